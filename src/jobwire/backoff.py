@@ -1,0 +1,158 @@
+"""How long a job waits between a failed run and the next one.
+
+>>> [Backoff.exponential(1.0, cap=5.0).after(failures) for failures in (1, 2, 3, 4)]
+[1.0, 2.0, 4.0, 5.0]
+
+The n-th failure (the first is 1) is followed by `delay` seconds (fixed), `delay * n` (linear) or `delay * 2^(n - 1)`
+(exponential). Jitter j then spreads the wait evenly over the last j-th part of it, as BullMQ does: a wait of 10 s
+with a jitter of 0.2 lies between 8 s and 10 s. The cap comes last.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from jobwire.errors import InvalidOption
+
+LONGEST = 100 * 365 * 86_400.0
+"""No wait is longer, in seconds: a hundred years, which every store can add to the present time."""
+
+_KINDS = ("fixed", "exponential", "linear", "custom")
+# Peers compute these two themselves, so no strategy of a worker is ever asked for them.
+_TAKEN_NAMES = ("fixed", "exponential")
+
+_RECONNECT_FIRST = 0.1
+_RECONNECT_LONGEST = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """A rule for waiting; make one with `fixed`, `exponential`, `linear` or `custom`.
+
+    >>> Backoff.linear(timedelta(minutes=1)).after(3)
+    180.0
+    """
+
+    kind: str
+    delay: float = 0.0
+    jitter: float = 0.0
+    cap: float | None = None
+    name: str = ""
+    """Of a custom strategy; empty for the other kinds."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise InvalidOption("backoff.kind", self.kind, f"must be one of {', '.join(_KINDS)}")
+        object.__setattr__(self, "delay", _seconds("backoff.delay", self.delay))
+        object.__setattr__(self, "jitter", _fraction("backoff.jitter", self.jitter))
+        if self.cap is not None:
+            cap = _seconds("backoff.cap", self.cap)
+            if cap == 0:
+                raise InvalidOption("backoff.cap", self.cap, "must be more than 0 seconds")
+            object.__setattr__(self, "cap", cap)
+        self._check_name()
+
+    def _check_name(self) -> None:
+        name: Any = self.name
+        if self.kind != "custom":
+            if name:
+                raise InvalidOption("backoff.name", name, "is for custom strategies only")
+            return
+        if not isinstance(name, str) or not name:
+            raise InvalidOption("backoff.name", name, "must be a non-empty string, the name of a strategy")
+        if name in _TAKEN_NAMES:
+            raise InvalidOption("backoff.name", name, f"is built in; use Backoff.{name}")
+        if self.jitter or self.cap is not None:
+            raise InvalidOption("backoff", name, "a custom strategy does its own jitter and cap")
+
+    @classmethod
+    def fixed(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
+        """The same wait after every failure."""
+        return cls("fixed", _seconds("backoff.delay", delay), jitter, _cap(cap))
+
+    @classmethod
+    def exponential(
+        cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None
+    ) -> Backoff:
+        """A wait that doubles with every failure."""
+        return cls("exponential", _seconds("backoff.delay", delay), jitter, _cap(cap))
+
+    @classmethod
+    def linear(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
+        """A wait that grows by `delay` with every failure."""
+        return cls("linear", _seconds("backoff.delay", delay), jitter, _cap(cap))
+
+    @classmethod
+    def custom(cls, name: str, delay: float | timedelta = 0.0) -> Backoff:
+        """A strategy that the worker supplies with `Worker(backoff=callable)`; `delay` is handed to it."""
+        return cls("custom", _seconds("backoff.delay", delay), name=name)
+
+    def after(self, failures: int, rng: Callable[[], float] = random.random) -> float:
+        """Seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1.
+
+        >>> Backoff.fixed(10, jitter=0.2).after(1, rng=lambda: 0.5)
+        9.0
+        """
+        if failures < 1:
+            raise InvalidOption("failures", failures, "must be at least 1")
+        if self.kind == "custom":
+            raise InvalidOption("backoff", self.name, "is computed by the worker: give it Worker(backoff=...)")
+        wait = self.delay
+        if self.kind == "exponential":
+            wait = _doubled(wait, failures - 1)
+        elif self.kind == "linear":
+            wait *= min(failures, 2**53)
+        wait = min(wait, LONGEST)
+        if self.jitter:
+            wait = rng() * wait * self.jitter + wait * (1 - self.jitter)
+        return wait if self.cap is None else min(wait, self.cap)
+
+
+def reconnect_delay(attempt: int, rng: Callable[[], float] = random.random) -> float:
+    """Seconds before the next try to reach a server, after `attempt` earlier ones: 0.1, 0.2, 0.4 ... up to 30.
+
+    Spread by a fifth to both sides, so that a fleet does not come back all at once.
+
+    >>> [reconnect_delay(attempt, rng=lambda: 0.5) for attempt in (0, 1, 5, 1_000_000)]
+    [0.1, 0.2, 3.2, 30.0]
+    """
+    return min(_doubled(_RECONNECT_FIRST, attempt) * (0.8 + 0.4 * rng()), _RECONNECT_LONGEST)
+
+
+def _doubled(start: float, times: int) -> float:
+    try:
+        return math.ldexp(start, times)
+    except OverflowError:
+        return LONGEST
+
+
+def _cap(value: float | timedelta | None) -> float | None:
+    return None if value is None else _seconds("backoff.cap", value)
+
+
+def _seconds(field: str, value: Any) -> float:
+    number = _number(field, value.total_seconds() if isinstance(value, timedelta) else value)
+    if not 0 <= number < math.inf:
+        raise InvalidOption(field, value, "must be 0 or more seconds")
+    return number
+
+
+def _fraction(field: str, value: Any) -> float:
+    number = _number(field, value)
+    if not 0 <= number <= 1:
+        raise InvalidOption(field, value, "must lie between 0 and 1")
+    return number
+
+
+def _number(field: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidOption(field, value, "must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,337 @@
+"""JSON as Node.js writes it, so that a job's bytes are the same whichever side added it.
+
+>>> dumps({"to": "zoë@example.com", "price": 20.0, "rate": 1e-7})
+b'{"to":"zo\\xc3\\xab@example.com","price":20,"rate":1e-7}'
+>>> loads(b'{"id": 18446744073709551616}')
+{'id': 18446744073709551616}
+>>> dumps({"items": [{"price": float("nan")}]})
+Traceback (most recent call last):
+    ...
+jobwire.errors.InvalidOption: data.items[0].price: must be a finite number; JSON has none such (got nan)
+
+`dumps` gives the bytes of JavaScript's `JSON.stringify`, with one exception: JavaScript moves keys that look like
+array indexes ("7") to the front of an object, and here keys keep their order. What JavaScript would change without
+a word is refused instead, with the path of the value: NaN and Infinity (it writes null), integers that a double
+can't hold (it reads a neighbour). Values that are not JSON are refused too; how to write a date is the caller's choice.
+
+A lone surrogate is written as an escape and read back as such. Two surrogates in a row that make a pair are one
+character in JavaScript, and so they are written. A float without a fraction comes back as an int, as 1 and 1.0 are the
+same number in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, NoReturn, cast
+
+import orjson
+
+from jobwire.errors import InvalidOption, MalformedPayload, PayloadTooLarge
+
+MAX_DEPTH = 250
+"""Containers within containers that `dumps` writes. orjson stops at 254; MongoDB alone stops sooner, at 100."""
+MAX_SAFE_INTEGER = 2**53 - 1
+
+_PLAIN_LEAVES = frozenset({str, int, bool, NoneType})
+_only_plain_leaves = _PLAIN_LEAVES.issuperset
+_kind_of: Callable[[object], type[object]] = type  # pyright calls type(Any) unknown
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
+_KEY_IN_PATH = 40
+_EXCERPT = 20
+_HOW_TO_CONVERT = {
+    "datetime": "value.isoformat()",
+    "date": "value.isoformat()",
+    "time": "value.isoformat()",
+    "timedelta": "value.total_seconds()",
+    "Decimal": "str(value)",
+    "UUID": "str(value)",
+    "bytes": "base64.b64encode(value).decode()",
+    "bytearray": "base64.b64encode(value).decode()",
+    "set": "sorted(value)",
+    "frozenset": "sorted(value)",
+}
+
+
+def dumps(value: Any, *, field: str = "data") -> bytes:
+    """The value as compact UTF-8 JSON; `field` is the name that a refused value's path starts with.
+
+    >>> dumps([1.0, 1e21, -0.0, "é", (True, None)]).decode()
+    '[1,1e+21,0,"é",[true,null]]'
+    """
+    try:
+        if _is_plain(value, MAX_DEPTH):
+            return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+    except (TypeError, RecursionError):
+        pass  # a key, a number or a text that orjson refuses: the rewrite finds out which, and where
+    try:
+        return orjson.dumps(_rewritten(value, set()))
+    except _Refused as refused:
+        path = field + "".join(map(_step, reversed(refused.steps)))
+        shown, rule = refused.shown, refused.rule
+    except RecursionError:
+        path, shown, rule = field, type(value).__name__, "is nested too deeply for the stack that is left"
+    raise InvalidOption(path, shown, rule)
+
+
+def loads(raw: bytes | str) -> Any:
+    """What any client wrote. Integers keep all their digits; of a repeated key the last value counts.
+
+    >>> loads('{"a": 1, "a": [2.50]}')
+    {'a': [2.5]}
+    """
+    try:
+        value = orjson.loads(raw)
+        # orjson turns integers above 64 bits into floats. Without a large float in the value there was none.
+        if _is_plain(value, MAX_DEPTH) or not _has_long_number(raw):
+            return value
+    except (orjson.JSONDecodeError, RecursionError):
+        pass  # lone surrogates and faults: what follows tells which
+    return _read_exactly(raw)
+
+
+def check_size(size: int, limit: int) -> None:
+    """Refuse a payload of more bytes than the limit.
+
+    >>> check_size(12_897_485, 10 * 1024 * 1024)
+    Traceback (most recent call last):
+        ...
+    jobwire.errors.PayloadTooLarge: Job payload size 12.3 MB exceeds limit of 10.0 MB
+    """
+    if size > limit:
+        raise PayloadTooLarge(size, limit)
+
+
+class _Refused(Exception):
+    """A value that can't be written; each container that it passes on its way up adds a step of the path."""
+
+    def __init__(self, shown: object, rule: str) -> None:
+        super().__init__(rule)
+        self.shown = shown
+        self.rule = rule
+        self.steps: list[str | int] = []
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Whether orjson writes this value as JavaScript would, as far as types tell.
+
+    This pass is the price of exactness: 0.4 µs for a dict of eight short values, alone or in a list,
+    where orjson takes 0.1 to 0.15 µs. Three searches through orjson's output took 0.6 µs and can't see a UUID.
+    """
+    kind = _kind_of(value)
+    if kind is dict:
+        children = value.values()
+    elif kind is list or kind is tuple:
+        children = value
+    else:
+        return kind in _PLAIN_LEAVES or (kind is float and _prints_alike(value))
+    if _only_plain_leaves(map(type, children)):
+        return True
+    if depth == 1:
+        return False
+    for child in children:
+        kind = _kind_of(child)
+        if kind in _PLAIN_LEAVES:
+            continue
+        if kind is float:
+            if not _prints_alike(child):
+                return False
+        elif not _is_plain(child, depth - 1):
+            return False
+    return True
+
+
+def _prints_alike(number: float) -> bool:
+    return 1e-3 <= abs(number) < 1e15 and number % 1.0 != 0.0
+
+
+def _rewritten(value: Any, above: set[int]) -> Any:
+    """A copy that orjson prints as JavaScript would. `above` holds the ids of the containers around the value."""
+    kind = _kind_of(value)
+    if value is None or kind is bool or (kind is str and value.isascii()):
+        return value
+    if isinstance(value, str):
+        text = str.__str__(value)
+        return orjson.Fragment(_quoted(text)) if _has_surrogate(text) else text
+    if isinstance(value, int):
+        return _safe_integer(int.__int__(value))
+    if isinstance(value, float):
+        return _number(float.__float__(value))
+    if not isinstance(value, (dict, list, tuple)):
+        raise _not_json(value)
+    container = cast("dict[Any, Any] | list[Any] | tuple[Any, ...]", value)
+    if id(container) in above:
+        raise _Refused(type(container).__name__, "contains itself; JSON has no cycles")
+    if len(above) == MAX_DEPTH:
+        raise _Refused(type(container).__name__, f"is nested deeper than {MAX_DEPTH} levels")
+    above.add(id(container))
+    copy = _rewritten_dict(container, above) if isinstance(container, dict) else _rewritten_list(container, above)
+    above.discard(id(container))
+    return copy
+
+
+def _rewritten_dict(value: dict[Any, Any], above: set[int]) -> Any:
+    copy: dict[str, Any] = {}
+    for key, child in value.items():
+        if not isinstance(key, str):
+            shown = key if key is None or isinstance(key, (bool, int, float)) else type(key).__name__
+            raise _Refused(_short(shown), "has a key that is not a string; JSON has string keys only")
+        text = str.__str__(key)
+        try:
+            copy[text] = _rewritten(child, above)
+        except _Refused as refused:
+            refused.steps.append(text)
+            raise
+    if not all(map(str.isascii, copy)) and any(
+        map(_has_surrogate, copy)
+    ):  # a key can't be a fragment, so the whole object becomes one
+        members = (_quoted(key) + b":" + orjson.dumps(child) for key, child in copy.items())
+        return orjson.Fragment(b"{" + b",".join(members) + b"}")
+    return copy
+
+
+def _rewritten_list(value: list[Any] | tuple[Any, ...], above: set[int]) -> list[Any]:
+    copy: list[Any] = []
+    for index, child in enumerate(value):
+        try:
+            copy.append(_rewritten(child, above))
+        except _Refused as refused:
+            refused.steps.append(index)
+            raise
+    return copy
+
+
+def _safe_integer(number: int) -> int:
+    if -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER:
+        return number
+    raise _Refused(
+        _short(number), "is beyond ±(2^53 - 1), where Node.js would read another number; send it as a string"
+    )
+
+
+def _number(number: float) -> Any:
+    if not math.isfinite(number):
+        raise _Refused(number, "must be a finite number; JSON has none such")
+    if _prints_alike(number):
+        return number
+    if abs(number) <= MAX_SAFE_INTEGER and number % 1.0 == 0.0:
+        return int(number)
+    return orjson.Fragment(javascript_number(number))
+
+
+def javascript_number(number: float) -> str:
+    """A finite float in the digits and the layout of JavaScript's Number.prototype.toString.
+
+    >>> [javascript_number(n) for n in (36028797018963968.0, 1e21, 0.000001, 1.5e-7)]
+    ['36028797018963970', '1e+21', '0.000001', '1.5e-7']
+    """
+    if number == 0:
+        return "0"
+    sign = "-" if number < 0 else ""
+    mantissa, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    # the value is 0.<digits> times ten to the power of `point`
+    point = len(digits) - len(fraction) + int(exponent or 0)
+    digits = digits.rstrip("0")
+    if len(digits) <= point <= 21:
+        return sign + digits.ljust(point, "0")
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    tail = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{tail}e{point - 1:+d}"
+
+
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and _SURROGATE.search(text) is not None
+
+
+def _quoted(text: str) -> bytes:
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    parts: list[bytes] = []
+    start = 0
+    for lone in _SURROGATE.finditer(joined):
+        parts.append(orjson.dumps(joined[start : lone.start()])[1:-1])
+        parts.append(b"\\u%04x" % ord(lone.group()))
+        start = lone.end()
+    parts.append(orjson.dumps(joined[start:])[1:-1])
+    return b'"' + b"".join(parts) + b'"'
+
+
+def _not_json(value: object) -> _Refused:
+    kind = type(value)
+    advice = _HOW_TO_CONVERT.get(kind.__name__)
+    if advice is None:
+        advice = "dataclasses.asdict(value)" if hasattr(kind, "__dataclass_fields__") else "a dict, a list or a string"
+    return _Refused(f"{kind.__module__}.{kind.__qualname__}", f"{kind.__name__} is not a JSON value; send {advice}")
+
+
+def _short(shown: object) -> object:
+    """Python refuses to print integers of thousands of digits."""
+    if isinstance(shown, int) and shown.bit_length() > 256:
+        return f"an integer of {shown.bit_length()} bits"
+    return shown
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if len(step) > _KEY_IN_PATH:
+        step = step[:_KEY_IN_PATH] + "…"
+    return f".{step}" if step.isidentifier() else f"[{json.dumps(step)}]"
+
+
+class _Unreadable(Exception):
+    def __init__(self, literal: str, reason: str) -> None:
+        super().__init__(reason)
+        self.literal = literal
+        self.reason = reason
+
+
+def _has_long_number(raw: bytes | str) -> bool:
+    return _LONG_NUMBER.search(raw.decode() if isinstance(raw, bytes) else raw) is not None
+
+
+def _read_exactly(raw: bytes | str) -> Any:
+    """The standard library's parser: slower, and exact about long integers and lone surrogates."""
+    text = raw if isinstance(raw, str) else raw.decode(errors="replace")
+    try:
+        if isinstance(raw, bytes):
+            raw.decode()
+        return json.loads(text, parse_constant=_constant, parse_float=_finite, parse_int=_integer)
+    except json.JSONDecodeError as fault:
+        position, reason = fault.pos, fault.msg
+    except UnicodeDecodeError as fault:
+        position, reason = len(fault.object[: fault.start].decode()), "invalid UTF-8"
+    except _Unreadable as fault:
+        position, reason = text.find(fault.literal), fault.reason
+    except RecursionError:
+        position, reason = 0, "nested too deeply"
+    # An excerpt helps to find the writer; a whole payload may hold what no log should.
+    excerpt = text[position : position + min(_EXCERPT, len(text) // 2)]
+    near = f", near {excerpt!a}" if excerpt else ""
+    raise MalformedPayload(f"not JSON: {reason} at character {position} of {len(text)}{near}")
+
+
+def _constant(literal: str) -> NoReturn:
+    raise _Unreadable(literal, f"{literal} is not a JSON number")
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if math.isinf(number):
+        raise _Unreadable(literal, "number out of range")
+    return number
+
+
+def _integer(literal: str) -> int:
+    try:
+        return int(literal)
+    except ValueError:  # the interpreter's limit on digits, 4300 unless configured
+        raise _Unreadable(literal, "number with too many digits") from None

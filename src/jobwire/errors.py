@@ -1,0 +1,139 @@
+"""Everything jobwire raises on purpose. A class's docstring is its default message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_VALUE_LIMIT = 80
+
+
+class JobwireError(Exception):
+    """Something went wrong in jobwire."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class InvalidOption(JobwireError, ValueError):
+    """An option has a value that its rule does not allow."""
+
+    def __init__(self, field: str, value: object, rule: str) -> None:
+        shown = repr(value)
+        if len(shown) > _VALUE_LIMIT:
+            shown = shown[:_VALUE_LIMIT] + "…"
+        super().__init__(f"{field}: {rule} (got {shown})")
+        self.field = field
+        self.value = value
+        self.rule = rule
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.field, self.value, self.rule)
+
+
+class PayloadTooLarge(JobwireError, ValueError):
+    """A job's data and options together are larger than the limit."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"Job payload size {megabytes(size)} exceeds limit of {megabytes(limit)}")
+        self.size = size
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.size, self.limit)
+
+
+class MalformedPayload(JobwireError, ValueError):
+    """A stored value is not the JSON it should be."""
+
+
+class NotSupported(JobwireError):
+    """The protocol has no such feature."""
+
+    def __init__(self, protocol: str, feature: str, nearest: str = "") -> None:
+        hint = f"; {nearest}" if nearest else ""
+        super().__init__(f"{protocol} has no {feature}{hint}")
+        self.protocol = protocol
+        self.feature = feature
+        self.nearest = nearest
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.protocol, self.feature, self.nearest)
+
+
+class MissingExtra(JobwireError, ImportError):
+    """A part of jobwire needs packages that are not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs more packages: pip install 'jobwire[{extra}]'")
+        self.what = what
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.extra)
+
+
+class StoreUnavailable(JobwireError, ConnectionError):
+    """The queue's server can't be reached."""
+
+
+class StoreRefused(JobwireError):
+    """The queue's server answered, and refused: trying again will not help."""
+
+
+class JobNotFound(JobwireError, LookupError):
+    """There is no job with this id."""
+
+    def __init__(self, queue: str, job_id: str) -> None:
+        super().__init__(f"queue {queue!r} has no job {job_id!r}")
+        self.queue = queue
+        self.job_id = job_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.queue, self.job_id)
+
+
+class WrongState(JobwireError):
+    """The job is not in a state that allows this."""
+
+
+class JobFailed(JobwireError):
+    """The job that was waited for has failed."""
+
+
+class WaitTimeout(JobwireError, TimeoutError):
+    """The job did not finish in the time given."""
+
+
+class LostLock(JobwireError):
+    """Another worker may own this job now: its lock ran out or was taken away."""
+
+
+class HandlerTimeout(JobwireError, TimeoutError):
+    """The handler ran longer than its timeout."""
+
+
+class HandlerCrashed(JobwireError):
+    """The process that ran the handler died."""
+
+
+class Unrecoverable(JobwireError):
+    """Raise in a handler to fail the job at once, whatever attempts are left."""
+
+
+class Snooze(JobwireError):
+    """Raise in a handler to put the job back for later without using up an attempt."""
+
+    def __init__(self, delay: float, message: str | None = None) -> None:
+        super().__init__(message or f"snoozed for {delay} s")
+        self.delay = delay
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.delay, str(self))
+
+
+def megabytes(size: int) -> str:
+    """
+    >>> megabytes(12_897_485)
+    '12.3 MB'
+    """
+    return f"{size / (1024 * 1024):.1f} MB"

@@ -1,0 +1,120 @@
+"""What jobwire shows of a queue: jobs, their states, events. Frozen snapshots, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class State(StrEnum):
+    """Where a job is in its life, in one vocabulary for all protocols."""
+
+    WAITING = "waiting"
+    DELAYED = "delayed"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    PAUSED = "paused"
+    WAITING_CHILDREN = "waiting_children"
+
+    @property
+    def finished(self) -> bool:
+        """True once no worker will touch the job again unless someone asks for it."""
+        return self in (State.COMPLETED, State.FAILED, State.CANCELLED)
+
+
+class Waiter(Protocol):
+    """What a job needs of the queue it came from to be waited for."""
+
+    async def wait(self, job_id: str, timeout: float | None = None) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it was when it was read. `raw` keeps the stored form, for what jobwire has no name for."""
+
+    id: str
+    queue: str
+    name: str
+    data: Any
+    state: State = State.WAITING
+    native_state: str = ""
+    priority: int = 0
+    attempts: int = 1
+    attempts_made: int = 0
+    progress: Any = None
+    result: Any = None
+    error: str | None = None
+    stacktrace: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    run_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    worker: str | None = None
+    refused: str | None = None
+    """Set by add when the store made no new job, with the reason; `id` is then the job that was there first."""
+    raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    origin: Waiter | None = field(default=None, repr=False, compare=False)
+
+    async def wait(self, timeout: float | None = None) -> Any:
+        """The job's result once it has completed; raises JobFailed or WaitTimeout."""
+        if self.origin is None:
+            raise RuntimeError(f"job {self.id} was not read through a queue, so it can't be waited for")
+        return await self.origin.wait(self.id, timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened on a queue. `id` is a cursor: give it to `events(since=)` to go on after it.
+
+    `type` is the protocol's own word (added, waiting, active, progress, completed, failed, ...), so a custom
+    event passes through as it is. `data` holds the event's native fields.
+    """
+
+    id: str
+    type: str
+    job_id: str | None = None
+    at: datetime | None = None
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    result: Any = None
+    error: str | None = None
+
+
+class Page(list[Job]):
+    """Jobs of one call, and the cursor that continues after them (None: there are no more)."""
+
+    def __init__(self, jobs: Iterable[Job] = (), cursor: str | None = None) -> None:
+        super().__init__(jobs)
+        self.cursor = cursor
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A repeating job as the store holds it."""
+
+    key: str
+    queue: str
+    name: str
+    every: float | None = None
+    cron: str | None = None
+    tz: str | None = None
+    data: Any = None
+    next_run: datetime | None = None
+    runs: int | None = None
+    limit: int | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker that the store knows to be connected, jobwire's or a peer's."""
+
+    name: str
+    address: str = ""
+    raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)

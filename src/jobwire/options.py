@@ -1,0 +1,266 @@
+"""What a caller may ask of a job, a schedule or a worker. Each object checks itself when it is made, so bad input
+is refused with its field, value and rule before anything is written."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict
+
+from jobwire.backoff import Backoff
+from jobwire.errors import InvalidOption
+
+DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
+LARGE_KEEP = 10_000
+Seconds = float | int | timedelta
+
+
+def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
+    """A duration as a finite number of seconds, not below the minimum."""
+    if isinstance(value, timedelta):
+        number = value.total_seconds()
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+        raise InvalidOption(field_name, value, "must be a number of seconds or a timedelta")
+    else:
+        number = float(value)
+    if not math.isfinite(number) or number < minimum:
+        raise InvalidOption(field_name, value, f"must be at least {minimum:g} s")
+    return number
+
+
+def whole(field_name: str, value: Any, *, minimum: int) -> int:
+    """An integer not below the minimum; True is not an integer here."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise InvalidOption(field_name, value, f"must be an integer of at least {minimum}")
+    return value
+
+
+def aware(field_name: str, value: Any) -> datetime:
+    """A datetime that names its zone."""
+    if not isinstance(value, datetime):
+        raise InvalidOption(field_name, value, "must be a datetime")
+    if value.tzinfo is None:
+        raise InvalidOption(field_name, value, "must carry a time zone, e.g. datetime.now(timezone.utc)")
+    return value
+
+
+def text(field_name: str, value: Any) -> str:
+    """A non-empty text that every store can hold."""
+    if not isinstance(value, str) or not value:
+        raise InvalidOption(field_name, value, "must be a non-empty string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidOption(field_name, value, "must be valid Unicode (it has a lone surrogate)") from None
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How long finished jobs stay: the `count` newest, those younger than `age` seconds, or both. Neither: all."""
+
+    count: int | None = None
+    age: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None:
+            whole("keep.count", self.count, minimum=0)
+            if self.count > LARGE_KEEP:
+                warnings.warn(f"keep.count of {self.count} slows every finish down", UserWarning, stacklevel=4)
+        if self.age is not None:
+            seconds("keep.age", self.age)
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Admit one job per key. Which modes a protocol has is in its Capabilities.
+
+    ttl: how long the key stays taken (default: until the job has finished). extend: each refused add restarts the
+    ttl. replace: a newer job takes the place of one that is still delayed.
+    """
+
+    key: str
+    ttl: Seconds | None = None
+    extend: bool = False
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        text("unique.key", self.key)
+        if self.ttl is not None:
+            seconds("unique.ttl", self.ttl, minimum=0.001)
+        if self.extend and self.ttl is None:
+            raise InvalidOption("unique.extend", self.extend, "needs a ttl to extend")
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The job that waits for this one. `on_failure` says what the parent does if this job fails for good."""
+
+    id: str
+    queue: str
+    on_failure: Literal["wait", "fail", "continue", "ignore", "remove"] = "wait"
+
+    def __post_init__(self) -> None:
+        text("parent.id", self.id)
+        text("parent.queue", self.queue)
+        if self.on_failure not in ("wait", "fail", "continue", "ignore", "remove"):
+            raise InvalidOption("parent.on_failure", self.on_failure, "must be wait, fail, continue, ignore or remove")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which workers may run a job: one server, or every criterion given (any of / all of its values)."""
+
+    server: str | None = None
+    stack: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    region: tuple[str, ...] = ()
+    mode: Literal["any", "all"] = "any"
+
+    def __post_init__(self) -> None:
+        for name in ("stack", "capabilities", "region"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise InvalidOption(f"target.{name}", value, "must be a sequence of strings, not one string")
+            object.__setattr__(self, name, tuple(text(f"target.{name}", item) for item in value))
+        if self.server is not None:
+            text("target.server", self.server)
+        if self.mode not in ("any", "all"):
+            raise InvalidOption("target.mode", self.mode, "must be any or all")
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be added. Only `data` is needed; what is None takes the protocol's own default.
+
+    attempts counts runs in all. delay and run_at exclude each other. keep_completed and keep_failed: True keeps
+    every finished job, False none, a number that many, Keep(...) by count and age.
+    """
+
+    data: Any
+    name: str | None = None
+    id: str | None = None
+    priority: int | None = None
+    delay: Seconds | None = None
+    run_at: datetime | None = None
+    attempts: int | None = None
+    backoff: Backoff | None = None
+    timeout: Seconds | None = None
+    keep_completed: bool | int | Keep | None = None
+    keep_failed: bool | int | Keep | None = None
+    unique: Unique | None = None
+    lifo: bool = False
+    parent: Parent | None = None
+    target: Target | None = None
+    expires: Seconds | None = None
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Options of one protocol only, by their native names; checked by that protocol."""
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            text("name", self.name)
+        if self.id is not None:
+            text("id", self.id)
+        if self.priority is not None:
+            whole("priority", self.priority, minimum=-(2**31))
+        if self.delay is not None:
+            seconds("delay", self.delay)
+            if self.run_at is not None:
+                raise InvalidOption("run_at", self.run_at, "can't be given together with delay")
+        if self.run_at is not None:
+            aware("run_at", self.run_at)
+        if self.attempts is not None:
+            whole("attempts", self.attempts, minimum=1)
+        if self.backoff is not None and not isinstance(self.backoff, Backoff):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+            raise InvalidOption("backoff", self.backoff, "must be a Backoff, e.g. Backoff.exponential(1.0)")
+        if self.timeout is not None:
+            seconds("timeout", self.timeout, minimum=0.001)
+        if self.keep_completed is not None:
+            _check_keep("keep_completed", self.keep_completed)
+        if self.keep_failed is not None:
+            _check_keep("keep_failed", self.keep_failed)
+        if self.expires is not None:
+            seconds("expires", self.expires, minimum=0.001)
+
+    def delay_at(self, now: float) -> float:
+        """Seconds from now until the job may run; 0 when at once or in the past."""
+        if self.run_at is not None:
+            return max(0.0, self.run_at.timestamp() - now)
+        return seconds("delay", self.delay) if self.delay is not None else 0.0
+
+
+def _check_keep(field_name: str, value: Any) -> None:
+    if isinstance(value, (bool, Keep)):
+        return
+    whole(field_name, value, minimum=0)
+    if value > LARGE_KEEP:
+        warnings.warn(f"{field_name} of {value} slows every finish down", UserWarning, stacklevel=5)
+
+
+def keep_of(value: bool | int | Keep) -> Keep:
+    """The one form of a keep option: True is everything, False nothing, a number that many.
+
+    >>> keep_of(False), keep_of(True), keep_of(100)
+    (Keep(count=0, age=None), Keep(count=None, age=None), Keep(count=100, age=None))
+    """
+    if isinstance(value, Keep):
+        return value
+    if isinstance(value, bool):
+        return Keep() if value else Keep(count=0)
+    return Keep(count=value)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSchedule:
+    """A repeating job: exactly one of every and cron; the rest describes the jobs it makes."""
+
+    key: str
+    job: NewJob
+    every: Seconds | None = None
+    cron: str | None = None
+    tz: str | None = None
+    limit: int | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    immediately: bool = False
+
+    def __post_init__(self) -> None:
+        text("key", self.key)
+        if (self.every is None) == (self.cron is None):
+            raise InvalidOption("every", self.every, "give exactly one of every and cron")
+        if self.every is not None:
+            seconds("every", self.every, minimum=0.001)
+        if self.cron is not None:
+            text("cron", self.cron)
+        if self.tz is not None:
+            text("tz", self.tz)
+        if self.limit is not None:
+            whole("limit", self.limit, minimum=1)
+        if self.start_at is not None:
+            aware("start_at", self.start_at)
+            if self.immediately:
+                raise InvalidOption("immediately", True, "can't be given together with start_at")
+        if self.end_at is not None:
+            aware("end_at", self.end_at)
+
+
+class JobOptions(TypedDict, total=False):
+    """The options of `add` as keywords; NewJob says what each means."""
+
+    id: str | None
+    priority: int | None
+    delay: Seconds | None
+    run_at: datetime | None
+    attempts: int | None
+    backoff: Backoff | None
+    timeout: Seconds | None
+    keep_completed: bool | int | Keep | None
+    keep_failed: bool | int | Keep | None
+    unique: Unique | None
+    lifo: bool
+    parent: Parent | None
+    target: Target | None
+    expires: Seconds | None
+    extra: dict[str, Any]

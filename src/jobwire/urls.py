@@ -1,0 +1,306 @@
+"""Where a queue lives, in one line: `protocol+transport://…`.
+
+>>> address = parse("bullmq+redis://app:secret@cache.example:6379/2?prefix=mail&socket_timeout=5")
+>>> address
+<Address bullmq+redis://app:***@cache.example:6379/2?prefix=mail&socket_timeout=5>
+>>> address.protocol, address.transport, address.options
+('bullmq', 'redis', {'prefix': 'mail'})
+
+What follows the first `+` is the driver's own URL, and its own options stay in it; jobwire's options are taken out.
+Three transports have no such URL:
+
+* `cluster` and `sentinel` list several hosts: `bullmq+cluster://h1:7000,h2:7001/?prefix={bull}`,
+  `bullmq+sentinel://h1:26379,h2:26379/service/0`; `?tls=true` turns TLS on for both. Their `hosts` are listed, and
+  `driver_url` is a `redis://` or `rediss://` URL of the first one, which carries the credentials and the options.
+* `embedded` names a folder: `pgboss+embedded:` (`./.jobwire`), `pgboss+embedded:./here`, `pgboss+embedded:///srv/here`.
+
+`memory:` and `memory:name` are queues inside this process. In a user name or a password the characters `@ : / ? # %`
+must be percent-encoded. Passwords are in `driver_url` and nowhere else: not in a repr, not in an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from jobwire.errors import InvalidOption
+
+DEFAULT_URL = "bullmq+embedded:"
+DEFAULT_FOLDER = Path(".jobwire")
+
+_REDIS = ("redis", "rediss", "cluster", "sentinel", "embedded")
+_TRANSPORTS = {
+    "bullmq": _REDIS,
+    "bridgemq": _REDIS,
+    "monque": ("mongodb", "mongodb+srv", "embedded"),
+    "pgboss": ("postgresql", "embedded"),
+    "memory": (),
+}
+_OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema"}
+_MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
+_BARE_DRIVERS = {"postgres": "postgresql", "unix": "redis"}
+
+_OPTION_RULES = {
+    "prefix": (re.compile(r"[^\s\x00-\x1f\x7f]{1,200}"), "1 to 200 characters without spaces"),
+    "namespace": (re.compile(r"[^\s\x00-\x1f\x7f]{1,200}"), "1 to 200 characters without spaces"),
+    "collection": (re.compile(r"(?!system\.)[^$\x00]{1,120}"), "1 to 120 characters, no $, not starting with system."),
+    "schema": (
+        re.compile(r"""(?=.{1,50}$)(?:[A-Za-z_][A-Za-z0-9_]*|"[^"'%$.\\\x00-\x1f]+")""", re.ASCII),
+        "letters, digits and _ without a leading digit, or a name in double quotes; 50 at most",
+    ),
+    "tls": (re.compile("true|false"), "true or false"),
+}
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::([0-9]{1,5}))?")
+# Lengths are bounded so that a search through a long text stays linear. A name with % in it may be any name.
+_SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|authmechanismproperties|%)[\w.%-]{0,40}"  # noqa: S105 names only
+_SECRET_IN_URL = re.compile(rf"(?i){_SECRET}=([^&]*)")
+_SECRET_IN_TEXT = re.compile(rf"(?i)({_SECRET}\s?=\s?)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)")
+_URL_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S+")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Address:
+    """A parsed URL. `str()` and `repr()` show it without its passwords."""
+
+    protocol: str
+    transport: str
+    redacted: str
+    """The URL as it was given, with `***` for every password."""
+    driver_url: str = ""
+    """What the driver gets, passwords and all; empty for embedded and memory."""
+    options: dict[str, str] = field(default_factory=dict[str, str], hash=False)
+    """prefix, namespace, collection or schema, where given."""
+    hosts: tuple[tuple[str, int], ...] = ()
+    """Of a cluster or of sentinels."""
+    service: str = ""
+    """The name under which sentinels watch the server."""
+    folder: Path | None = None
+    """Of an embedded server."""
+    name: str = ""
+    """Of an in-process store."""
+
+    def __str__(self) -> str:
+        return self.redacted
+
+    def __repr__(self) -> str:
+        return f"<Address {self.redacted}>"
+
+
+class _Fault(Exception):
+    """A broken rule; `parse` adds the URL without its passwords."""
+
+
+def default_url() -> str:
+    """JOBWIRE_URL, or a server of our own in ./.jobwire."""
+    return os.environ.get("JOBWIRE_URL") or DEFAULT_URL
+
+
+def parse(url: str) -> Address:
+    """The parts of a jobwire URL.
+
+    >>> parse("redis://127.0.0.1")
+    Traceback (most recent call last):
+        ...
+    jobwire.errors.InvalidOption: url: say which protocol: bullmq+redis or bridgemq+redis (got 'redis://127.0.0.1')
+    """
+    given: Any = url
+    if not isinstance(given, str):
+        raise InvalidOption("url", type(given).__name__, f"must be a string such as {DEFAULT_URL!r}")
+    try:
+        return _address(given)
+    except _Fault as fault:
+        rule = str(fault)
+    raise InvalidOption("url", _redact_url(given), rule)
+
+
+def redact(text: str) -> str:
+    """The text with `***` for the password of every URL in it and for every `password=…`.
+
+    >>> redact("no answer from redis://:hunter2@10.0.0.7:6379/0")
+    'no answer from redis://:***@10.0.0.7:6379/0'
+    """
+    text = _URL_IN_TEXT.sub(lambda found: _redact_url(found.group()), text)
+    return _SECRET_IN_TEXT.sub(r"\1***", text)
+
+
+def _address(url: str) -> Address:
+    scheme, colon, rest = url.partition(":")
+    scheme = scheme.lower()
+    if not colon or not _SCHEME.fullmatch(scheme):
+        raise _Fault(f"must start with a protocol and a transport, such as {DEFAULT_URL!r} or 'bullmq+redis://'")
+    protocol, transport = _protocol_and_transport(scheme)
+    if re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise _Fault("must have no spaces or control characters; percent-encode them")
+    if "#" in rest:
+        raise _Fault("must have no '#'; percent-encode it as %23")
+    redacted = _redact_url(url)
+    if protocol == "memory" or transport == "embedded":
+        return _local_address(protocol, transport, rest, redacted)
+    if not rest.startswith("//"):
+        raise _Fault(f"must go on with //: {scheme}://…")
+    authority, path, query = _split(rest[2:])
+    if "@" in path or "@" in query or authority.count("@") > 1:
+        raise _Fault("percent-encode the user name and the password: @ is %40, / is %2F, ? is %3F")
+    user, at, host_list = authority.rpartition("@")
+    hosts = [_host(one) for one in host_list.split(",")]
+    options, driver_query = _options(protocol, transport, query)
+    tail = f"?{driver_query}" if driver_query else ""
+    if transport not in _MANY_HOSTS:
+        if transport in ("redis", "rediss"):
+            if len(hosts) > 1:
+                raise _Fault(f"has several hosts: use {protocol}+cluster or {protocol}+sentinel")
+            _database(path.removeprefix("/"))
+        return Address(protocol, transport, redacted, f"{transport}://{authority}{path}{tail}", options)
+    if not all(host for host, _ in hosts):
+        raise _Fault(f"must list the hosts: {scheme}://h1:{_MANY_HOSTS[transport]},h2:{_MANY_HOSTS[transport]}/")
+    nodes = tuple((host.strip("[]"), port or _MANY_HOSTS[transport]) for host, port in hosts)
+    service, database = _service_and_database(transport, path)
+    driver = "rediss" if options.pop("tls", "false") == "true" else "redis"
+    driver_url = f"{driver}://{user}{at}{hosts[0][0]}:{nodes[0][1]}/{database}{tail}"
+    return Address(protocol, transport, redacted, driver_url, options, nodes, service)
+
+
+def _protocol_and_transport(scheme: str) -> tuple[str, str]:
+    protocol, _, transport = scheme.partition("+")
+    known = _TRANSPORTS.get(protocol)
+    if known is not None and (transport in known or scheme == "memory"):
+        return protocol, transport
+    if known is not None:
+        choices = ", ".join(f"{protocol}+{one}" for one in known) or "memory: alone"
+        raise _Fault(f"{protocol} has the transports {choices}" if known else f"write {choices}, it has no transports")
+    driver = _BARE_DRIVERS.get(scheme, scheme)
+    speakers = [f"{one}+{driver}" for one, transports in _TRANSPORTS.items() if driver in transports]
+    if speakers:
+        raise _Fault(f"say which protocol: {' or '.join(speakers)}")
+    everything = ["memory", *(f"{one}+{each}" for one, transports in _TRANSPORTS.items() for each in transports)]
+    near = difflib.get_close_matches(scheme, everything, n=1) or difflib.get_close_matches(protocol, _TRANSPORTS, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise _Fault(f"unknown protocol; known are {', '.join(_TRANSPORTS)}{hint}")
+
+
+def _local_address(protocol: str, transport: str, rest: str, redacted: str) -> Address:
+    path, _, query = rest.partition("?")
+    if protocol == "memory":
+        if path.startswith("/"):
+            raise _Fault("write memory: or memory:name")
+        _options(protocol, transport, query)
+        return Address(protocol, transport, redacted, name=_decoded(path))
+    if path.startswith("//") and not path.startswith("///"):
+        raise _Fault(f"embedded takes a folder: {protocol}+embedded:./folder or {protocol}+embedded:///folder")
+    folder = Path(_decoded(path.removeprefix("//"))) if path else DEFAULT_FOLDER
+    options, _ = _options(protocol, transport, query)
+    return Address(protocol, transport, redacted, options=options, folder=folder)
+
+
+def _split(rest: str) -> tuple[str, str, str]:
+    before, _, query = rest.partition("?")
+    authority, slash, path = before.partition("/")
+    return authority, slash + path, query
+
+
+def _host(text: str) -> tuple[str, int | None]:
+    found = _HOST.fullmatch(text)
+    if found is None or (found[2] and not 0 < int(found[2]) < 65_536):
+        raise _Fault("must name each host as host or host:port; percent-encode user name and password")
+    return found[1], int(found[2]) if found[2] else None
+
+
+def _database(text: str) -> str:
+    if text and not re.fullmatch("[0-9]{1,9}", text):
+        raise _Fault("must end with the number of a database, such as /0")
+    return text
+
+
+def _service_and_database(transport: str, path: str) -> tuple[str, str]:
+    if transport == "cluster":
+        if path not in ("", "/", "/0"):
+            raise _Fault("a cluster has database 0 only")
+        return "", "0"
+    service, _, database = path.removeprefix("/").partition("/")
+    if not service:
+        raise _Fault("must name the service that the sentinels watch: …/service/0")
+    return _decoded(service), _database(database) or "0"
+
+
+def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str], str]:
+    """Our own options, checked, and the rest of the query string as it was."""
+    own = [_OPTIONS[protocol]] if protocol in _OPTIONS else []
+    if transport in _MANY_HOSTS:
+        own.append("tls")
+    ours: dict[str, str] = {}
+    theirs: list[str] = []
+    for pair in filter(None, query.split("&")):
+        key, _, value = pair.partition("=")
+        if key in own:
+            if key in ours:
+                raise _Fault(f"gives {key} twice")
+            ours[key] = _checked(key, _decoded(value))
+        elif transport in ("", "embedded") or _is_meant_for_us(key, own, transport):
+            raise _Fault(f"has an unknown option; {protocol} takes {', '.join(own) or 'none'}")
+        else:
+            theirs.append(pair)
+    return ours, "&".join(theirs)
+
+
+def _is_meant_for_us(key: str, own: list[str], transport: str) -> bool:
+    """Another protocol's option or a misspelt one: a driver would drop it, or fail with words of its own."""
+    key = _decoded(key).lower()
+    ours = key in _OPTIONS.values() or (key == "tls" and transport in _REDIS)
+    return ours or bool(difflib.get_close_matches(key, own, n=1, cutoff=0.8))
+
+
+def _checked(key: str, value: str) -> str:
+    pattern, rule = _OPTION_RULES[key]
+    if not pattern.fullmatch(value):
+        raise _Fault(f"{key} must be {rule}")
+    return value
+
+
+def _decoded(text: str) -> str:
+    try:
+        plain = unquote(text, errors="strict")
+        plain.encode()
+    except UnicodeError:
+        raise _Fault("must be UTF-8 where it is percent-encoded") from None
+    if "\x00" in plain:
+        raise _Fault("must have no null character")
+    return plain
+
+
+def _redact_url(url: str) -> str:
+    """Hides too much rather than too little: a password may hold any character, also those that it must not."""
+    spans = [found.span(1) for found in _SECRET_IN_URL.finditer(url)]
+    mark = url.find("://")
+    body = mark + 3 if mark >= 0 else 0
+    at = url.rfind("@")
+    if at >= body:
+        colon = url.find(":", body, at)
+        if colon >= 0 or mark < 0:
+            spans.append((colon + 1 if colon >= 0 else body, at))
+    shown: list[str] = []
+    end = 0
+    for start, stop in _merged(spans):
+        shown += url[end:start], "***"
+        end = stop
+    return "".join(shown) + url[end:]
+
+
+def _merged(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    current: tuple[int, int] | None = None
+    for span in sorted(spans):
+        if current is None or span[0] > current[1]:
+            if current is not None:
+                yield current
+            current = span
+        else:
+            current = (current[0], max(current[1], span[1]))
+    if current is not None:
+        yield current
