@@ -1,0 +1,61 @@
+"""Group commit for callers: while one call is under way, items gather; when it returns, all of them go together.
+
+Light load has the latency of one call, heavy load the throughput of large batches, and there is no timer in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Coalescer(Generic[Item, Answer]):
+    """Turns many single calls into few batched ones. Items go out in the order in which they came."""
+
+    def __init__(self, send: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]], limit: int) -> None:
+        self._send = send
+        self._limit = limit
+        self._pending: list[tuple[Item, asyncio.Future[Answer]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def put(self, item: Item) -> Answer:
+        """Send the item with whatever others are waiting, and return its own answer."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._pending.append((item, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._drain())
+        return await future
+
+    async def close(self) -> None:
+        """Wait until everything that was put has been sent."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _drain(self) -> None:
+        try:
+            while self._pending:
+                batch, self._pending = self._pending[: self._limit], self._pending[self._limit :]
+                # A caller that gave up before its item was sent (a cancelled task) wants no job.
+                batch = [entry for entry in batch if not entry[1].cancelled()]
+                if batch:
+                    await self._send_batch(batch)
+        finally:
+            self._task = None
+
+    async def _send_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
+        try:
+            answers = await self._send([item for item, _ in batch])
+        except BaseException as error:
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if not future.done():
+                    future.set_result(answer)

@@ -1,0 +1,70 @@
+"""Connections: one store, shared by any number of queues and workers."""
+
+from __future__ import annotations
+
+import importlib
+from types import TracebackType
+from typing import Self
+
+from jobwire import urls
+from jobwire.backend import Backend
+from jobwire.errors import MissingExtra
+
+_EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
+
+
+def connect(url: str | None = None) -> Connection:
+    """A connection to share between queues and workers. Reaches the store when it is first used.
+
+    Without a URL: the environment's JOBWIRE_URL, else an embedded server in ./.jobwire.
+    """
+    return Connection(url)
+
+
+class Connection:
+    """One store reached through one protocol, with its pool. Use `async with`, or `open` and `close`."""
+
+    def __init__(self, url: str | None = None) -> None:
+        self.address = urls.parse(urls.default_url() if url is None else url)
+        self.backend = load_backend(self.address)
+        self._open = False
+
+    async def open(self) -> Self:
+        if not self._open:
+            await self.backend.open()
+            self._open = True
+        return self
+
+    async def close(self) -> None:
+        self._open = False
+        await self.backend.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.address.redacted}>"
+
+
+def load_backend(address: urls.Address) -> Backend:
+    """The backend of an address. Imported here, on demand: a protocol's driver is needed only by those who use it."""
+    try:
+        module = importlib.import_module(f"jobwire.backends.{address.protocol}")
+    except ModuleNotFoundError as missing:
+        if missing.name and missing.name.startswith("jobwire."):
+            raise
+        raise MissingExtra(f"{address.protocol}:", _EXTRAS[address.protocol]) from missing
+    backend: Backend = module.open_backend(address)
+    return backend
+
+
+def resolve(where: str | Connection | None) -> tuple[Connection, bool]:
+    """The connection meant by what a Queue or Worker was given, and whether they own it."""
+    if isinstance(where, Connection):
+        return where, False
+    return Connection(where), True

@@ -1,0 +1,111 @@
+"""Waiting for jobs to finish: one event reader per queue, however many callers wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from jobwire.backend import Backend
+from jobwire.errors import JobFailed, JobNotFound, WaitTimeout
+from jobwire.model import Event, Job, State
+
+_POLL_FIRST = 0.02
+_POLL_LAST = 1.0
+
+
+class Finishes:
+    """Tells callers when their job has finished. Reads the event stream where the protocol has one, else polls."""
+
+    def __init__(self, backend: Backend, queue: str) -> None:
+        self._backend = backend
+        self._queue = queue
+        self._waiting: dict[str, list[asyncio.Future[Any]]] = {}
+        self._reader: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+
+    async def wait(self, job_id: str, timeout: float | None) -> Any:
+        """The result of the job; JobFailed with its error, JobNotFound if it is gone, WaitTimeout."""
+        try:
+            async with asyncio.timeout(timeout):
+                if self._backend.capabilities.events:
+                    return await self._by_event(job_id)
+                return await self._by_polling(job_id)
+        except TimeoutError as late:
+            if isinstance(late, WaitTimeout):
+                raise
+            raise WaitTimeout(f"job {job_id!r} did not finish within {timeout:g} s") from None
+
+    async def _by_event(self, job_id: str) -> Any:
+        await self._start_reader()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(job_id, []).append(future)
+        try:
+            # The reader is past "now" before the job is looked at, so a finish can't fall between the two.
+            [job] = await self._backend.get(self._queue, [job_id])
+            if future.done():
+                return await future
+            if job is None:
+                raise JobNotFound(self._queue, job_id)
+            if job.state.finished:
+                return _result_of(job)
+            return await future
+        finally:
+            waiters = self._waiting.get(job_id, [])
+            with contextlib.suppress(ValueError):
+                waiters.remove(future)
+            if not waiters:
+                self._waiting.pop(job_id, None)
+            if future.done() and not future.cancelled():
+                future.exception()
+
+    async def _by_polling(self, job_id: str) -> Any:
+        pause = _POLL_FIRST
+        while True:
+            [job] = await self._backend.get(self._queue, [job_id])
+            if job is None:
+                raise JobNotFound(self._queue, job_id)
+            if job.state.finished:
+                return _result_of(job)
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _POLL_LAST)
+
+    async def _start_reader(self) -> None:
+        async with self._starting:
+            if self._reader is None or self._reader.done():
+                since = await self._backend.cursor(self._queue)
+                self._reader = asyncio.create_task(self._read(since))
+
+    async def _read(self, since: str) -> None:
+        try:
+            async for event in self._backend.events(self._queue, since):
+                if event.type in ("completed", "failed", "removed") and event.job_id in self._waiting:
+                    self._tell(event)
+        except Exception as error:
+            for futures in self._waiting.values():
+                for future in futures:
+                    if not future.done():
+                        future.set_exception(error)
+
+    def _tell(self, event: Event) -> None:
+        assert event.job_id is not None  # noqa: S101 - checked by the caller
+        for future in self._waiting.get(event.job_id, ()):
+            if future.done():
+                continue
+            if event.type == "completed":
+                future.set_result(event.result)
+            elif event.type == "failed":
+                future.set_exception(JobFailed(event.error or ""))
+            else:
+                future.set_exception(JobNotFound(self._queue, event.job_id))
+
+    async def close(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait([self._reader])
+
+
+def _result_of(job: Job) -> Any:
+    if job.state is State.COMPLETED:
+        return job.result
+    raise JobFailed(job.error or f"job {job.id!r} is {job.state.value}")

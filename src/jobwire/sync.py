@@ -1,0 +1,208 @@
+"""jobwire for blocking code: the names of `jobwire`, without async.
+
+    from jobwire.sync import Queue
+
+    with Queue("emails", "bullmq+redis://127.0.0.1:6379/0") as queue:
+        job = queue.add({"to": "a@example.com"})
+        print(job.wait(timeout=30))
+
+Nothing is written twice: each class here is made from the asynchronous one, whose coroutines run in one event loop in
+a background thread, the portal. The stub beside this file is made the same way, so editors and type checkers see it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import inspect
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import fields
+from types import TracebackType
+from typing import Any, Self, cast
+
+from jobwire import connection as _connection
+from jobwire import model as _model
+from jobwire import queue as _queue
+from jobwire import worker as _worker
+
+__all__ = ["Connection", "Job", "Page", "Queue", "Worker", "connect"]
+
+
+class Portal:
+    """An event loop in a thread, started when first needed, for blocking callers to run coroutines in."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """The coroutine's result. Interrupting the caller cancels the coroutine."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Run a plain function in the loop's thread, where asyncio objects belong."""
+
+        async def inside() -> Any:
+            return function()
+
+        return self.run(inside())
+
+    def soon(self, function: Callable[[], None]) -> None:
+        """Have the loop run a plain function, without waiting for it."""
+        self._running_loop().call_soon_threadsafe(function)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=self._loop.run_forever, name="jobwire-sync", daemon=True)
+                thread.start()
+                atexit.register(self._loop.call_soon_threadsafe, self._loop.stop)
+            return self._loop
+
+
+_portal = Portal()
+
+
+class Job(_model.Job):
+    """A job snapshot whose `wait` blocks."""
+
+    __slots__ = ()
+
+    def wait(self, timeout: float | None = None) -> Any:  # type: ignore[override]
+        return _portal.run(super().wait(timeout))
+
+
+class Page(list[Job]):
+    """Jobs of one call, and the cursor that continues after them."""
+
+    def __init__(self, page: _model.Page) -> None:
+        super().__init__(_blocking(job) for job in page)
+        self.cursor = page.cursor
+
+
+def _blocking(value: Any) -> Any:
+    """What an asynchronous call returned, in its blocking form."""
+    if isinstance(value, _model.Page):
+        return Page(value)
+    if isinstance(value, _model.Job):
+        return Job(*(getattr(value, field.name) for field in fields(value)))
+    if isinstance(value, list):
+        return [_blocking(item) for item in cast("list[Any]", value)]
+    return value
+
+
+class _Blocking:
+    """What the generated classes share: they hold the asynchronous object and live in a `with` block."""
+
+    _made_from: type[Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = [argument.inner if isinstance(argument, _Blocking) else argument for argument in args]
+        named = {key: value.inner if isinstance(value, _Blocking) else value for key, value in kwargs.items()}
+        self.inner = _portal.call(lambda: self._made_from(*given, **named))
+
+    def __enter__(self) -> Self:
+        _portal.run(self.inner.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _portal.run(self.inner.__aexit__(kind, error, trace))
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+def _method(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(self: _Blocking, *args: Any, **kwargs: Any) -> Any:
+        result = _portal.run(function(self.inner, *args, **kwargs))
+        return self if result is self.inner else _blocking(result)
+
+    return call
+
+
+def _iterator(function: Any) -> Any:
+    @functools.wraps(function)
+    def iterate(self: _Blocking, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        source: AsyncIterator[Any] = function(self.inner, *args, **kwargs)
+        try:
+            while True:
+                try:
+                    yield _portal.run(_next(source))
+                except StopAsyncIteration:
+                    return
+        finally:
+            _portal.run(source.aclose())  # type: ignore[attr-defined]
+
+    return iterate
+
+
+async def _next(source: AsyncIterator[Any]) -> Any:
+    return await anext(source)
+
+
+def _attribute(name: str) -> property:
+    return property(lambda self: getattr(self.inner, name))
+
+
+def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
+    """The blocking class of an asynchronous one: every public coroutine blocks, every async iterator is a plain one."""
+    body: dict[str, Any] = {"_made_from": made_from, "__doc__": made_from.__doc__, "__module__": __name__}
+    for name, member in vars(made_from).items():
+        if name.startswith("_"):
+            continue
+        if inspect.isasyncgenfunction(member):
+            body[name] = _iterator(member)
+        elif inspect.iscoroutinefunction(member):
+            body[name] = _method(member)
+        elif isinstance(member, property):
+            body[name] = _attribute(name)
+    body.update({name: _attribute(name) for name in attributes})
+    return type(made_from.__name__, (_Blocking,), body)
+
+
+Connection = _make(_connection.Connection, ("address", "backend"))
+Queue = _make(_queue.Queue, ("name", "connection"))
+
+
+class Worker(_make(_worker.Worker, ("id", "queue", "stats"))):  # type: ignore[misc]
+    """A worker for blocking code. Its handler is best a plain function, which runs in a thread."""
+
+    def run(self, *, signals: bool = True) -> None:
+        """Work until `stop` is called from another thread or, in the main thread, SIGTERM or SIGINT arrives."""
+        with _forwarded_signals(lambda: _portal.soon(self.inner.interrupt)) if signals else nullcontext():
+            _portal.run(self.inner.run(signals=False))
+
+
+@contextmanager
+def _forwarded_signals(on_signal: Callable[[], None]) -> Generator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def forward(number: int, frame: object) -> None:
+        on_signal()
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def connect(url: str | None = None) -> Any:
+    """A connection to share between blocking queues and workers."""
+    return Connection(url)

@@ -1,0 +1,7 @@
+"""The worker engine: claim loop, group commit, lock keeper, handler runners, shutdown."""
+
+from jobwire.worker.active import ActiveJob, BlockingJob
+from jobwire.worker.stats import Observer, Stats
+from jobwire.worker.worker import Worker
+
+__all__ = ["ActiveJob", "BlockingJob", "Observer", "Stats", "Worker"]

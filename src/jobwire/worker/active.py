@@ -1,0 +1,175 @@
+"""The job as a handler sees it: the snapshot, and what only the worker that runs it may do."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from jobwire import codec
+from jobwire.backend import Acted, Backend, Claim
+from jobwire.errors import JobNotFound, LostLock
+from jobwire.model import Job
+
+
+class Leases(Protocol):
+    """Who can renew a claim's lease on request."""
+
+    async def renew(self, claim: Claim) -> bool: ...
+
+
+class Running:
+    """What both forms of a running job show."""
+
+    __slots__ = ("_job",)
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    @property
+    def snapshot(self) -> Job:
+        """The job as it was when it was claimed."""
+        return self._job
+
+    @property
+    def id(self) -> str:
+        return self._job.id
+
+    @property
+    def queue(self) -> str:
+        return self._job.queue
+
+    @property
+    def name(self) -> str:
+        return self._job.name
+
+    @property
+    def data(self) -> Any:
+        return self._job.data
+
+    @property
+    def priority(self) -> int:
+        return self._job.priority
+
+    @property
+    def attempts(self) -> int:
+        return self._job.attempts
+
+    @property
+    def attempts_made(self) -> int:
+        """Runs that ended before this one."""
+        return self._job.attempts_made
+
+    @property
+    def progress(self) -> Any:
+        return self._job.progress
+
+    @property
+    def created_at(self) -> datetime | None:
+        return self._job.created_at
+
+    @property
+    def started_at(self) -> datetime | None:
+        return self._job.started_at
+
+    @property
+    def stacktrace(self) -> Sequence[str]:
+        return self._job.stacktrace
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.name!r} of {self.queue!r}>"
+
+
+class ActiveJob(Running):
+    """A job that this worker runs right now."""
+
+    __slots__ = ("_backend", "_claim", "_leases", "_listeners", "_lost", "_lost_event")
+
+    def __init__(self, claim: Claim, backend: Backend, leases: Leases) -> None:
+        super().__init__(claim.job)
+        self._claim = claim
+        self._backend = backend
+        self._leases = leases
+        self._lost = False
+        self._lost_event: asyncio.Event | None = None
+        self._listeners: list[Callable[[], None]] | None = None
+
+    @property
+    def token(self) -> str:
+        """What tells this claim of the job from any other: a fence for the outside world."""
+        return self._claim.token
+
+    @property
+    def claim(self) -> Claim:
+        return self._claim
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set when the job's lock is gone: another worker may be running it."""
+        if self._lost_event is None:
+            self._lost_event = asyncio.Event()
+            if self._lost:
+                self._lost_event.set()
+        return self._lost_event
+
+    def mark_lost(self) -> None:
+        """Called by the engine, in its event loop."""
+        self._lost = True
+        if self._lost_event is not None:
+            self._lost_event.set()
+        for listener in self._listeners or ():
+            listener()
+
+    def when_lost(self, listener: Callable[[], None]) -> None:
+        if self._lost:
+            listener()
+        else:
+            self._listeners = [*(self._listeners or ()), listener]
+
+    async def update_progress(self, value: Any) -> None:
+        """Publish how far the job is: any JSON value, by custom a number from 0 to 100."""
+        self._backend.capabilities.require("progress", "progress")
+        encoded = codec.dumps(value, field="progress")
+        self._expect(await self._backend.update_progress(self.queue, self.id, encoded))
+
+    async def log(self, line: str, *, keep: int = 0) -> None:
+        """Append a line to the job's log, keeping the last `keep` lines (0: all)."""
+        self._backend.capabilities.require("logs", "job logs")
+        self._expect(await self._backend.log(self.queue, self.id, str(line), keep))
+
+    async def extend(self) -> None:
+        """Renew the lock now. The worker does so by itself; ask only to learn whether it is still yours."""
+        if self._lost or not await self._leases.renew(self._claim):
+            raise LostLock(f"job {self.id!r} is no longer ours: its lock ran out or was taken away")
+
+    def _expect(self, acted: Acted) -> None:
+        if acted is not Acted.DONE:
+            raise JobNotFound(self.queue, self.id)
+
+
+class BlockingJob(Running):
+    """An ActiveJob for handlers that are plain functions: the same names, blocking the handler's thread."""
+
+    __slots__ = ("_active", "_loop", "lost")
+
+    def __init__(self, active: ActiveJob, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(active.snapshot)
+        self._active = active
+        self._loop = loop
+        self.lost = threading.Event()
+        active.when_lost(self.lost.set)
+
+    @property
+    def token(self) -> str:
+        return self._active.token
+
+    def update_progress(self, value: Any) -> None:
+        asyncio.run_coroutine_threadsafe(self._active.update_progress(value), self._loop).result()
+
+    def log(self, line: str, *, keep: int = 0) -> None:
+        asyncio.run_coroutine_threadsafe(self._active.log(line, keep=keep), self._loop).result()
+
+    def extend(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._active.extend(), self._loop).result()

@@ -1,0 +1,125 @@
+"""The lock keeper: renews the leases of held jobs from a thread of its own.
+
+It has its own event loop and its own connection, so leases are renewed while a handler blocks the worker's loop and
+while the worker's connection is busy or broken. It opens that connection only when the first lease needs renewing:
+a worker of short jobs never does. A failed renewal is tried again until it succeeds; running jobs go on meanwhile,
+since an outage shorter than the lease harms nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from jobwire.backend import Backend, Claim, Consumer, ConsumerSettings
+from jobwire.backoff import reconnect_delay
+from jobwire.errors import JobwireError
+from jobwire.worker.journal import Journal
+from jobwire.worker.stats import Stats
+
+_RENEW_PART = 4
+"""A lease is renewed when a quarter of it has passed, so three renewals may fail before it ends."""
+
+
+class LockKeeper:
+    """Knows the claims that are held and keeps them so. `on_lost` is called in the keeper's thread."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        settings: ConsumerSettings,
+        on_lost: Callable[[Claim], None],
+        stats: Stats,
+        journal: Journal,
+    ) -> None:
+        self._backend = backend
+        self._settings = settings
+        self._on_lost = on_lost
+        self._stats = stats
+        self._journal = journal
+        self._every = settings.lease / _RENEW_PART
+        # Written by the worker's thread, read by the keeper's: single dict operations and list() of a dict are
+        # atomic in CPython.
+        self._held: dict[Claim, float] = {}
+        self._twin: Backend | None = None
+        self._consumer: Consumer | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"jobwire-keeper-{settings.worker_id}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def hold(self, claims: Sequence[Claim], since: float) -> None:
+        """Keep these claims, leased at `since` (monotonic seconds)."""
+        for claim in claims:
+            self._held[claim] = since
+
+    def let_go(self, claim: Claim) -> None:
+        self._held.pop(claim, None)
+
+    def holds(self, claim: Claim) -> bool:
+        return claim in self._held
+
+    async def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        # One loop for the keeper's whole life, entered only while there is something to renew: between beats the
+        # thread sleeps on a plain event that `stop` can set from anywhere.
+        with asyncio.Runner() as runner:
+            failures = 0
+            pause = self._every / 2
+            while not self._stop.wait(pause):
+                pause = self._every / 2
+                due = self._due()
+                if not due:
+                    continue
+                try:
+                    runner.run(self._renew(due))
+                    failures = 0
+                except (JobwireError, TimeoutError) as error:
+                    failures += 1
+                    pause = min(reconnect_delay(failures), self._every / 2)
+                    self._stats.heartbeat_failures += 1
+                    self._journal.warning(
+                        "could not renew the locks of %d jobs (%s); the jobs go on, trying again in %.1f s",
+                        len(due), error or type(error).__name__, pause,
+                    )  # fmt: skip
+                    runner.run(self._reset())
+            runner.run(self._close())
+
+    def _due(self) -> list[Claim]:
+        horizon = time.monotonic() - self._every
+        return [claim for claim, renewed in list(self._held.items()) if renewed <= horizon]
+
+    async def _renew(self, due: list[Claim]) -> None:
+        if self._consumer is None:
+            self._twin = self._backend.twin()
+            await self._twin.open()
+            self._consumer = self._twin.consumer(self._settings)
+        now = time.monotonic()
+        async with asyncio.timeout(max(self._every, 1.0)):
+            lost = set(await self._consumer.extend(due))
+        self._stats.heartbeats += 1
+        for claim in due:
+            if claim not in self._held:
+                continue  # settled while the call was under way, so its lock is rightly gone
+            if claim in lost:
+                self._held.pop(claim, None)
+                self._on_lost(claim)
+            else:
+                self._held[claim] = now
+
+    async def _reset(self) -> None:
+        if self._consumer is not None:
+            await self._consumer.reset()
+
+    async def _close(self) -> None:
+        if self._consumer is not None:
+            await self._consumer.close()
+        if self._twin is not None:
+            await self._twin.close()

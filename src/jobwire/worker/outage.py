@@ -1,0 +1,67 @@
+"""Living through an outage of the store: wait longer and longer, say so in plain words, and never give up unasked.
+
+The waits follow min(0.1 · 2^n · (0.8 + 0.4·random), 30 s). Several calls may fail in one outage; they share one count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+
+from jobwire.backoff import reconnect_delay
+from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
+from jobwire.worker.journal import Journal
+from jobwire.worker.stats import Stats
+
+
+class Outage:
+    """The state of the connection as the engine sees it."""
+
+    def __init__(self, journal: Journal, stats: Stats, max_attempts: int) -> None:
+        self._journal = journal
+        self._stats = stats
+        self._max_attempts = max_attempts
+        self._attempts = 0
+        self._since = 0.0
+        self._pause: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._attempts == 0
+
+    async def endure(self, error: Exception, reset: Callable[[], Awaitable[None]]) -> None:
+        """Called after a failed call: returns when it is time to try again, or raises if that is not wanted."""
+        if self._pause is None or self._pause.done():
+            self._note(error)
+            self._pause = asyncio.create_task(self._wait(reset, reconnect_delay(self._attempts - 1)))
+        await asyncio.shield(self._pause)
+
+    def over(self) -> None:
+        """Called after a call that succeeded."""
+        if self._attempts:
+            away = time.monotonic() - self._since
+            self._journal.info("the store answers again after %.1f s; going on", away)
+            self._attempts = 0
+
+    def _note(self, error: Exception) -> None:
+        reason = str(error) or "no answer in time"
+        if self._attempts == 0:
+            self._since = time.monotonic()
+        self._attempts += 1
+        self._stats.reconnects += 1
+        if self._max_attempts and self._attempts > self._max_attempts:
+            raise StoreUnavailable(
+                f"gave up after {self._max_attempts} attempts to reach the store: {reason}"
+            ) from error
+        kind = "permanent" if isinstance(error, StoreRefused) else "transient"
+        self._journal.warning(
+            "a call to the store failed (%s: %s); attempt %d to reach it follows; running jobs go on",
+            kind, reason, self._attempts,
+        )  # fmt: skip
+
+    async def _wait(self, reset: Callable[[], Awaitable[None]], delay: float) -> None:
+        with contextlib.suppress(JobwireError):
+            await reset()
+        await asyncio.sleep(delay)

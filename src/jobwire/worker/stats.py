@@ -1,0 +1,50 @@
+"""What a worker has done so far, as plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from jobwire.backend import Claim, Verdict
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counters since the worker started."""
+
+    claimed: int = 0
+    completed: int = 0
+    failed: int = 0
+    retried: int = 0
+    released: int = 0
+    snoozed: int = 0
+    lost: int = 0
+    recovered: int = 0
+    heartbeats: int = 0
+    heartbeat_failures: int = 0
+    reconnects: int = 0
+    duties_skipped: int = 0
+    calls: int = 0
+
+    def count(self, verdict: Verdict) -> None:
+        match verdict:
+            case Verdict.COMPLETED:
+                self.completed += 1
+            case Verdict.FAILED:
+                self.failed += 1
+            case Verdict.RETRIED:
+                self.retried += 1
+            case Verdict.RELEASED:
+                self.released += 1
+            case Verdict.SNOOZED:
+                self.snoozed += 1
+            case Verdict.LOST:
+                self.lost += 1
+
+
+class Observer(Protocol):
+    """Told what happens to jobs, in the worker's event loop; must be quick and not raise."""
+
+    def started(self, claim: Claim) -> None: ...
+
+    def settled(self, claim: Claim, verdict: Verdict, run_seconds: float) -> None: ...

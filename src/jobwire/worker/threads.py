@@ -1,0 +1,99 @@
+"""Threads for handlers that are plain functions.
+
+A thread that outlives its job's timeout can't be stopped in Python: it is abandoned, a fresh one takes its place, and
+what it returns later is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+logger = logging.getLogger("jobwire.worker")
+
+Work = Callable[[], Any]
+
+
+class _Thread:
+    """A daemon thread that runs one piece of work at a time."""
+
+    def __init__(self, name: str) -> None:
+        self._inbox: queue.SimpleQueue[tuple[Work, asyncio.Future[Any], asyncio.AbstractEventLoop] | None] = (
+            queue.SimpleQueue()
+        )
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        self.name = name
+
+    def put(self, work: Work, future: asyncio.Future[Any]) -> None:
+        self._inbox.put((work, future, future.get_loop()))
+
+    def end(self) -> None:
+        self._inbox.put(None)
+
+    def _run(self) -> None:
+        while (item := self._inbox.get()) is not None:
+            work, future, loop = item
+            result: Any = None
+            error: BaseException | None = None
+            try:
+                result = work()
+            except BaseException as raised:
+                error = raised
+            try:
+                loop.call_soon_threadsafe(_deliver, future, result, error)
+            except RuntimeError:
+                return  # the loop is closed: nobody waits for this any more
+            del work, future, loop, result, error, item
+
+
+def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    elif isinstance(error, (StopIteration, KeyboardInterrupt, SystemExit)):
+        # A future can't carry the first, and the others must not end the worker: they ended one handler.
+        future.set_exception(RuntimeError(f"the handler raised {type(error).__name__}: {error}"))
+    else:
+        future.set_exception(error)
+
+
+class Threads:
+    """As many threads as are busy at once, kept for the next job."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._idle: list[_Thread] = []
+        self._made = 0
+
+    async def call(self, work: Work) -> Any:
+        """Run the work in a thread. Cancelled, it abandons the thread."""
+        thread = self._idle.pop() if self._idle else self._new()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        context = contextvars.copy_context()
+        thread.put(lambda: context.run(work), future)
+        try:
+            return await future
+        finally:
+            # A future that the thread has answered means an idle thread; a cancelled one, a thread still at work,
+            # which ends by itself when it finds this in its inbox.
+            if future.cancelled():
+                thread.end()
+                logger.warning("abandoned thread %s: its handler goes on, but nobody waits for it", thread.name)
+            else:
+                self._idle.append(thread)
+
+    def _new(self) -> _Thread:
+        self._made += 1
+        return _Thread(f"{self._name}-{self._made}")
+
+    def close(self) -> None:
+        for thread in self._idle:
+            thread.end()
+        self._idle.clear()

@@ -1,0 +1,83 @@
+"""jobwire.sync: the same names for blocking code, made from the asynchronous ones."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jobwire
+from jobwire import JobFailed, JobNotFound, NewJob, State, sync
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def double(job: Any) -> int:
+    return job.data * 2
+
+
+def test_a_blocking_program_adds_works_and_waits() -> None:
+    with sync.connect("memory:sync-whole") as connection, sync.Queue("q", connection) as queue:
+        with sync.Worker("q", double, connection, concurrency=4) as worker:
+            jobs = queue.add_many([NewJob(n) for n in range(20)])
+            assert [job.wait(10) for job in jobs] == [n * 2 for n in range(20)]
+            assert worker.stats.completed == 20
+        assert queue.counts()[State.COMPLETED] == 20
+        assert queue.jobs("completed", limit=5).cursor is not None
+        stored = queue.get(jobs[0].id)
+        assert stored is not None
+        assert stored.wait(5) == 0
+
+
+def test_errors_arrive_as_they_are() -> None:
+    def fail(job: Any) -> None:
+        raise ValueError("no")
+
+    with sync.connect("memory:sync-errors") as connection, sync.Queue("q", connection) as queue:
+        with pytest.raises(JobNotFound):
+            queue.remove("nothing")
+        with sync.Worker("q", fail, connection), pytest.raises(JobFailed, match="no"):
+            queue.add(1).wait(10)
+
+
+def test_events_are_a_plain_iterator() -> None:
+    with sync.Queue("q", "memory:") as queue:
+        cursor = next(iter([queue.add(1), queue.add(2)]))
+        assert cursor.id
+        events = queue.events(since="0")
+        assert [next(events).type for _ in range(2)] == ["added", "waiting"]
+        events.close()  # type: ignore[attr-defined]
+
+
+def test_run_blocks_until_another_thread_stops_the_worker() -> None:
+    with sync.connect("memory:sync-run") as connection, sync.Queue("q", connection) as queue:
+        worker = sync.Worker("q", double, connection)
+        thread = threading.Thread(target=lambda: (queue.add(4).wait(10), worker.stop()))
+        thread.start()
+        worker.run(signals=False)
+        thread.join()
+        assert worker.stats.completed == 1
+
+
+@pytest.mark.parametrize("name", ["Queue", "Worker", "Connection"])
+def test_every_public_coroutine_has_a_blocking_twin(name: str) -> None:
+    original, blocking = getattr(jobwire, name), getattr(sync, name)
+    names = [
+        member
+        for member, value in vars(original).items()
+        if not member.startswith("_") and (inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value))
+    ]
+    assert names
+    assert [member for member in names if inspect.iscoroutinefunction(getattr(blocking, member))] == []
+
+
+def test_the_stub_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "sync_stub.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,158 @@
+"""Stopping a worker: nothing is lost, nothing is charged, nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from awaiting import eventually
+from jobwire import Connection, Queue, State, Worker
+
+
+async def test_stop_lets_running_jobs_finish_and_claims_no_more(queue: Queue, connection: Connection) -> None:
+    go = asyncio.Event()
+
+    async def handler(job: Any) -> str:
+        await go.wait()
+        return "finished"
+
+    worker = Worker("work", handler, connection, concurrency=2)
+    running = asyncio.create_task(worker.run(signals=False))
+    jobs = [await queue.add(n) for n in range(4)]
+    await eventually(lambda: worker.busy == 2)
+    stopping = asyncio.create_task(worker.stop())
+    await eventually(lambda: not worker.claiming)
+    go.set()
+    await stopping
+    assert running.done()
+    states = [(await queue.get(job.id)).state for job in jobs]  # type: ignore[union-attr]
+    assert states == [State.COMPLETED, State.COMPLETED, State.WAITING, State.WAITING]
+
+
+async def test_what_does_not_finish_in_time_is_handed_back_uncharged_and_runs_next(
+    queue: Queue, connection: Connection
+) -> None:
+    async def endless(job: Any) -> None:
+        await asyncio.sleep(600)
+
+    worker = Worker("work", endless, connection, shutdown_timeout=0.1)
+    running = asyncio.create_task(worker.run(signals=False))
+    first = await queue.add("first")
+    await queue.add("second")
+    await eventually(lambda: worker.busy == 1)
+    await worker.stop()
+    await running
+    assert worker.stats.released == 1
+    stored = await queue.get(first.id)
+    assert stored is not None
+    assert (stored.state, stored.attempts_made) == (State.WAITING, 0)
+    assert [job.data for job in await queue.jobs(State.WAITING)] == ["first", "second"]
+
+
+async def test_stop_now_does_not_wait(queue: Queue, connection: Connection) -> None:
+    async def endless(job: Any) -> None:
+        await asyncio.sleep(600)
+
+    worker = Worker("work", endless, connection, shutdown_timeout=600)
+    running = asyncio.create_task(worker.run(signals=False))
+    await queue.add(1)
+    await eventually(lambda: worker.busy == 1)
+    await worker.stop(now=True)
+    async with asyncio.timeout(10):
+        await running
+    assert worker.stats.released == 1
+
+
+async def test_a_handler_that_ignores_cancellation_does_not_hold_the_worker(
+    queue: Queue, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    go = asyncio.Event()
+
+    async def stubborn(job: Any) -> None:
+        while not go.is_set():
+            try:
+                await go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    worker = Worker("work", stubborn, connection, shutdown_timeout=0.05)
+    running = asyncio.create_task(worker.run(signals=False))
+    job = await queue.add(1)
+    await eventually(lambda: worker.busy == 1)
+    async with asyncio.timeout(15):
+        await worker.stop()
+    assert f"leaving without a word from the store on jobs {job.id}" in caplog.text
+    go.set()
+
+
+async def test_a_worker_stopped_before_its_first_job_ran_hands_it_back(queue: Queue, connection: Connection) -> None:
+    async def handler(job: Any) -> None: ...
+
+    for n in range(20):
+        await queue.add(n)
+    for _ in range(5):
+        worker = Worker("work", handler, connection, concurrency=5)
+        running = asyncio.create_task(worker.run(signals=False))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        await worker.stop(now=True)
+        await running
+    counts = await queue.counts()
+    assert counts[State.ACTIVE] == 0
+    assert counts[State.WAITING] + counts[State.COMPLETED] == 20
+
+
+PROGRAM = """
+import asyncio, sys
+from jobwire import Queue, Worker, connect
+
+async def handler(job):
+    print("started", flush=True)
+    await asyncio.sleep(float(job.data))
+    print("ended", flush=True)
+
+async def main():
+    async with connect("memory:here") as connection, Queue("work", connection) as queue:
+        await queue.add(sys.argv[1])
+        worker = Worker("work", handler, connection, shutdown_timeout=60)
+        await worker.run()
+        print("completed", worker.stats.completed, "released", worker.stats.released, flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seconds", "signals", "last"),
+    [
+        ("0.5", [signal.SIGTERM], b"completed 1 released 0\n"),
+        ("0.5", [signal.SIGINT], b"completed 1 released 0\n"),
+        ("600", [signal.SIGTERM, signal.SIGTERM], b"completed 0 released 1\n"),
+    ],
+)
+async def test_signals_stop_a_worker_process(
+    tmp_path: Path, seconds: str, signals: list[signal.Signals], last: bytes
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(PROGRAM))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(program), seconds, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        assert await process.stdout.readline() == b"started\n"
+        for number in signals:
+            process.send_signal(number)
+            await asyncio.sleep(0.05)  # two signals sent at once may arrive as one
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    assert out.endswith(last), (out, err)
