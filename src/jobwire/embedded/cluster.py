@@ -1,0 +1,104 @@
+"""A Valkey cluster of masters only, for trying and testing what a cluster does with keys and slots."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+
+from jobwire.embedded import locks, resp, state
+from jobwire.embedded.server import Server
+from jobwire.embedded.valkey import ValkeyNode
+
+_SLOTS = 16384
+_FORM_LIMIT = 30.0
+
+
+class Cluster:
+    """The nodes of a cluster, shared like a single server."""
+
+    def __init__(self, folder: Path | str, nodes: int, durable: bool) -> None:
+        recipes = [ValkeyNode(durable, number, nodes) for number in range(1, nodes + 1)]
+        with ExitStack() as undo:
+            with ThreadPoolExecutor(nodes) as pool:
+                starts = [pool.submit(Server, recipe, folder) for recipe in recipes]
+            for start in starts:
+                if start.exception() is None:
+                    undo.callback(start.result().close)
+            self.nodes = [start.result() for start in starts]
+            self.folder = self.nodes[0].folder.parent
+            _form(self.folder, self.nodes)
+            undo.pop_all()
+
+    @property
+    def urls(self) -> list[str]:
+        """The driver URL of every node."""
+        return [node.url for node in self.nodes]
+
+    @property
+    def url(self) -> str:
+        """The first node's; a cluster client finds the others from any of them."""
+        return self.nodes[0].url
+
+    @property
+    def pids(self) -> list[int]:
+        """The nodes' processes."""
+        return [node.pid for node in self.nodes]
+
+    def close(self) -> None:
+        """Leave every node; those that nobody else uses are stopped when this returns."""
+        with ThreadPoolExecutor(len(self.nodes)) as pool:
+            for done in [pool.submit(node.close) for node in self.nodes]:
+                done.result()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _form(folder: Path, nodes: list[Server]) -> None:
+    """Deal out the slots and introduce the nodes, each step only where it is still to do, and wait for agreement."""
+    lock = locks.open_lock(folder / "form.lock")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process at a time: it ends in `_FORM_LIMIT` at most
+        addresses = [stored.ports for node in nodes if (stored := state.read(node.folder)) is not None]
+        ports = [port for port, _bus in addresses]
+        if not _agreed(ports):
+            for number, port in enumerate(ports):
+                _deal(port, number, len(ports))
+            for port, bus in addresses[1:]:
+                # Harmless between nodes that know each other; needed again when a node came back on another port.
+                resp.ask(ports[0], "CLUSTER", "MEET", "127.0.0.1", str(port), str(bus))
+        locks.wait_until(lambda: _agreed(ports), _FORM_LIMIT, f"The nodes of {folder} do not form a cluster")
+    finally:
+        os.close(lock)
+
+
+def _deal(port: int, number: int, count: int) -> None:
+    own = next(line for line in resp.ask(port, "CLUSTER", "NODES").splitlines() if "myself" in line)
+    if len(own.split()) > 8:  # slots follow the eight fields of a node
+        return
+    first, after = number * _SLOTS // count, (number + 1) * _SLOTS // count
+    resp.ask(port, "CLUSTER", "ADDSLOTSRANGE", str(first), str(after - 1))
+    # Distinct epochs from the start, so that the nodes have no collision to settle among themselves. A node refuses if
+    # it has one already or knows the others; then they do settle it.
+    with suppress(resp.Refused):
+        resp.ask(port, "CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
+
+
+def _agreed(ports: list[int]) -> bool:
+    for port in ports:
+        try:
+            told = resp.fields(resp.ask(port, "CLUSTER", "INFO"))
+        except (OSError, resp.Refused):
+            return False
+        if told["cluster_state"] != "ok" or told["cluster_known_nodes"] != str(len(ports)):
+            return False
+    return True

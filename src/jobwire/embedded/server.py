@@ -1,0 +1,176 @@
+"""A share in an embedded server."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from contextlib import suppress
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from types import TracebackType
+
+from jobwire.embedded import locks, state
+from jobwire.embedded.errors import EmbeddedFailed
+from jobwire.embedded.process import tail
+from jobwire.embedded.recipe import Recipe
+
+_WAIT_LIMIT = 90.0
+_open: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+class Server:
+    """A running server that this process uses, perhaps together with others.
+
+    Made by `valkey`, `postgres`, `mongo` and `valkey_cluster`; a context manager. The server stops when the last
+    process that uses it has closed its share or died.
+    """
+
+    def __init__(self, recipe: Recipe, folder: Path | str) -> None:
+        recipe.check()
+        self._name = recipe.name
+        self.folder = _make_folder(Path(folder).absolute(), recipe.name)
+        self._owner = os.getpid()
+        self._url = ""
+        self._share: int | None = locks.open_lock(self.folder / locks.HOLDERS)
+        try:
+            self._join(recipe)
+        except BaseException:
+            os.close(self._share)
+            self._share = None
+            raise
+        _open.add(self)
+
+    def _join(self, recipe: Recipe) -> None:
+        share = self._share
+        assert share is not None  # noqa: S101 - set just before
+        busy = f"{self.folder} is still being shut down by another process"
+        locks.wait_until(lambda: locks.try_lock(share, shared=True), _WAIT_LIMIT, busy)
+        stuck = f"{self.folder} is locked by a server that does not get ready; see its server.log"
+        locks.wait_until(lambda: self._answers() or self._start(recipe), _WAIT_LIMIT, stuck)
+
+    def _answers(self) -> bool:
+        """Whether the server listens. Its keeper may not have noticed yet that it died."""
+        current = self._running()
+        if current is None:
+            return False
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", current.ports[0]), 2.0).close()
+            return True
+        return False
+
+    def _running(self) -> state.State | None:
+        current = state.read(self.folder)
+        if current is None or not current.url or not current.current:
+            return None
+        self._url = current.url
+        return current
+
+    def _start(self, recipe: Recipe) -> bool:
+        """Start the keeper, unless another process is at it."""
+        lock = locks.open_lock(self.folder / locks.SERVER)
+        try:
+            if not locks.try_lock(lock):
+                return False
+            _start_keeper(recipe, self.folder, lock)
+        finally:
+            os.close(lock)
+        return self._answers()
+
+    @property
+    def url(self) -> str:
+        """The driver's URL. It changes only if the server crashed and its port was taken before it was back."""
+        self._running()
+        return self._url
+
+    @property
+    def pid(self) -> int:
+        """The server's process, which changes should it crash and be started again; 0 while it does not run."""
+        current = self._running()
+        return current.pid if current is not None else 0
+
+    def close(self) -> None:
+        """Leave. If nobody else uses the server, it is stopped when this returns."""
+        if self._share is None:
+            return
+        share, self._share = self._share, None
+        _open.discard(self)
+        try:
+            # A forked child has the same lock as its parent, so it must not touch it, only let go of its copy.
+            if os.getpid() == self._owner:
+                self._leave(share)
+        finally:
+            os.close(share)
+
+    def _leave(self, share: int) -> None:
+        if not locks.try_lock(share) and locks.try_lock(share, shared=True):
+            return  # others use it
+        # Either the lock is ours alone, or the keeper, waiting for it, got it first and is stopping the server already.
+        locks.wait_until(self._stopped, _WAIT_LIMIT, f"{self.folder} does not shut down")
+
+    def _stopped(self) -> bool:
+        if locks.is_free(self.folder / locks.SERVER):
+            return True
+        current = state.read(self.folder)
+        if current is not None and current.current:
+            with suppress(ProcessLookupError):
+                os.kill(current.keeper, signal.SIGTERM)
+        return False
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Server {self._name} in {self.folder}{'' if self._share is not None else ', closed'}>"
+
+
+def _make_folder(folder: Path, name: str) -> Path:
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n")
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return place
+
+
+def _start_keeper(recipe: Recipe, folder: Path, lock: int) -> None:
+    assert is_dataclass(recipe) and not isinstance(recipe, type)  # noqa: S101, PT018 - every recipe is one
+    order = {"recipe": type(recipe).__name__, "fields": asdict(recipe), "folder": str(folder), "lock": lock}
+    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)  # what we can import, from any directory
+    log = folder / "keeper.log"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(  # noqa: S603 - our own command line
+            # Warnings off: from Python 3.12 on they'd speak of forking beside the keeper's waiting thread.
+            [sys.executable, "-W", "ignore", "-m", "jobwire.embedded.keeper", json.dumps(order)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            cwd="/",
+            env={**os.environ, "PYTHONPATH": paths},
+            pass_fds=(lock,),
+            start_new_session=True,
+        )
+    with process:
+        assert process.stdout is not None  # noqa: S101 - asked for above
+        answer = process.stdout.readline()
+    if not answer:
+        raise EmbeddedFailed(f"The keeper of {folder} ended before its server was ready:\n{tail(log)}")
+    said = json.loads(answer)
+    if "error" in said:
+        raise EmbeddedFailed(said["error"])
+
+
+@atexit.register
+def _close_all() -> None:
+    for server in list(_open):
+        server.close()

@@ -1,0 +1,1 @@
+"""What jobwire offers to the tests of its users; the fixtures are in `jobwire.testing.plugin`."""
