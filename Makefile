@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-NODE_READY := tests/interop/node/node_modules/.ready
+PEERS := $(patsubst %/package.json,%/node_modules/.ready,$(wildcard tests/interop/*/package.json))
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -15,17 +15,17 @@ help:  ## what each target does
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[redis,embedded,cli]' --group dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
 	touch $@
 
-$(NODE_READY): tests/interop/node/package.json tests/interop/node/package-lock.json $(READY)
-	cd tests/interop/node && npm ci --silent --no-audit --no-fund
+tests/interop/%/node_modules/.ready: tests/interop/%/package.json tests/interop/%/package-lock.json | $(READY)
+	cd $(dir $<) && npm ci --silent --no-audit --no-fund
 	touch $@
 
 run: $(READY)  ## the demo: embedded servers, producers, workers, a live table
 	@$(BIN)/jobwire demo
 
-test: $(READY) $(NODE_READY)  ## every test, on real servers and beside real Node peers
+test: $(READY) $(PEERS)  ## every test, on real servers and beside real Node peers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 test-fast: $(READY)  ## what needs no Node and no patience
@@ -38,9 +38,16 @@ lint: $(READY)  ## formatting, lint, types, import directions
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
+bench: $(READY) $(PEERS)  ## jobwire beside its peers on one server, as ratios, into bench/results
+	$(BIN)/python bench/run.py
+
+docs: $(READY)  ## the documentation as a site, into site/
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+	$(BIN)/mkdocs build --strict
+
 format: $(READY)  ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) dist .jobwire tests/interop/node/node_modules .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench dist site .jobwire tests/interop/*/node_modules .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,5 @@
+"""`python -m jobwire` is the command line."""
+
+from jobwire.cli import main
+
+raise SystemExit(main())

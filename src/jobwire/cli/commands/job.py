@@ -1,0 +1,45 @@
+"""`jobwire job`: everything about one job."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobwire.cli.parameters import Json, QueueName, Url
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jobwire.model import Job
+    from jobwire.queue import Queue
+
+
+def job(
+    queue: QueueName,
+    job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.", show_default=False)],
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Show one job whole: data, result or error, times, log."""
+    from jobwire.cli.jobview import record, show
+    from jobwire.cli.output import console, emit
+    from jobwire.cli.session import ask
+
+    found, logs = ask(queue, url, lambda opened: _read(opened, job_id))
+    if as_json:
+        emit({**record(found), "logs": None if logs is None else list(logs)})
+    else:
+        show(console(), found, logs)
+
+
+async def _read(queue: Queue, job_id: str) -> tuple[Job, Sequence[str] | None]:
+    """The job and its log; None where the protocol keeps no logs."""
+    from jobwire.errors import JobNotFound
+
+    found = await queue.get(job_id)
+    if found is None:
+        raise JobNotFound(queue.name, job_id)
+    return found, await queue.logs(job_id) if queue.capabilities.logs else None

@@ -1,0 +1,85 @@
+"""A demo from the first job to the report."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+
+from jobwire.cli.demo.moment import Moment, Watch
+from jobwire.cli.demo.report import Report
+from jobwire.cli.demo.station import Station
+from jobwire.errors import InvalidOption
+from jobwire.options import seconds
+
+_TICK = 0.2
+_FASTEST = 10_000
+_PATIENCE = 15.0
+"""How long the workers may take for what is left when the producers have stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    seconds: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        seconds("seconds", self.seconds, minimum=1)
+        if not 1 <= self.rate <= _FASTEST:
+            raise InvalidOption("rate", self.rate, f"must be 1 to {_FASTEST} jobs a second")
+
+
+async def run(stations: Sequence[Station], plan: Plan, watch: Watch) -> Report:
+    """Produce for the planned time, let the workers finish, and report. Ctrl-C and SIGTERM cut either short."""
+    interrupted = asyncio.Event()
+    with _interruptible(interrupted):
+        async with AsyncExitStack() as stack:
+            for station in stations:
+                await stack.enter_async_context(station)
+            began = time.monotonic()
+
+            async def follow(phase: str, until: float, enough: Callable[[], bool]) -> None:
+                while True:
+                    await asyncio.gather(*(station.look() for station in stations))
+                    elapsed = time.monotonic() - began
+                    watch(Moment(stations, elapsed, plan.seconds, phase))
+                    if enough() or interrupted.is_set() or elapsed >= until:
+                        return
+                    await _pause(interrupted, min(_TICK, until - elapsed))
+
+            async with asyncio.TaskGroup() as producers:
+                tasks = [producers.create_task(station.produce(plan.rate)) for station in stations]
+                await follow("at work (Ctrl-C ends the demo)", plan.seconds, lambda: False)
+                for task in tasks:
+                    task.cancel()
+            finishing = time.monotonic() - began + _PATIENCE
+            await follow("workers finish what is left", finishing, lambda: all(one.idle for one in stations))
+            for station in stations:
+                await station.send_home()
+                await station.look()
+            elapsed = time.monotonic() - began
+            watch(Moment(stations, elapsed, plan.seconds, "interrupted" if interrupted.is_set() else "done"))
+            return Report.of(stations, elapsed, interrupted.is_set())
+
+
+async def _pause(interrupted: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await interrupted.wait()
+    except TimeoutError:
+        return
+
+
+@contextmanager
+def _interruptible(interrupted: asyncio.Event) -> Generator[None]:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted.set)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

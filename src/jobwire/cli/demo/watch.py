@@ -1,0 +1,52 @@
+"""Ways to watch a demo: a live table in a terminal, a line a second elsewhere, nothing for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.live import Live
+from rich.text import Text
+
+from jobwire.cli.demo.board import Board
+from jobwire.cli.demo.moment import Moment, Watch
+from jobwire.cli.output import console
+
+
+@contextmanager
+def watcher(*, as_json: bool) -> Generator[Watch]:
+    """The way that suits where the output goes."""
+    if as_json:
+        yield lambda moment: None
+    elif sys.stdout.isatty():
+        terminal = console()
+        board = Board(terminal.width)
+        waiting = Text("starting the embedded servers …", style="dim")
+        with Live(waiting, console=terminal, auto_refresh=False) as live:
+            yield lambda moment: live.update(board.draw(moment), refresh=True)
+    else:
+        sys.stdout.write("starting the embedded servers …\n")
+        sys.stdout.flush()
+        yield Lines()
+
+
+class Lines:
+    """Progress as plain text, one line a second."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, moment: Moment) -> None:
+        if moment.elapsed < self._next and moment.phase not in ("done", "interrupted"):
+            return
+        self._next = moment.elapsed + 1.0
+        for station in moment.stations:
+            meters = [line.meter for line in station.lines]
+            sys.stdout.write(
+                f"{moment.elapsed:5.1f} s  {station.protocol}: {sum(meter.added for meter in meters)} added, "
+                f"{sum(meter.stored_completed for meter in meters)} completed, "
+                f"{sum(meter.stored_failed for meter in meters)} failed, {sum(meter.left for meter in meters)} left, "
+                f"{sum(meter.pace for meter in meters):.0f} jobs/s\n"
+            )
+        sys.stdout.flush()

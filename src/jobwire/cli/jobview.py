@@ -1,0 +1,154 @@
+"""A job for programs (a dict of JSON values) and for people (a table)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jobwire.cli.output import compact, printable
+from jobwire.model import Job, State
+
+STATE_STYLES = {
+    State.WAITING: "yellow",
+    State.DELAYED: "magenta",
+    State.ACTIVE: "cyan",
+    State.COMPLETED: "green",
+    State.FAILED: "red",
+    State.CANCELLED: "dim",
+    State.PAUSED: "yellow",
+    State.WAITING_CHILDREN: "blue",
+}
+
+
+def record(job: Job) -> dict[str, Any]:
+    """Every public field; times as ISO 8601 in UTC."""
+    return {
+        "id": job.id,
+        "queue": job.queue,
+        "name": job.name,
+        "state": job.state.value,
+        "native_state": job.native_state,
+        "data": job.data,
+        "priority": job.priority,
+        "attempts": job.attempts,
+        "attempts_made": job.attempts_made,
+        "progress": job.progress,
+        "result": job.result,
+        "error": job.error,
+        "stacktrace": list(job.stacktrace),
+        "created_at": _iso(job.created_at),
+        "run_at": _iso(job.run_at),
+        "started_at": _iso(job.started_at),
+        "finished_at": _iso(job.finished_at),
+        "worker": job.worker,
+    }
+
+
+def styled(state: State) -> Text:
+    return Text(state.value, style=STATE_STYLES[state])
+
+
+def listing(jobs: Sequence[Job], state: State, *, fit: bool) -> Table:
+    """One line a job, with the column that matters in this state. `fit`: shorten long cells to the terminal's width."""
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=fit)
+    table.add_column("id", no_wrap=True)
+    table.add_column("name", no_wrap=True)
+    table.add_column("data", ratio=1 if fit else None, no_wrap=True, overflow="ellipsis")
+    heading, _ = _tale(state, None)
+    table.add_column(heading, ratio=1 if fit and state.finished else None, no_wrap=True, overflow="ellipsis")
+    table.add_column("runs", justify="right", no_wrap=True)
+    table.add_column("finished" if state.finished else "added", no_wrap=True, style="dim")
+    for job in jobs:
+        at = job.finished_at if state.finished else job.created_at
+        runs = f"{job.attempts_made}/{job.attempts}"
+        cells = (printable(job.id), printable(job.name), compact(job.data), _tale(state, job)[1], runs, ago(at))
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def show(console: Console, job: Job, logs: Sequence[str] | None) -> None:
+    """The whole job, field by field, then its log and the stack of its last failure."""
+    fields = Table(box=None, show_header=False, pad_edge=False)
+    fields.add_column(style="dim", no_wrap=True)
+    fields.add_column(overflow="fold")
+    fields.add_row("job", Text.assemble((printable(job.id), "bold"), "  ", styled(job.state)))
+    for label, value in _facts(job):
+        fields.add_row(label, Text(value))
+    console.print(fields)
+    if logs:
+        console.print(Text("\nlog", style="dim"))
+        for line in logs:
+            console.print(Text(f"  {printable(line)}"))
+    if job.stacktrace:
+        console.print(Text("\nlast failure", style="dim"))
+        for line in printable(job.stacktrace[-1]).rstrip().splitlines():
+            console.print(Text(f"  {line}"))
+
+
+def _facts(job: Job) -> list[tuple[str, str]]:
+    facts = [
+        ("queue", printable(job.queue)),
+        ("name", printable(job.name)),
+        ("data", printable(json.dumps(job.data, ensure_ascii=False, indent=2, default=str))),
+        ("runs", f"{job.attempts_made} of {job.attempts}"),
+    ]
+    if job.priority:
+        facts.append(("priority", str(job.priority)))
+    if job.progress not in (None, 0):
+        facts.append(("progress", compact(job.progress)))
+    if job.result is not None or job.state is State.COMPLETED:
+        facts.append(("result", compact(job.result)))
+    if job.error is not None:
+        facts.append(("error", printable(job.error)))
+    if job.worker:
+        facts.append(("worker", printable(job.worker)))
+    times = (("added", job.created_at), ("due", job.run_at), ("started", job.started_at), ("finished", job.finished_at))
+    facts += [(label, _clock(at)) for label, at in times if at is not None and (label != "due" or at != job.created_at)]
+    return facts
+
+
+def _tale(state: State, job: Job | None) -> tuple[str, str]:
+    """The heading of the state's own column, and a job's entry in it."""
+    match state:
+        case State.FAILED:
+            return "error", printable((job.error or "").partition("\n")[0]) if job else ""
+        case State.COMPLETED:
+            return "result", compact(job.result) if job else ""
+        case State.DELAYED:
+            return "due", ago(job.run_at) if job else ""
+        case State.ACTIVE:
+            return "progress", compact(job.progress) if job else ""
+        case _:
+            return "priority", str(job.priority) if job else ""
+
+
+def ago(at: datetime | None, now: datetime | None = None) -> str:
+    """How far away a moment is, in one unit.
+
+    >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    >>> ago(datetime(2030, 1, 1, 11, 58, tzinfo=UTC), noon), ago(datetime(2030, 1, 1, 15, tzinfo=UTC), noon)
+    ('2 min ago', 'in 3 h')
+    """
+    if at is None:
+        return ""
+    away = ((now or datetime.now(UTC)) - at).total_seconds()
+    size = abs(away)
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        if size >= length:
+            span = f"{size / length:.0f} {unit}"
+            return f"{span} ago" if away > 0 else f"in {span}"
+    return "now"
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}  ({ago(at)})"
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None

@@ -1,0 +1,39 @@
+"""One question to one queue: open, ask, close."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from jobwire.cli.output import remark
+from jobwire.connection import Connection
+from jobwire.queue import Queue
+
+T = TypeVar("T")
+
+
+def ask(queue: str, url: str | None, question: Callable[[Queue], Awaitable[T]]) -> T:
+    """The answer of a queue, which is open for this one question."""
+
+    async def session() -> T:
+        async with Queue(queue, url) as opened:
+            tell_where(opened.connection)
+            return await question(opened)
+
+    return asyncio.run(session())
+
+
+def tell_where(connection: Connection) -> None:
+    """An embedded server has no address that a user typed, so say where its data is."""
+    folder = connection.address.folder
+    if connection.address.transport == "embedded" and folder is not None:
+        remark(f"embedded server, its data is in {display(folder)}")
+
+
+def display(folder: Path) -> str:
+    """A folder as a person would type it: relative where it lies below the current one."""
+    folder = folder.absolute()
+    here = Path.cwd()
+    return f"./{folder.relative_to(here)}" if folder.is_relative_to(here) else str(folder)

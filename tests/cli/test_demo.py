@@ -1,0 +1,150 @@
+"""The demo ends by itself, says what it saw, and notices what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from jobwire.backend import Capabilities
+from jobwire.backoff import Backoff
+from jobwire.cli.demo.moment import Moment
+from jobwire.cli.demo.report import QueueReport, Report, StationReport
+from jobwire.cli.demo.run import Plan, run
+from jobwire.cli.demo.station import Station
+from jobwire.cli.demo.workload import fitted
+from jobwire.options import NewJob
+
+Call = Callable[..., Any]
+
+
+@pytest.mark.slow
+def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(spawn: Call, tmp_path: Path) -> None:
+    said = spawn("demo", "--seconds", "2", "--rate", "100")
+    assert said.code == 0, said
+    assert said.err == ""
+    progress = re.findall(r"^ +[\d.]+ s  bullmq: (\d+) added, (\d+) completed", said.out, re.MULTILINE)
+    assert len(progress) >= 3, said.out
+    assert int(progress[-1][0]) > 100
+    assert re.search(r"✓ nothing lost: \d+ added = \d+ completed \+ \d+ failed \+ 0 left", said.out), said.out
+    assert (tmp_path / ".jobwire" / "demo" / "valkey").is_dir()
+
+    listed = spawn("jobs", "images", "--state", "completed", "--url", "bullmq+embedded:.jobwire/demo", "--json")
+    assert {job["name"] for job in json.loads(listed.out)} == {"thumbnail"}
+
+
+@pytest.mark.slow
+def test_its_json_accounts_for_every_job(spawn: Call) -> None:
+    report = spawn("demo", "--seconds", "2", "--rate", "300", "--json").json
+    assert (report["nothing_lost"], report["interrupted"]) == (True, False)
+    [station] = report["stations"]
+    assert station["protocol"] == "bullmq"
+    for queue in station["queues"]:
+        assert queue["added"] == queue["completed"] + queue["failed"], queue
+        assert 0 < queue["wait_p50"] <= queue["wait_p95"], queue
+        assert 0 < queue["run_p50"] <= queue["run_p95"], queue
+    [mail] = [queue for queue in station["queues"] if queue["queue"] == "mail"]
+    assert mail["retried"] > 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_it_cleanly(start: Call) -> None:
+    demo = start("demo", "--seconds", "600", "--rate", "50")
+    for line in demo.stdout:
+        if " added, " in line and " 0 added" not in line:
+            break
+    demo.send_signal(signal.SIGINT)
+    out, err = demo.communicate(timeout=30)
+    assert (demo.returncode, err) == (0, ""), out + err
+    assert "✓ nothing lost" in out
+
+
+@pytest.mark.slow
+def test_in_a_terminal_it_draws_a_table(start: Call) -> None:
+    ours, theirs = pty.openpty()
+    demo = start("demo", "--seconds", "1", stdin=theirs, stdout=theirs, stderr=subprocess.STDOUT)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65536)
+        except OSError:  # Linux says so when the last writer has closed a terminal
+            break
+    os.close(ours)
+    assert demo.wait(timeout=30) == 0
+    text = shown.decode()
+    for part in ("waiting", "delayed", "jobs/s", "p50 · p95", "mail", "images", "nothing lost"):
+        assert part in text, text
+    assert "Traceback" not in text
+
+
+@pytest.mark.slow
+def test_a_second_demo_in_the_same_folder_is_refused(start: Call, spawn: Call) -> None:
+    first = start("demo", "--seconds", "600", "--rate", "1")
+    assert "starting" in first.stdout.readline()
+    second = spawn("demo", "--seconds", "1")
+    assert second.code == 1
+    assert second.err == "jobwire: another demo is running in ./.jobwire/demo: wait, or give a --folder\n"
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(timeout=30) == 0
+
+
+def test_a_station_works_on_any_protocol() -> None:
+    moments: list[Moment] = []
+    report = asyncio.run(run([Station("memory", "this process", "memory:")], Plan(1, 200), moments.append))
+    [station] = report.stations
+    assert station.total("added") > 100
+    assert station.total("added") == station.total("completed") + station.total("failed")
+    assert (report.nothing_lost, station.total("left")) == (True, 0)
+    assert moments[-1].phase == "done"
+
+
+def test_a_report_names_the_jobs_that_are_missing() -> None:
+    short = QueueReport("mail", 10, completed=7, failed=1, left=0, retried=0, wait_p50=None, wait_p95=None,
+                        run_p50=None, run_p95=None)  # fmt: skip
+    report = Report((StationReport("bullmq", "Valkey", "bullmq+embedded:", (short,)),), 1.0, interrupted=False)
+    out = Console(file=io.StringIO(), width=100)
+    report.show(out, Path())
+    assert not report.nothing_lost
+    assert report.record()["nothing_lost"] is False
+    assert "✗ mail, 2 jobs are missing: 10 added ≠ 7 completed + 1 failed + 0 left" in out.file.getvalue()
+
+
+@pytest.mark.parametrize(("interrupted", "good"), [(True, True), (False, False)])
+def test_jobs_may_be_left_only_when_the_demo_was_cut_short(interrupted: bool, good: bool) -> None:
+    unfinished = QueueReport("mail", 10, 6, 1, 3, 0, None, None, None, None)
+    report = Report((StationReport("bullmq", "Valkey", "", (unfinished,)),), 1.0, interrupted)
+    assert (report.nothing_lost, report.good) == (True, good)
+
+
+def test_a_surplus_on_one_queue_does_not_hide_a_loss_on_another() -> None:
+    def queue(completed: int) -> QueueReport:
+        return QueueReport("mail", 10, completed, 0, 0, 0, None, None, None, None)
+
+    report = Report((StationReport("bullmq", "Valkey", "", (queue(9), queue(11))),), 1.0, interrupted=False)
+    out = Console(file=io.StringIO(), width=100)
+    report.show(out, Path())
+    assert not report.nothing_lost
+    assert "1 jobs are missing" in out.file.getvalue()
+    assert "1 jobs too many" in out.file.getvalue()
+
+
+def test_a_job_is_cut_to_what_a_protocol_can_hold() -> None:
+    job = NewJob(1, "welcome", priority=10, attempts=3, backoff=Backoff.exponential(1.0))
+    bare = fitted(job, Capabilities("bare"))
+    assert bare == NewJob(1)
+    rich = Capabilities(
+        "rich", job_names=True, priority="high_first", per_job_attempts=True, backoff=frozenset({"exponential"})
+    )
+    assert fitted(job, rich) == NewJob(1, "welcome", priority=-10, attempts=3, backoff=Backoff.exponential(1.0))

@@ -1,0 +1,133 @@
+"""What goes wrong is one plain sentence on stderr, never a traceback."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jobwire import __version__
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def dead_url() -> str:
+    """A port that was free a moment ago, so nobody answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"bullmq+redis://:hunter2@127.0.0.1:{probe.getsockname()[1]}/0"
+
+
+def _is_one_sentence(said: Any, *parts: str) -> None:
+    assert (said.code, said.out) == (1, ""), said
+    assert said.err.startswith("jobwire: "), said
+    assert said.err.count("\n") == 1, said
+    for part in parts:
+        assert part in said.err, said
+
+
+def test_a_dead_server(spawn: Call, dead_url: str) -> None:
+    said = spawn("counts", "emails", "--url", dead_url)
+    _is_one_sentence(said, "unavailable", "127.0.0.1")
+    assert "hunter2" not in said.err
+
+
+def test_a_dead_server_for_a_worker(spawn: Call, dead_url: str) -> None:
+    said = spawn("worker", "json:dumps", "--queue", "emails", "--url", dead_url)
+    assert (said.code, said.out) == (1, ""), said
+    assert "Traceback" not in said.err
+    assert "unavailable" in said.err.splitlines()[-1]
+    assert "hunter2" not in said.err
+
+
+def test_a_url_without_a_protocol(call: Call) -> None:
+    said = call("counts", "emails", "--url", "redis://127.0.0.1")
+    _is_one_sentence(said, "say which protocol: bullmq+redis")
+
+
+def test_a_protocol_that_this_version_lacks(call: Call) -> None:
+    _is_one_sentence(call("counts", "emails", "--url", "monque+mongodb://127.0.0.1/x"), "no backend for monque yet")
+
+
+def test_an_unknown_job(call: Call, jobwire_url: str) -> None:
+    _is_one_sentence(call("job", "emails", "404", "--url", jobwire_url), "queue 'emails' has no job '404'")
+
+
+def test_data_that_is_not_json(call: Call, jobwire_url: str) -> None:
+    _is_one_sentence(call("add", "emails", "{to: a}", "--url", jobwire_url), "the job's data is not JSON")
+    assert call("counts", "emails", "--url", jobwire_url, "--json").json["waiting"] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [("--delay", "-1", "at least 0 s"), ("--attempts", "0", "at least 1"), ("--name", "", "non-empty")],
+)
+def test_an_option_out_of_its_bounds(call: Call, jobwire_url: str, option: str, value: str, rule: str) -> None:
+    _is_one_sentence(call("add", "emails", "1", option, value, "--url", jobwire_url), option[2:], rule)
+
+
+@pytest.mark.parametrize("arguments", [("--seconds", "0"), ("--rate", "0"), ("--rate", "1e9"), ("--seconds", "nan")])
+def test_a_demo_out_of_its_bounds(call: Call, tmp_path: Any, arguments: tuple[str, str]) -> None:
+    _is_one_sentence(call("demo", *arguments, "--folder", tmp_path), arguments[0][2:])
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "advice"),
+    [
+        ("typer", ["--help"], "pip install 'jobwire[cli]'"),
+        ("rich", ["counts", "emails", "--url", "memory:"], "pip install 'jobwire[cli]'"),
+        ("redis", ["counts", "emails", "--url", "bullmq+redis://127.0.0.1"], "pip install 'jobwire[redis]'"),
+    ],
+)
+def test_a_missing_package(package: str, arguments: list[str], advice: str) -> None:
+    program = (
+        f"import sys; sys.modules[{package!r}] = None; from jobwire.cli import main; sys.exit(main({arguments!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, ""), done
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert advice in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["add", "emails"], "Missing argument"),
+        (["counts", "emails", "--urk", "x"], "No such option"),
+        (["coutns", "emails"], "counts"),
+        (["jobs", "emails", "--state", "lost"], "'lost'"),
+        (["worker", "shop"], "MODULE:OBJECT"),
+        (["worker", "no_such_shop:handle"], "no module"),
+        (["worker", "json:no_such_handler"], "no_such_handler"),
+        (["worker", "json:dumps"], "--queue"),
+        (["worker", "json:__name__", "--queue", "emails"], "neither a Worker nor a function"),
+    ],
+)
+def test_a_wrong_usage_exits_with_2_and_shows_the_usage(call: Call, arguments: list[str], words: str) -> None:
+    said = call(*arguments)
+    assert (said.code, said.out) == (2, ""), said
+    assert "Usage: jobwire" in said.err
+    assert words in said.err.replace("\n", " "), said.err
+
+
+def test_the_version_is_told(call: Call) -> None:
+    assert (call("--version").code, call("--version").out) == (0, f"jobwire {__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["demo", "add", "counts", "jobs", "job", "worker"])
+def test_every_command_explains_itself_with_an_example(call: Call, command: str) -> None:
+    said = call(command, "--help")
+    assert (said.code, said.err) == (0, "")
+    assert f"jobwire {command}" in said.out.partition("Examples")[2], said.out
+
+
+def test_the_help_loads_neither_drivers_nor_tables() -> None:
+    heavy = ("redis", "jobwire.backends.bullmq", "jobwire.embedded", "rich.table", "jobwire.cli.session")
+    program = f"import sys, jobwire.cli.app; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,124 @@
+"""`jobwire worker` as a service manager runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobwire import NewJob, State
+
+Call = Callable[..., Any]
+
+SHOP = """
+import asyncio, logging, pathlib
+from jobwire import Worker
+
+async def handle(job):
+    logging.getLogger("shop").info("sending %s", job.data)
+    return {"sent": job.data}
+
+async def slow(job):
+    while not pathlib.Path("go-on").exists():
+        await asyncio.sleep(0.02)
+    return "finished"
+
+def blocking(job):
+    raise RuntimeError("the printer is on fire")
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "shop.py").write_text(SHOP)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_sigterm_lets_running_jobs_finish_and_leaves_with_0(
+    start: Call, shop: Path, jobwire_url: str, on_queue: Call, eventually: Call
+) -> None:
+    worker = start("worker", "shop:slow", "--queue", "emails", "--concurrency", "2", "--url", jobwire_url)
+    on_queue(lambda queue: queue.add_many([NewJob(number) for number in range(5)]))
+    eventually(lambda: on_queue(lambda queue: queue.counts())[State.ACTIVE] == 2)
+    worker.send_signal(signal.SIGTERM)
+    for line in worker.stderr:
+        if "stopping: 2 jobs are still running" in line:
+            break
+    (shop / "go-on").touch()
+    _, err = worker.communicate(timeout=30)
+    assert worker.returncode == 0, err
+    assert "stopped: 2 completed, 0 failed" in err
+    counts = on_queue(lambda queue: queue.counts())
+    assert (counts[State.COMPLETED], counts[State.ACTIVE], counts[State.WAITING]) == (2, 0, 3)
+
+
+@pytest.mark.slow
+def test_every_line_of_the_log_names_the_worker(
+    start: Call, shop: Path, jobwire_url: str, on_queue: Call, eventually: Call
+) -> None:
+    worker = start("worker", "shop:handle", "--queue", "emails", "--url", jobwire_url)
+    on_queue(lambda queue: queue.add("ada", name="welcome"))
+    eventually(lambda: on_queue(lambda queue: queue.counts())[State.COMPLETED] == 1)
+    worker.send_signal(signal.SIGTERM)
+    out, err = worker.communicate(timeout=30)
+    assert (worker.returncode, out) == (0, "")
+    lines = [re.fullmatch(r"\d\d:\d\d:\d\d (INFO|WARNING) +\[(\S+)\] (.+)", line) for line in err.splitlines()]
+    assert all(lines), err
+    assert len({line[2] for line in lines if line}) == 1, err
+    told = [line[3] for line in lines if line]
+    assert told[0] == "started on queue emails, concurrency 1"
+    assert "sending ada" in told
+    assert any(re.fullmatch(r"completed job 1 \(welcome\) after \d\.\d{3} s", line) for line in told), told
+
+
+@pytest.mark.slow
+def test_the_log_as_json_has_a_record_a_line(
+    start: Call, shop: Path, jobwire_url: str, on_queue: Call, eventually: Call
+) -> None:
+    worker = start("worker", "shop:blocking", "--queue", "emails", "--url", jobwire_url, "--json")
+    on_queue(lambda queue: queue.add(1))
+    eventually(lambda: on_queue(lambda queue: queue.counts())[State.FAILED] == 1)
+    worker.send_signal(signal.SIGTERM)
+    out, err = worker.communicate(timeout=30)
+    assert (worker.returncode, err) == (0, "")
+    records = [json.loads(line) for line in out.splitlines()]
+    [failed] = [record for record in records if record["logger"] == "jobwire.jobs"]
+    assert (failed["level"], failed["job"], failed["queue"]) == ("warning", "1", "emails")
+    assert {record["worker"] for record in records} == {failed["worker"]}
+
+
+@pytest.mark.slow
+def test_a_worker_object_runs_with_its_own_options(
+    start: Call, shop: Path, jobwire_url: str, on_queue: Call, eventually: Call
+) -> None:
+    made = f"worker = Worker('emails', handle, {jobwire_url!r}, worker_id='shop-1', concurrency=3)\n"
+    (shop / "shop.py").write_text(SHOP + made)
+    worker = start("worker", "shop:worker")
+    on_queue(lambda queue: queue.add("ada"))
+    eventually(lambda: on_queue(lambda queue: queue.counts())[State.COMPLETED] == 1)
+    worker.send_signal(signal.SIGINT)
+    _, err = worker.communicate(timeout=30)
+    assert worker.returncode == 0, err
+    assert "[shop-1] started on queue emails, concurrency 3" in err
+
+
+@pytest.mark.slow
+def test_options_for_a_worker_object_are_refused(spawn: Call, shop: Path) -> None:
+    (shop / "shop.py").write_text(SHOP + "worker = Worker('emails', handle, 'memory:')\n")
+    said = spawn("worker", "shop:worker", "--concurrency", "5")
+    assert said.code == 2
+    assert "out --concurrency" in said.err, said.err
+
+
+@pytest.mark.slow
+def test_a_fault_inside_the_module_keeps_its_traceback(spawn: Call, shop: Path) -> None:
+    (shop / "shop.py").write_text("import a_package_that_is_missing\n")
+    said = spawn("worker", "shop:handle", "--queue", "emails", "--url", "memory:")
+    assert said.code == 1
+    assert 'shop.py", line 1' in said.err

@@ -1,0 +1,56 @@
+"""The README shows what runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_first_example_is_the_file_word_for_word() -> None:
+    [block] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert block == (ROOT / "examples" / "first.py").read_text()
+
+
+def test_the_first_example_runs(jobwire_url: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", ROOT / "examples" / "first.py"],
+        cwd=tmp_path,
+        env={**os.environ, "JOBWIRE_URL": jobwire_url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    people = "abc"
+    assert done.stdout.splitlines() == [f"{n} {{'sent': '{who}@example.com'}}" for n, who in enumerate(people, 1)]
+
+
+def test_every_make_target_that_the_docs_name_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:^    |`)make ([a-z-]+)", README + (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
+    assert named >= {"run", "test", "lint"}
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_every_link_to_a_file_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_command_that_the_readme_names_exists() -> None:
+    from jobwire.cli.app import app
+
+    known = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    named = set(re.findall(r"^(?:    |\* `)jobwire ([a-z]+)", README, re.MULTILINE))
+    assert named == {"add", "counts", "jobs", "job", "worker", "demo"}
+    assert named <= known
