@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from jobwire.backend import Backend, Claim, Consumer, Outcome, Released, Settled, Verdict
 from jobwire.errors import JobwireError, StoreRefused
@@ -80,16 +81,26 @@ class Engine:
 
     # --- from outside -----------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Work until finished. Raises StoreUnavailable when the store stays away beyond the allowed attempts."""
+    async def run(self, companions: Sequence[Coroutine[Any, Any, None]] = ()) -> None:
+        """Work until finished. Raises StoreUnavailable when the store stays away beyond the allowed attempts.
+
+        The companions run as long. If one of them fails, the engine fails: a worker that has lost a part of itself
+        must not look alive.
+        """
         lanes = [asyncio.create_task(self._lane()) for _ in range(self._lanes)]
-        listener = asyncio.create_task(self._listen())
+        others = [asyncio.create_task(part) for part in (self._listen(), *companions)]
+        work = asyncio.gather(*lanes)
         try:
-            await asyncio.gather(*lanes)
+            waiting: set[asyncio.Future[Any]] = {work, *others}
+            while not work.done():
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for part in done:
+                    part.result()
         finally:
-            for task in (*lanes, listener):
+            self.finish()
+            for task in (*lanes, *others):
                 task.cancel()
-            await asyncio.gather(*lanes, listener, return_exceptions=True)
+            await asyncio.gather(*lanes, *others, return_exceptions=True)
 
     @property
     def busy(self) -> int:
@@ -100,6 +111,7 @@ class Engine:
         """Claim no more; `run` returns when the running jobs have been settled."""
         self._claiming = False
         self._bell.set()
+        self._hungry.set()
 
     def hand_back(self) -> None:
         """Stop the running handlers; their jobs go back to the store without being charged an attempt."""
@@ -181,7 +193,7 @@ class Engine:
             self._keeper.let_go(claim)
             self._stats.count(verdict)
             for observer in self._observers:
-                observer.settled(claim, verdict, claim.run_seconds)
+                observer.settled(outcome, verdict)
             if verdict is Verdict.LOST:
                 self._journal.warning("the store refused the outcome of job %s: it was no longer ours", claim.job.id)
 
@@ -250,7 +262,7 @@ class Engine:
 
     async def _listen(self) -> None:
         """While there is a free slot and nothing to claim, wait for the store to say that there is."""
-        while True:
+        while self._claiming:
             self._hungry.clear()
             if self._work_may_be_there or not self._has_free_slot():
                 await self._hungry.wait()

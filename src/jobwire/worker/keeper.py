@@ -45,6 +45,7 @@ class LockKeeper:
         self._held: dict[Claim, float] = {}
         self._twin: Backend | None = None
         self._consumer: Consumer | None = None
+        self._on_death: Callable[[Exception], object] = lambda _: None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"jobwire-keeper-{settings.worker_id}", daemon=True)
 
@@ -62,12 +63,25 @@ class LockKeeper:
     def holds(self, claim: Claim) -> bool:
         return claim in self._held
 
+    async def watch(self) -> None:
+        """Raise if the keeper's thread dies: unrenewed leases would be lost one after the other."""
+        loop = asyncio.get_running_loop()
+        broken: asyncio.Future[None] = loop.create_future()
+        self._on_death = lambda error: loop.call_soon_threadsafe(broken.set_exception, error)
+        await broken
+
     async def stop(self) -> None:
         self._stop.set()
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
+        try:
+            self._keep()
+        except Exception as error:
+            self._on_death(error)
+
+    def _keep(self) -> None:
         # One loop for the keeper's whole life, entered only while there is something to renew: between beats the
         # thread sleeps on a plain event that `stop` can set from anywhere.
         with asyncio.Runner() as runner:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from jobwire.backend import Claim, Verdict
+from jobwire.backend import Claim, Outcome, Verdict
 
 
 @dataclass(slots=True)
@@ -47,4 +47,4 @@ class Observer(Protocol):
 
     def started(self, claim: Claim) -> None: ...
 
-    def settled(self, claim: Claim, verdict: Verdict, run_seconds: float) -> None: ...
+    def settled(self, outcome: Outcome, verdict: Verdict) -> None: ...

@@ -143,17 +143,16 @@ class Worker:
             timeout=self._timeout,
             call_timeout=self._call_timeout,
         )
-        duties = [asyncio.create_task(perform(duty, self.stats, self._journal)) for duty in consumer.duties()]
-        work = asyncio.create_task(engine.run())
+        duties = [perform(duty, self.stats, self._journal) for duty in consumer.duties()]
+        work = asyncio.create_task(engine.run([keeper.watch(), *duties]))
         with _signals(self.interrupt) if signals else contextlib.nullcontext():
             self._journal.info("started on queue %s, concurrency %d", self.queue, self._concurrency)
             keeper.start()
             try:
                 await self._until_done(engine, work)
             finally:
-                for task in (work, *duties):
-                    task.cancel()
-                await asyncio.gather(work, *duties, return_exceptions=True)
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
                 await keeper.stop()
                 self._runner.close()
                 await consumer.close()
