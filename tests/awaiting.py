@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable
 from typing import Any
 
 
-async def eventually(condition: Callable[[], Any], within: float = 20.0) -> Any:
-    """The condition's value (awaited if need be) once it is true; TimeoutError if that takes too long."""
-    async with asyncio.timeout(within):
-        while True:
-            value = condition()
-            if inspect.isawaitable(value):
-                value = await value
-            if value:
-                return value
-            await asyncio.sleep(0.005)
+async def eventually(look: Callable[[], Any], *, within: float = 20.0) -> Any:
+    """The first true value of `look` (awaited if need be), or a failure that shows the last one."""
+    deadline = time.monotonic() + within
+    while True:
+        seen = look()
+        if inspect.isawaitable(seen):
+            seen = await seen
+        if seen:
+            return seen
+        assert time.monotonic() < deadline, f"not within {within:g} s; last seen: {seen!r}"
+        await asyncio.sleep(0.005)

@@ -10,6 +10,7 @@ from jobwire.backend import Backend
 from jobwire.errors import JobFailed, JobNotFound, WaitTimeout
 from jobwire.model import Event, Job, State
 
+_ENDS = ("completed", "failed", "cancelled", "removed")
 _POLL_FIRST = 0.02
 _POLL_LAST = 1.0
 
@@ -79,7 +80,7 @@ class Finishes:
     async def _read(self, since: str) -> None:
         try:
             async for event in self._backend.events(self._queue, since):
-                if event.type in ("completed", "failed", "removed") and event.job_id in self._waiting:
+                if event.type in _ENDS and event.job_id in self._waiting:
                     self._tell(event)
         except Exception as error:
             for futures in self._waiting.values():
@@ -94,8 +95,8 @@ class Finishes:
                 continue
             if event.type == "completed":
                 future.set_result(event.result)
-            elif event.type == "failed":
-                future.set_exception(JobFailed(event.error or ""))
+            elif event.type in ("failed", "cancelled"):
+                future.set_exception(JobFailed(event.error or f"job {event.job_id!r} is {event.type}"))
             else:
                 future.set_exception(JobNotFound(self._queue, event.job_id))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
-from jobwire.backoff import Backoff
+from jobwire.backoff import LONGEST, Backoff
 from jobwire.errors import InvalidOption
 
 DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
@@ -24,9 +24,9 @@ def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
     elif isinstance(value, bool) or not isinstance(value, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
         raise InvalidOption(field_name, value, "must be a number of seconds or a timedelta")
     else:
-        number = float(value)
-    if not math.isfinite(number) or number < minimum:
-        raise InvalidOption(field_name, value, f"must be at least {minimum:g} s")
+        number = math.inf if abs(value) > LONGEST else float(value)
+    if not minimum <= number <= LONGEST:
+        raise InvalidOption(field_name, value, f"must be at least {minimum:g} s and at most 100 years")
     return number
 
 

@@ -1,0 +1,215 @@
+"""The memory store behind jobwire's boundary."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from typing import Any
+
+from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
+from jobwire.backends.memory import adding, admin, listing, schedules
+from jobwire.backends.memory.consumer import MemoryConsumer
+from jobwire.backends.memory.queue_state import QueueState
+from jobwire.backends.memory.store import NAMED, Store
+from jobwire.errors import InvalidOption, StoreUnavailable
+from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
+from jobwire.options import NewJob, NewSchedule
+
+CAPABILITIES = Capabilities(
+    protocol="memory",
+    job_names=True,
+    custom_ids=True,
+    priority="low_first",
+    lifo=True,
+    per_job_attempts=True,
+    backoff=frozenset({"fixed", "exponential", "linear", "custom"}),
+    job_timeout=True,
+    keep=True,
+    unique=frozenset({"key", "ttl", "extend", "replace"}),
+    progress=True,
+    logs=True,
+    results=True,
+    events=True,
+    pause=True,
+    cancel=True,
+    promote=True,
+    schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
+    rate_limit=True,
+    workers=True,
+    nearest={"flows": "add the next job from the handler of the one before", "routing": "use a queue per target"},
+)
+
+
+class MemoryBackend:
+    """A store of this process. With a name: the one that every backend of this name shares while one is open."""
+
+    def __init__(self, name: str = "", store: Store | None = None) -> None:
+        self._name = name
+        self._private = store if store is not None else (None if name else Store())
+        self._taken: Store | None = None
+        self._closed = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
+
+    async def open(self) -> None:
+        self._closed = False
+        self._reach()
+
+    async def close(self) -> None:
+        if self._taken is not None and self._private is None:
+            NAMED.give_back(self._name)
+        self._taken = None
+        self._closed = True
+
+    def twin(self) -> Backend:
+        return MemoryBackend(self._name, self._private)
+
+    def check(self, queue: str, job: NewJob) -> None:
+        adding.check(job)
+
+    async def register(self, queue: str) -> None:
+        """There is nobody to make the queue known to."""
+
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+        with self._locked(queue) as (state, now):
+            return [adding.add(state, job, now) for job in jobs]
+
+    def consumer(self, settings: ConsumerSettings) -> Consumer:
+        return MemoryConsumer(self._reach(), settings)
+
+    async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
+        with self._locked(queue) as (state, now):
+            state.promote_due(now)
+            records = [state.jobs.get(job_id) for job_id in job_ids]
+            return [record.snapshot(queue) if record is not None else None for record in records]
+
+    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
+        with self._locked(queue) as (held, now):
+            held.promote_due(now)
+            return listing.page(held, state, limit, cursor)
+
+    async def counts(self, queue: str) -> Mapping[State, int]:
+        with self._locked(queue) as (state, now):
+            state.promote_due(now)
+            return listing.counts(state)
+
+    async def pause(self, queue: str) -> None:
+        with self._locked(queue) as (state, now):
+            admin.pause(state, now)
+
+    async def resume(self, queue: str) -> None:
+        with self._locked(queue) as (state, now):
+            admin.resume(state, now)
+
+    async def paused(self, queue: str) -> bool:
+        with self._locked(queue) as (state, _):
+            return state.paused
+
+    async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return self._each(queue, job_ids, admin.retry)
+
+    async def promote(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return self._each(queue, job_ids, admin.promote)
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return self._each(queue, job_ids, admin.cancel)
+
+    async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return self._each(queue, job_ids, admin.remove)
+
+    async def drain(self, queue: str, delayed: bool) -> None:
+        with self._locked(queue) as (state, _):
+            admin.drain(state, delayed)
+
+    async def clean(self, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
+        with self._locked(queue) as (held, now):
+            return admin.clean(held, state, older_than, limit, now)
+
+    async def obliterate(self, queue: str, force: bool) -> None:
+        with self._locked(queue) as (state, _):
+            admin.obliterate(state, force)
+
+    async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
+        with self._locked(queue) as (state, now):
+            record = state.jobs.get(job_id)
+            if record is None:
+                return Acted.NOT_FOUND
+            record.progress = value
+            state.happen("progress", now, record, data=value)
+            return Acted.DONE
+
+    async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
+        with self._locked(queue) as (state, _):
+            record = state.jobs.get(job_id)
+            if record is None:
+                return Acted.NOT_FOUND
+            record.logs.append(line)
+            if keep:
+                del record.logs[:-keep]
+            return Acted.DONE
+
+    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
+        with self._locked(queue) as (state, _):
+            record = state.jobs.get(job_id)
+            return list(record.logs) if record is not None else []
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        with self._locked(queue) as (state, now):
+            return schedules.schedule(state, schedule, job, now)
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        with self._locked(queue) as (state, now):
+            return schedules.unschedule(state, key, now)
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        with self._locked(queue) as (state, _):
+            return [schedules.described(state, repeat) for _, repeat in sorted(state.repeats.items())]
+
+    async def cursor(self, queue: str) -> str:
+        with self._locked(queue) as (state, _):
+            return str(state.log.last)
+
+    async def events(self, queue: str, since: str) -> AsyncIterator[Event]:
+        if not since.isdecimal():
+            raise InvalidOption("since", since, "must be the id of an event, or a cursor")
+        last = int(since)
+        store = self._reach()
+        while True:
+            with self._locked(queue) as (state, _):
+                happened = state.log.after(last)
+                sleeper = state.news.enroll() if not happened else None
+            if sleeper is not None:
+                try:
+                    await sleeper
+                finally:
+                    with store.lock:
+                        state.news.leave(sleeper)
+            for happening in happened:
+                last = happening.number
+                yield happening.event()
+
+    async def workers(self, queue: str) -> Sequence[WorkerInfo]:
+        with self._locked(queue) as (state, _):
+            return [WorkerInfo(there.name, raw={"id": worker_id}) for worker_id, there in state.workers.items()]
+
+    def _reach(self) -> Store:
+        if self._closed:
+            raise StoreUnavailable("the connection to the memory store is closed")
+        if self._taken is None:
+            self._taken = self._private if self._private is not None else NAMED.take(self._name)
+        return self._taken
+
+    @contextlib.contextmanager
+    def _locked(self, queue: str) -> Generator[tuple[QueueState, int]]:
+        store = self._reach()
+        with store.lock:
+            yield store.queue(queue), store.now()
+
+    def _each(
+        self, queue: str, job_ids: Sequence[str], act: Callable[[QueueState, str, int], Acted]
+    ) -> Sequence[Acted]:
+        with self._locked(queue) as (state, now):
+            state.promote_due(now)
+            return [act(state, job_id, now) for job_id in job_ids]

@@ -1,0 +1,118 @@
+"""One worker's hold on a queue in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Failed, Outcome, Settled
+from jobwire.backends.memory import settling
+from jobwire.backends.memory.queue_state import Attendance
+from jobwire.backends.memory.settling import Retry
+from jobwire.backends.memory.store import Store
+from jobwire.errors import InvalidOption
+
+
+class MemoryConsumer:
+    def __init__(self, store: Store, settings: ConsumerSettings) -> None:
+        for name in settings.extra:
+            raise InvalidOption(f"extra.{name}", settings.extra[name], "is not an option of the memory store")
+        self._store = store
+        self._settings = settings
+        self._attending = False
+
+    async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        decided = [self._decide(outcome) if isinstance(outcome, Failed) else None for outcome in outcomes]
+        with self._store.lock:
+            self._attend()
+            now = self._store.now()
+            queue = self._store.queue(self._settings.queue)
+            verdicts = [
+                settling.settle(queue, outcome, retry=retry, settings=self._settings, now=now)
+                for outcome, retry in zip(outcomes, decided, strict=True)
+            ]
+            return replace(settling.claim(queue, claim, self._settings, now), verdicts=verdicts)
+
+    def _decide(self, outcome: Failed) -> Retry | None:
+        """Whether a failed job runs again. Not under the lock: a strategy is the user's code and may do anything."""
+        job = outcome.claim.job
+        failures = job.attempts_made + 1
+        if outcome.final or failures >= job.attempts:
+            return None
+        delay = outcome.delay
+        if delay is None:
+            with self._store.lock:
+                record = self._store.queue(self._settings.queue).jobs.get(job.id)
+                backoff = record.backoff if record is not None else None
+            if backoff is None:
+                delay = 0.0
+            elif backoff.kind != "custom":
+                delay = backoff.after(failures)
+            elif self._settings.strategy is not None:
+                delay = self._settings.strategy(failures, job, outcome.error)
+            if delay is None:
+                return None
+        return Retry(min(delay, self._settings.max_backoff))
+
+    async def wait(self, timeout: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while (left := deadline - loop.time()) > 0:
+            with self._store.lock:
+                self._attend()
+                queue = self._store.queue(self._settings.queue)
+                if queue.ready and not queue.paused:
+                    return
+                due = queue.next_due()
+                due_in = (due - self._store.now()) / 1000 if due is not None and not queue.paused else None
+                if due_in is not None and due_in <= 0:
+                    return
+                sleeper = queue.work.enroll()
+            try:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(left if due_in is None else min(left, due_in)):
+                        await sleeper
+            finally:
+                with self._store.lock:
+                    queue.work.leave(sleeper)
+
+    async def pass_on(self) -> None:
+        """Nothing to give: a wake-up reaches every worker that sleeps, and the others look before they sleep."""
+
+    async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
+        with self._store.lock:
+            queue = self._store.queue(self._settings.queue)
+            return settling.extend(queue, claims, self._settings, self._store.now())
+
+    def duties(self) -> Sequence[Duty]:
+        return [Duty("recover", self._settings.recover_every, self._recover)]
+
+    async def _recover(self) -> DutyReport:
+        with self._store.lock:
+            queue = self._store.queue(self._settings.queue)
+            return DutyReport(recovered=settling.recover(queue, self._settings, self._store.now()))
+
+    async def reset(self) -> None:
+        """There is no connection to drop."""
+
+    def _attend(self) -> None:
+        if self._attending:
+            return
+        self._attending = True
+        worker_id = self._settings.worker_id
+        workers = self._store.queue(self._settings.queue).workers
+        workers.setdefault(worker_id, Attendance(self._settings.name or worker_id)).consumers += 1
+
+    async def close(self) -> None:
+        """A worker is listed while any consumer of it is open."""
+        with self._store.lock:
+            if not self._attending:
+                return
+            self._attending = False
+            workers = self._store.queue(self._settings.queue).workers
+            attendance = workers[self._settings.worker_id]
+            attendance.consumers -= 1
+            if not attendance.consumers:
+                del workers[self._settings.worker_id]

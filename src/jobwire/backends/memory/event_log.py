@@ -1,0 +1,62 @@
+"""What happened on a queue, as far back as the log reaches."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jobwire import codec
+from jobwire.backends.memory.record import at_ms
+from jobwire.model import Event
+
+KEPT_EVENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event as stored: JSON stays encoded, so every reader gets values of its own."""
+
+    number: int
+    type: str
+    at: int
+    job_id: str | None
+    fields: Mapping[str, str | bytes]
+
+    def event(self) -> Event:
+        data = {name: codec.loads(value) if isinstance(value, bytes) else value for name, value in self.fields.items()}
+        if self.job_id is not None:
+            data["jobId"] = self.job_id
+        return Event(
+            id=str(self.number),
+            type=self.type,
+            job_id=self.job_id,
+            at=at_ms(self.at),
+            data=data,
+            result=data.get("returnvalue"),
+            error=data.get("failedReason"),
+        )
+
+
+class EventLog:
+    """The last events of a queue; older ones are forgotten."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Happening] = deque(maxlen=KEPT_EVENTS)
+        self.last = 0
+
+    def append(self, happening: Happening) -> None:
+        self._kept.append(happening)
+        self.last = happening.number
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def after(self, number: int) -> list[Happening]:
+        return list(reversed(list(self._newer_than(number))))
+
+    def _newer_than(self, number: int) -> Iterator[Happening]:
+        for happening in reversed(self._kept):
+            if happening.number <= number:
+                return
+            yield happening

@@ -1,0 +1,151 @@
+"""One queue of a store: its jobs, where each of them stands, and the moves between those places.
+
+A job waits in `ready` (by priority, then by turn), sleeps in `delayed` (by due time), is `active` under a lease, or
+lies in one of the `finished` places. Every method runs under the store's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+
+from jobwire.backend import PreparedJob
+from jobwire.backends.memory.event_log import EventLog, Happening
+from jobwire.backends.memory.line import Line
+from jobwire.backends.memory.record import Record
+from jobwire.backends.memory.signals import Signal
+from jobwire.backends.memory.unique_keys import UniqueKeys
+from jobwire.model import State
+from jobwire.options import Keep, seconds
+
+
+@dataclass(slots=True)
+class Repeat:
+    """A schedule: how its jobs look, when the pending one is due, and how many were made."""
+
+    key: str
+    name: str
+    data: bytes
+    template: PreparedJob
+    every: int | None
+    cron: str | None
+    tz: str | None
+    limit: int | None
+    start: int | None
+    end: int | None
+    next: int | None = None
+    runs: int = 0
+    pending: str | None = None
+
+
+@dataclass(slots=True)
+class RateWindow:
+    """Jobs started since the window opened, over all workers."""
+
+    started: int = 0
+    until: int = 0
+
+
+@dataclass(slots=True)
+class Attendance:
+    """A worker that is there, and by how many consumers of it."""
+
+    name: str
+    consumers: int = 0
+
+
+@dataclass
+class QueueState:
+    name: str
+    numbers: Iterator[int]
+    jobs: dict[str, Record] = field(default_factory=dict[str, Record])
+    ready: Line = field(default_factory=Line)
+    delayed: Line = field(default_factory=Line)
+    active: dict[str, int] = field(default_factory=dict[str, int])
+    finished: dict[State, dict[str, int]] = field(
+        default_factory=lambda: {s: dict[str, int]() for s in (State.COMPLETED, State.FAILED, State.CANCELLED)}
+    )
+    unique: UniqueKeys = field(default_factory=UniqueKeys)
+    repeats: dict[str, Repeat] = field(default_factory=dict[str, Repeat])
+    workers: dict[str, Attendance] = field(default_factory=dict[str, Attendance])
+    window: RateWindow = field(default_factory=RateWindow)
+    paused: bool = False
+    last_id: int = 0
+    log: EventLog = field(default_factory=EventLog)
+    work: Signal = field(default_factory=Signal)
+    """Woken when a consumer may find something new: a job, a nearer due time, a resume."""
+    news: Signal = field(default_factory=Signal)
+    """Woken by every event."""
+
+    def happen(self, event: str, now: int, record: Record | None = None, **fields: str | bytes) -> None:
+        """Write to the event log. Values given as bytes are JSON."""
+        job_id = record.id if record is not None else None
+        self.log.append(Happening(next(self.numbers), event, now, job_id, fields))
+        self.news.wake()
+
+    def place(self, record: Record, now: int, *, prev: State | None = None, front: bool = False) -> None:
+        """Put a job that stands nowhere among those that will run: delayed until it is due, else ready."""
+        number = next(self.numbers)
+        was = {"prev": prev.value} if prev is not None else {}
+        if record.due > now:
+            record.state = State.DELAYED
+            self.delayed.put(record.id, (record.due, number))
+            self.happen("delayed", now, record, delay=str(record.due))
+        else:
+            record.state = State.WAITING
+            self.ready.put(record.id, (record.priority, -number if front else number))
+            self.happen("waiting", now, record, **was)
+        self.work.wake()
+
+    def promote_due(self, now: int) -> None:
+        while (first := self.delayed.first()) is not None and first[0][0] <= now:
+            record = self.jobs[first[1]]
+            self.delayed.discard(record.id)
+            self.place(record, now, prev=State.DELAYED)
+
+    def next_due(self) -> int | None:
+        first = self.delayed.first()
+        return first[0][0] if first is not None else None
+
+    def lift(self, record: Record) -> State:
+        """Take the job out of where it stands; its last state."""
+        self.ready.discard(record.id)
+        self.delayed.discard(record.id)
+        self.active.pop(record.id, None)
+        if record.state.finished:
+            self.finished[record.state].pop(record.id, None)
+        record.token = None
+        return record.state
+
+    def finish(self, record: Record, state: State, now: int, keep: Keep | None) -> None:
+        """Move the job to its end and forget what `keep` does not want kept any longer."""
+        self.lift(record)
+        record.state = state
+        record.finished = now
+        self.unique.release(record, finished=True)
+        place = self.finished[state]
+        place[record.id] = next(self.numbers)
+        if keep is None:
+            return
+        if keep.age is not None:
+            cutoff = now - round(seconds("keep.age", keep.age) * 1000)
+            for job_id in list(takewhile(lambda job_id: (self.jobs[job_id].finished or 0) <= cutoff, place)):
+                self.forget(self.jobs[job_id])
+        if keep.count is not None:
+            for job_id in list(islice(place, max(0, len(place) - keep.count))):
+                self.forget(self.jobs[job_id])
+
+    def forget(self, record: Record) -> State:
+        """Delete the job with everything that belongs to it; its last state."""
+        state = self.lift(record)
+        self.unique.release(record)
+        del self.jobs[record.id]
+        return state
+
+    def is_pending_repeat(self, record: Record) -> bool:
+        """The job is what keeps its schedule going: without it, there would be no next one."""
+        if record.schedule_key is None or record.state not in (State.WAITING, State.DELAYED):
+            return False
+        repeat = self.repeats.get(record.schedule_key)
+        return repeat is not None and repeat.pending == record.id

@@ -1,0 +1,158 @@
+"""Claims and what becomes of them. A claim counts only while its token is the job's and its lease runs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobwire.backend import (
+    Claim,
+    Completed,
+    ConsumerSettings,
+    Failed,
+    Outcome,
+    Released,
+    Settled,
+    Snoozed,
+    Verdict,
+)
+from jobwire.backends.memory import schedules
+from jobwire.backends.memory.queue_state import QueueState
+from jobwire.backends.memory.record import Record
+from jobwire.model import State
+
+STALLED_TOO_OFTEN = "job stalled more than allowable limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What follows a failed run: another one after this many seconds."""
+
+    delay: float
+
+
+def owned(queue: QueueState, claim: Claim, now: int) -> Record | None:
+    record = queue.jobs.get(claim.job.id)
+    if record is None or record.token != claim.token or not record.held(now):
+        return None
+    return record
+
+
+def settle(
+    queue: QueueState, outcome: Outcome, *, retry: Retry | None, settings: ConsumerSettings, now: int
+) -> Verdict:
+    """Carry out one outcome. `retry` is the decision for a Failed one, made before the store was locked."""
+    record = owned(queue, outcome.claim, now)
+    if record is None:
+        return Verdict.LOST
+    match outcome:
+        case Completed():
+            record.attempts_made += 1
+            record.result = outcome.result
+            queue.happen("completed", now, record, returnvalue=outcome.result, prev="active")
+            queue.finish(record, State.COMPLETED, now, record.keep_completed or settings.keep_completed)
+            verdict = Verdict.COMPLETED
+        case Failed():
+            verdict = _fail(queue, record, outcome, retry=retry, settings=settings, now=now)
+        case Released():
+            _put_back(queue, record, now, now, front=True)
+            verdict = Verdict.RELEASED
+        case Snoozed():
+            _put_back(queue, record, now + round(outcome.delay * 1000), now, front=False)
+            verdict = Verdict.SNOOZED
+    if not (queue.ready or queue.active or queue.delayed):
+        queue.happen("drained", now)
+    return verdict
+
+
+def _fail(
+    queue: QueueState, record: Record, outcome: Failed, *, retry: Retry | None, settings: ConsumerSettings, now: int
+) -> Verdict:
+    record.attempts_made += 1
+    record.error = outcome.error
+    record.stack.append(outcome.stack)
+    if retry is not None:
+        _put_back(queue, record, now + round(retry.delay * 1000), now, front=record.lifo)
+        return Verdict.RETRIED
+    record.doomed = None
+    queue.happen("failed", now, record, failedReason=outcome.error, prev="active")
+    if record.attempts_made >= record.attempts:
+        queue.happen("retries-exhausted", now, record, attemptsMade=str(record.attempts_made))
+    queue.finish(record, State.FAILED, now, record.keep_failed or settings.keep_failed)
+    return Verdict.FAILED
+
+
+def _put_back(queue: QueueState, record: Record, due: int, now: int, *, front: bool) -> None:
+    queue.lift(record)
+    record.due = due
+    queue.place(record, now, prev=State.ACTIVE, front=front)
+
+
+def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) -> Settled:
+    """Start up to that many jobs for the worker."""
+    queue.promote_due(now)
+    if wanted <= 0 or queue.paused:
+        return Settled()
+    blocked = _rate_limit(queue, settings, now)
+    if blocked:
+        return Settled(blocked_for=blocked)
+    if settings.rate is not None:
+        wanted = min(wanted, settings.rate[0] - queue.window.started)
+    claims: list[Claim] = []
+    while len(claims) < wanted and (first := queue.ready.first()) is not None:
+        claims.append(_start(queue, queue.jobs[first[1]], settings, now))
+    if settings.rate is not None:
+        queue.window.started += len(claims)
+    due = queue.next_due()
+    next_in = (due - now) / 1000 if due is not None and len(claims) < wanted else None
+    return Settled(claims=claims, next_in=next_in, blocked_for=_rate_limit(queue, settings, now))
+
+
+def _rate_limit(queue: QueueState, settings: ConsumerSettings, now: int) -> float:
+    """Seconds until the worker may start another job; a window opens with the first job after the last one closed."""
+    if settings.rate is None:
+        return 0.0
+    limit, period = settings.rate
+    if queue.window.until <= now:
+        queue.window.started, queue.window.until = 0, now + round(period * 1000)
+    return (queue.window.until - now) / 1000 if queue.window.started >= limit else 0.0
+
+
+def _start(queue: QueueState, record: Record, settings: ConsumerSettings, now: int) -> Claim:
+    queue.lift(record)
+    record.state = State.ACTIVE
+    record.started = now
+    record.starts += 1
+    record.worker = settings.name or settings.worker_id
+    record.token = uuid.uuid4().hex
+    record.lease_until = now + round(settings.lease * 1000)
+    queue.active[record.id] = next(queue.numbers)
+    queue.happen("active", now, record, prev="waiting")
+    if record.schedule_key is not None:
+        schedules.advance(queue, record, now)
+    return Claim(record.snapshot(queue.name), record.token, record.timeout, record.doomed)
+
+
+def extend(queue: QueueState, claims: Sequence[Claim], settings: ConsumerSettings, now: int) -> list[Claim]:
+    """Renew the leases; the claims that are lost."""
+    lost: list[Claim] = []
+    for one in claims:
+        record = owned(queue, one, now)
+        if record is None:
+            lost.append(one)
+        else:
+            record.lease_until = now + round(settings.lease * 1000)
+    return lost
+
+
+def recover(queue: QueueState, settings: ConsumerSettings, now: int) -> list[str]:
+    """Take jobs back whose lease has run out; one that this has happened to too often is doomed to fail."""
+    stalled = [queue.jobs[job_id] for job_id in queue.active if not queue.jobs[job_id].held(now)]
+    for record in reversed(stalled):
+        record.stalls += 1
+        if record.stalls > settings.max_stalled:
+            record.doomed = STALLED_TOO_OFTEN
+        _put_back(queue, record, now, now, front=True)
+        queue.happen("stalled", now, record)
+    return [record.id for record in stalled]

@@ -1,0 +1,58 @@
+"""The stores of this process: queues behind one lock, private or shared by name."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from jobwire.backends.memory.queue_state import QueueState
+
+
+class Store:
+    """Queues by name. `lock` guards everything inside; it is held for moments and never across an await.
+
+    `clock` gives seconds since the epoch: a test may pass its own to make leases and delays run out at will.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.lock = threading.Lock()
+        self._clock = clock
+        self._queues: dict[str, QueueState] = {}
+        # Counted over the whole store and never reset: a cursor taken before `obliterate` stays valid after it.
+        self._numbers = itertools.count(1)
+
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        return int(self._clock() * 1000)
+
+    def queue(self, name: str) -> QueueState:
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = QueueState(name, self._numbers)
+        return queue
+
+
+class _NamedStores:
+    """Stores that several connections share: made by the first that opens a name, gone when the last is closed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stores: dict[str, Store] = {}
+        self._users: Counter[str] = Counter()
+
+    def take(self, name: str) -> Store:
+        with self._lock:
+            self._users[name] += 1
+            return self._stores.setdefault(name, Store())
+
+    def give_back(self, name: str) -> None:
+        with self._lock:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._stores[name]
+
+
+NAMED = _NamedStores()

@@ -1,0 +1,41 @@
+"""One job per key: who holds a key, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobwire.backends.memory.record import Record
+
+
+@dataclass(slots=True)
+class Holder:
+    job_id: str
+    until: int | None
+    """End of the key's ttl; None: as long as the job is not finished."""
+
+
+class UniqueKeys:
+    def __init__(self) -> None:
+        self._holders: dict[str, Holder] = {}
+
+    def holder(self, key: str, now: int) -> Holder | None:
+        holder = self._holders.get(key)
+        if holder is not None and holder.until is not None and holder.until <= now:
+            del self._holders[key]
+            return None
+        return holder
+
+    def take(self, key: str, job_id: str, until: int | None) -> None:
+        self._holders[key] = Holder(job_id, until)
+
+    def release(self, record: Record, *, finished: bool = False) -> None:
+        """Free the key that the job holds. A finish leaves a key with a ttl taken until that has run out."""
+        if record.unique_key is None:
+            return
+        holder = self._holders.get(record.unique_key)
+        if holder is None or holder.job_id != record.id or (finished and holder.until is not None):
+            return
+        del self._holders[record.unique_key]
+
+    def clear(self) -> None:
+        self._holders.clear()

@@ -1,0 +1,132 @@
+"""One suite, run on every protocol. A new protocol joins with one entry in PROTOCOLS.
+
+What only some protocols can do is tested inside `with needs(queue, "feature"):`; on a protocol without the feature
+the same body must raise NotSupported instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import awaiting
+import pytest
+
+from jobwire.backend import Consumer, ConsumerSettings
+from jobwire.connection import Connection, connect
+from jobwire.errors import NotSupported
+from jobwire.queue import Queue
+from jobwire.worker import Worker
+
+QUEUE = "letters"
+
+
+def _memory(request: pytest.FixtureRequest, place: str) -> str:
+    return f"memory:{place}"
+
+
+def _bullmq(request: pytest.FixtureRequest, place: str) -> str:
+    return f"bullmq+{request.getfixturevalue('jobwire_valkey').url}?prefix={place}"
+
+
+PROTOCOLS: dict[str, Callable[[pytest.FixtureRequest, str], str]] = {"memory": _memory, "bullmq": _bullmq}
+
+
+@pytest.fixture(params=PROTOCOLS)
+def url(request: pytest.FixtureRequest) -> str:
+    """A place of the test's own on a server that all tests share."""
+    return PROTOCOLS[request.param](request, f"t{uuid.uuid4().hex[:12]}")
+
+
+@pytest.fixture
+async def connection(url: str) -> AsyncIterator[Connection]:
+    async with connect(url) as connection:
+        yield connection
+
+
+@pytest.fixture
+async def queue(connection: Connection) -> AsyncIterator[Queue]:
+    async with Queue(QUEUE, connection) as queue:
+        yield queue
+
+
+@pytest.fixture
+def work(connection: Connection) -> Callable[..., Worker]:
+    """Make a worker of the queue: `async with work(handler, concurrency=5) as worker:`."""
+
+    def make(handler: Callable[[Any], Any], **options: Any) -> Worker:
+        return Worker(QUEUE, handler, connection, **options)
+
+    return make
+
+
+@pytest.fixture
+async def consume(connection: Connection) -> AsyncIterator[Callable[..., Consumer]]:
+    """Make a bare consumer of the queue, for the contracts below the worker."""
+    made: list[Consumer] = []
+
+    def make(**settings: Any) -> Consumer:
+        worker_id = f"worker-{len(made) + 1}"
+        consumer = connection.backend.consumer(ConsumerSettings(queue=QUEUE, worker_id=worker_id, **settings))
+        made.append(consumer)
+        return consumer
+
+    yield make
+    for consumer in made:
+        await consumer.close()
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[..., Any]:
+    return awaiting.eventually
+
+
+@pytest.fixture(scope="session")
+def finished(eventually: Callable[..., Any]) -> Callable[..., Any]:
+    """Await the end of a job: its snapshot once it is in a final state."""
+
+    async def wait(queue: Queue, job_id: str) -> Any:
+        async def look() -> Any:
+            job = await queue.get(job_id)
+            return job if job is not None and job.state.finished else None
+
+        return await eventually(look)
+
+    return wait
+
+
+@pytest.fixture(scope="session")
+def recover(eventually: Callable[..., Any]) -> Callable[..., Any]:
+    """Do the protocol's duties until they have taken a job back; the ids."""
+
+    async def until_found(consumer: Consumer) -> list[str]:
+        async def look() -> list[str]:
+            reports = [await duty.run() for duty in consumer.duties()]
+            return [job_id for report in reports for job_id in report.recovered]
+
+        return await eventually(look)
+
+    return until_found
+
+
+@pytest.fixture(scope="session")
+def needs() -> Callable[..., contextlib.AbstractContextManager[None]]:
+    """Run the body where the protocol has every feature ("unique.ttl": one of a set); elsewhere it must be refused."""
+
+    @contextlib.contextmanager
+    def ask(queue: Queue, *features: str) -> Iterator[None]:
+        can = queue.capabilities
+        if all(_has(getattr(can, name), one) for name, _, one in (feature.partition(".") for feature in features)):
+            yield
+            return
+        with pytest.raises(NotSupported) as refusal:
+            yield
+        assert refusal.value.protocol == can.protocol
+
+    return ask
+
+
+def _has(value: Any, one: str) -> bool:
+    return one in value if one else bool(value)

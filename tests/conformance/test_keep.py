@@ -1,0 +1,76 @@
+"""How many finished jobs stay."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jobwire.errors import WaitTimeout
+from jobwire.model import State
+from jobwire.options import Keep, NewJob
+
+
+async def handler(job):
+    if job.data == "bad":
+        raise RuntimeError("bad")
+    return job.data
+
+
+async def run(queue, work, eventually, jobs, **options):
+    async with work(handler, concurrency=1, **options) as worker:
+        await queue.add_many(jobs)
+        await eventually(lambda: worker.stats.completed + worker.stats.failed == len(jobs))
+    return await queue.counts()
+
+
+async def test_finished_jobs_stay_unless_told_otherwise(queue, work, eventually):
+    counts = await run(queue, work, eventually, [NewJob(1), NewJob("bad")])
+    assert (counts[State.COMPLETED], counts[State.FAILED]) == (1, 1)
+
+
+async def test_a_job_that_is_not_to_be_kept_leaves_nothing(queue, work, eventually, needs):
+    with needs(queue, "keep"):
+        jobs = [NewJob(1, keep_completed=False), NewJob("bad", keep_failed=False)]
+        counts = await run(queue, work, eventually, jobs)
+        assert sum(counts.values()) == 0
+
+
+@pytest.mark.parametrize("keep", [2, Keep(count=2), Keep(count=2, age=3600)])
+async def test_only_the_newest_are_kept(queue, work, eventually, needs, keep):
+    with needs(queue, "keep"):
+        counts = await run(queue, work, eventually, [NewJob(n, keep_completed=keep) for n in range(5)])
+        assert counts[State.COMPLETED] == 2
+        assert sorted(job.data for job in await queue.jobs(State.COMPLETED)) == [3, 4]
+
+
+async def test_jobs_older_than_their_age_go_when_another_finishes(queue, work, eventually, needs):
+    with needs(queue, "keep"):
+        await run(queue, work, eventually, [NewJob("old")])
+        counts = await run(queue, work, eventually, [NewJob("new", keep_completed=Keep(age=0))])
+        assert counts[State.COMPLETED] == 0
+
+
+async def test_a_worker_has_a_rule_for_jobs_without_one(queue, work, eventually, needs):
+    with needs(queue, "keep"):
+        jobs = [NewJob(1), NewJob(2, keep_completed=True), NewJob(3)]
+        counts = await run(queue, work, eventually, jobs, keep_completed=1)
+        assert counts[State.COMPLETED] == 1
+
+
+async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queue, work, needs):
+    with needs(queue, "keep", "results", "events"):
+        listening = asyncio.Event()
+
+        async def after_all_listen(job):
+            await listening.wait()
+            return job.data
+
+        added = await queue.add(5, keep_completed=False)
+        waiting = asyncio.create_task(added.wait(timeout=20))
+        async with work(after_all_listen):
+            # A second caller that gives up was listening for a while, and the first one came before it.
+            with pytest.raises(WaitTimeout):
+                await added.wait(timeout=0.2)
+            listening.set()
+            assert await waiting == 5
