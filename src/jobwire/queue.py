@@ -83,6 +83,9 @@ class Queue:
         if connection is not None:
             self.capabilities.require("transactional_add", "add inside the caller's transaction")
             [added] = await self._backend.add(self.name, [job], connection)
+        elif job.new.parent is not None:
+            # It is refused if its parent is gone, and must not take other callers' jobs down with it.
+            [added] = await self._backend.add(self.name, [job])
         else:
             added = await self._adds.put(job)
         return self._snapshot(job, added)

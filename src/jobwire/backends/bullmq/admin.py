@@ -1,0 +1,130 @@
+"""What an operator does to a queue and its jobs.
+
+Deletions of many jobs go in steps of at most STEP, so that the server is never held up for long. Each step is atomic,
+the whole is not: between two steps others may add and take jobs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from jobwire.backend import Acted
+from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.scripts import Scripts
+from jobwire.errors import InvalidOption, WrongState
+from jobwire.model import State
+
+STEP = 1000
+"""Jobs per script call: 1000 deletions take about 7 ms of the server's time."""
+_REMOVE_STEP = 20
+"""A waiting job is found by walking its list, 16 ms each in a list of a million."""
+_ANSWERS = {1: Acted.DONE, 0: Acted.NOT_FOUND, -1: Acted.WRONG_STATE, -2: Acted.LOCKED}
+_CLEANABLE = {
+    State.WAITING: ("paused", "wait", "prioritized"),
+    State.DELAYED: ("delayed",),
+    State.ACTIVE: ("active",),
+    State.COMPLETED: ("completed",),
+    State.FAILED: ("failed",),
+}
+
+
+async def pause(scripts: Scripts, keys: Keys) -> None:
+    await scripts.run("pause", [keys.base], [])
+
+
+async def resume(scripts: Scripts, keys: Keys) -> None:
+    await scripts.run("resume", [keys.base], [])
+
+
+async def paused(store: RedisStore, keys: Keys) -> bool:
+    return bool(await store.call("HEXISTS", keys.meta, "paused"))
+
+
+async def retry(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
+    return await _act(scripts, keys, "retry_finished", job_ids)
+
+
+async def promote(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
+    return await _act(scripts, keys, "promote", job_ids)
+
+
+async def remove(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
+    """Delete jobs with their children. The job that a schedule needs for its next one is in the WRONG_STATE."""
+    return await _act(scripts, keys, "remove", job_ids, _REMOVE_STEP)
+
+
+async def _act(scripts: Scripts, keys: Keys, script: str, job_ids: Sequence[str], step: int = STEP) -> Sequence[Acted]:
+    acted: list[Acted] = []
+    for start in range(0, len(job_ids), step):
+        answers: list[int] = await scripts.run(script, [keys.base], job_ids[start : start + step])
+        acted.extend(_ANSWERS[answer] for answer in answers)
+    return acted
+
+
+async def drain(store: RedisStore, scripts: Scripts, keys: Keys, delayed: bool) -> None:
+    """Delete what waits at this moment; schedules keep the job that they need for the next one."""
+    sizes: list[int] = await store.calls(
+        [("LLEN", keys.wait), ("LLEN", keys.paused), ("ZCARD", keys.prioritized), ("ZCARD", keys.delayed)]
+    )
+    places = ("wait", "paused", "prioritized", *(("delayed",) if delayed else ()))
+    for place, size in zip(places, sizes, strict=False):
+        kept = 0
+        left = size
+        while left > 0:
+            looked_at: int
+            looked_at, kept_now = await scripts.run("drain", [keys.base], [place, min(left, STEP), kept])
+            if looked_at == 0:
+                break
+            left -= looked_at
+            kept += kept_now
+
+
+async def clean(scripts: Scripts, keys: Keys, state: State, older_than: float, limit: int) -> Sequence[str]:
+    """Delete old jobs, the oldest first. Running jobs and those that a schedule needs are passed over."""
+    if state not in _CLEANABLE:
+        states = ", ".join(cleanable.value for cleanable in _CLEANABLE)
+        raise InvalidOption("state", state.value, f"must be one that BullMQ can clean: {states}")
+    latest = _now_ms() - round(older_than * 1000)
+    gone: list[str] = []
+    for place in _CLEANABLE[state]:
+        kept, more = 0, 1
+        while more and (limit == 0 or len(gone) < limit):
+            most = limit - len(gone) if limit else STEP
+            ids: list[bytes]
+            kept, more, ids = await scripts.run("clean", [keys.base], [place, latest, STEP, most, kept])
+            gone.extend(job_id.decode(errors="replace") for job_id in ids)
+    return gone
+
+
+async def obliterate(store: RedisStore, scripts: Scripts, keys: Keys, force: bool) -> None:
+    """Delete the queue. It is paused first, so that nobody takes a job from under the deletion.
+
+    Jobs that are running are looked for before that, so a refusal leaves the queue as it was.
+    """
+    if not force and await store.call("LLEN", keys.active):
+        raise _running(keys)
+    await pause(scripts, keys)
+    while (answer := await scripts.run("obliterate", [keys.base], [int(force), STEP])) != 0:
+        if answer == -2:
+            raise _running(keys)
+        if answer == -1:
+            raise WrongState(f"queue {keys.queue!r} was resumed while it was being obliterated")
+
+
+def _running(keys: Keys) -> WrongState:
+    return WrongState(f"queue {keys.queue!r} has active jobs: wait for them, or obliterate it with force")
+
+
+async def update_progress(scripts: Scripts, keys: Keys, job_id: str, value: bytes) -> Acted:
+    return _ANSWERS[await scripts.run("progress", [keys.base], [job_id, value])]
+
+
+async def log(scripts: Scripts, keys: Keys, job_id: str, line: str, keep: int) -> Acted:
+    """Append a line; `keep` 0 leaves the number of lines to the job's own option, which is all by default."""
+    return _ANSWERS[await scripts.run("log", [keys.base], [job_id, line, keep])]
+
+
+def _now_ms() -> int:
+    return round(time.time() * 1000)

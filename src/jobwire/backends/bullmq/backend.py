@@ -1,0 +1,193 @@
+"""The BullMQ protocol behind jobwire's one boundary; the work is done by the modules beside this one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from jobwire._version import __version__
+from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
+from jobwire.backends.bullmq import admin, events, producer, reading, schedules
+from jobwire.backends.bullmq.consumer import BullConsumer
+from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys, hash_tag
+from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.scripts import Scripts
+from jobwire.errors import InvalidOption, NotSupported, StoreRefused
+from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
+from jobwire.options import NewJob, NewSchedule
+from jobwire.urls import Address
+
+OLDEST_SERVER = (6, 2)
+MAX_EVENTS = 10_000
+
+CAPABILITIES = Capabilities(
+    protocol="BullMQ",
+    job_names=True,
+    custom_ids=True,
+    priority="low_first",
+    lifo=True,
+    per_job_attempts=True,
+    backoff=frozenset({"fixed", "exponential", "custom"}),
+    keep=True,
+    unique=frozenset({"key", "ttl", "extend", "replace"}),
+    flows=True,
+    progress=True,
+    logs=True,
+    results=True,
+    events=True,
+    pause=True,
+    promote=True,
+    schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
+    rate_limit=True,
+    global_concurrency=True,
+    workers=True,
+    nearest={
+        "job_timeout": "give the worker timeout=…",
+        "cancel": "remove(id) takes it out of the queue",
+        "backoff.linear": "use Backoff.custom(name) with a strategy of the worker",
+        "expires": "remove(id) takes a job out of the queue",
+        "routing": "use one queue per group of workers",
+        "transactional_add": "add after the transaction has been committed",
+    },
+)
+
+
+class BullMQ:
+    """Implements Backend."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._prefix = address.options.get("prefix", DEFAULT_PREFIX)
+        self._store = RedisStore(address)
+        self._scripts = Scripts(self._store, __package__ or "")
+        self._known: dict[str, Keys] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
+
+    async def open(self) -> None:
+        await self._store.open()
+        await self._store.call("PING")
+        try:
+            about: dict[str, Any] = await self._store.call("INFO")
+        except StoreRefused:
+            return  # an account may lack the right to ask, and still do everything else
+        version = str(about.get("redis_version", ""))
+        found = re.match(r"(\d+)\.(\d+)", version)
+        if found and (int(found[1]), int(found[2])) < OLDEST_SERVER:
+            oldest = ".".join(map(str, OLDEST_SERVER))
+            raise StoreRefused(f"{self._store.where} is Redis {version}; jobwire needs {oldest} or newer")
+        if about.get("cluster_enabled") == 1 and not self._store.cluster:
+            raise StoreRefused(f"{self._store.where} is part of a cluster; reach it with bullmq+cluster://")
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    def twin(self) -> Backend:
+        return BullMQ(self._address)
+
+    def _keys(self, queue: str) -> Keys:
+        keys = self._known.get(queue)
+        if keys is None:
+            keys = Keys(self._prefix, queue)
+            if self._store.cluster and hash_tag(keys.base) is None:
+                rule = (
+                    "needs a part in braces on a cluster, as has a prefix: ?prefix={bull} keeps a queue on one server"
+                )
+                raise InvalidOption("queue", queue, rule)
+            self._known[queue] = keys
+        return keys
+
+    def check(self, queue: str, job: NewJob) -> None:
+        keys = self._keys(queue)
+        producer.check(queue, job)
+        if job.parent is not None and self._store.cluster:
+            parent = self._keys(job.parent.queue)
+            if hash_tag(parent.base) != hash_tag(keys.base):
+                raise InvalidOption("parent.queue", job.parent.queue, "must have the same part in braces on a cluster")
+
+    async def register(self, queue: str) -> None:
+        """What BullMQ's Queue writes when it is made. A limit of events that someone has set stays."""
+        meta = self._keys(queue).meta
+        await self._store.calls(
+            [
+                ("HSETNX", meta, "opts.maxLenEvents", MAX_EVENTS),
+                ("HSET", meta, "version", f"jobwire:{__version__}"),
+            ]
+        )
+
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+        if connection is not None:
+            CAPABILITIES.require("transactional_add", "add inside the caller's transaction")
+        return await producer.add(self._store, self._scripts, self._keys(queue), jobs)
+
+    def consumer(self, settings: ConsumerSettings) -> Consumer:
+        return BullConsumer(self._store, self._scripts, self._keys(settings.queue), settings)
+
+    async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
+        return await reading.get(self._scripts, self._keys(queue), job_ids)
+
+    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
+        return await reading.jobs(self._scripts, self._keys(queue), state, limit, cursor)
+
+    async def counts(self, queue: str) -> Mapping[State, int]:
+        return await reading.counts(self._scripts, self._keys(queue))
+
+    async def pause(self, queue: str) -> None:
+        await admin.pause(self._scripts, self._keys(queue))
+
+    async def resume(self, queue: str) -> None:
+        await admin.resume(self._scripts, self._keys(queue))
+
+    async def paused(self, queue: str) -> bool:
+        return await admin.paused(self._store, self._keys(queue))
+
+    async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await admin.retry(self._scripts, self._keys(queue), job_ids)
+
+    async def promote(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await admin.promote(self._scripts, self._keys(queue), job_ids)
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        raise NotSupported(CAPABILITIES.protocol, "cancelled state", CAPABILITIES.nearest["cancel"])
+
+    async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await admin.remove(self._scripts, self._keys(queue), job_ids)
+
+    async def drain(self, queue: str, delayed: bool) -> None:
+        await admin.drain(self._store, self._scripts, self._keys(queue), delayed)
+
+    async def clean(self, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
+        return await admin.clean(self._scripts, self._keys(queue), state, older_than, limit)
+
+    async def obliterate(self, queue: str, force: bool) -> None:
+        await admin.obliterate(self._store, self._scripts, self._keys(queue), force)
+
+    async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
+        return await admin.update_progress(self._scripts, self._keys(queue), job_id, value)
+
+    async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
+        return await admin.log(self._scripts, self._keys(queue), job_id, line, keep)
+
+    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
+        return await reading.logs(self._store, self._keys(queue), job_id)
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        return await schedules.schedule(self._scripts, self._keys(queue), schedule, job)
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        return await schedules.unschedule(self._scripts, self._keys(queue), key)
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        return await schedules.schedules(self._scripts, self._keys(queue))
+
+    async def cursor(self, queue: str) -> str:
+        return await events.cursor(self._store, self._keys(queue))
+
+    def events(self, queue: str, since: str) -> AsyncIterator[Event]:
+        return events.events(self._store, self._keys(queue), since)
+
+    async def workers(self, queue: str) -> Sequence[WorkerInfo]:
+        return await reading.workers(self._store, self._keys(queue))

@@ -1,0 +1,248 @@
+"""One worker's hold on one BullMQ queue: claims, outcomes, leases, and taking back what dead workers left."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobwire import codec as json_codec
+from jobwire.backend import (
+    Claim,
+    Completed,
+    ConsumerSettings,
+    Duty,
+    DutyReport,
+    Failed,
+    Outcome,
+    Released,
+    Settled,
+    Snoozed,
+    Verdict,
+)
+from jobwire.backends.bullmq import advancing, codec
+from jobwire.backends.bullmq.doorbell import Doorbell
+from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.bullmq.retries import decide
+from jobwire.backends.bullmq.stored_options import DEFAULTS, KEEP_ALL, StoredOptions, kept
+from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
+from jobwire.model import State
+from jobwire.options import whole
+
+_log = logging.getLogger("jobwire.bullmq")
+
+_EXTEND_BATCH = 500
+_LONGEST_LIMIT = 30.0
+# The check is shared by all workers of a queue through a key that lives for one period; coming back a little later
+# finds it gone, and not about to go.
+_AFTER_CHECK = 0.1
+_PENDING_CHILDREN, _FAILED_CHILDREN = -4, -9
+_REFUSED_BY_CHILDREN = {
+    _PENDING_CHILDREN: "the job has children that have not finished",
+    _FAILED_CHILDREN: "the job has children that failed",
+}
+_EXTRA = ("metrics", "maxStartedAttempts")
+
+
+@dataclass(slots=True, eq=False)
+class BullClaim(Claim):
+    """A claim with what its settling will need of the job's options."""
+
+    options: StoredOptions = DEFAULTS
+    native_id: bytes = b""
+    """The id as it is stored; a peer may have written one that is no text."""
+
+
+class BullConsumer:
+    """Implements Consumer."""
+
+    def __init__(self, store: RedisStore, scripts: Scripts, keys: Keys, settings: ConsumerSettings) -> None:
+        for option, value in settings.extra.items():
+            if option not in _EXTRA:
+                raise InvalidOption(f"extra.{option}", value, f"is not an option here; known are {', '.join(_EXTRA)}")
+            whole(f"extra.{option}", value, minimum=1)
+        self._store = store
+        self._scripts = scripts
+        self._keys = keys
+        self._settings = settings
+        self._doorbell = Doorbell(store, keys, settings.name)
+        self._unadvanced: list[Claim] = []
+        self._owner = uuid.uuid4()
+        self._turns = itertools.count()
+        self._lease_ms = round(settings.lease * 1000)
+        self._max_starts: int | None = settings.extra.get("maxStartedAttempts")
+        self._keep_completed = kept(settings.keep_completed) if settings.keep_completed else KEEP_ALL
+        self._keep_failed = kept(settings.keep_failed) if settings.keep_failed else KEEP_ALL
+        rate: tuple[Argument, Argument] = ("", "")
+        if settings.rate is not None:
+            rate = (settings.rate[0], round(settings.rate[1] * 1000))
+        self._about: tuple[Argument, ...] = (settings.name or "", *rate, settings.extra.get("metrics", ""))
+
+    async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        now = int(time.time() * 1000)
+        token = f"{self._owner}:{next(self._turns)}"
+        completed: list[Argument] = []
+        others: list[Argument] = []
+        completed_at: list[int] = []
+        others_at: list[tuple[int, Verdict]] = []
+        for place, outcome in enumerate(outcomes):
+            if isinstance(outcome, Completed):
+                held = outcome.claim
+                keep = _options(held).keep_completed or self._keep_completed
+                attempts, unique = held.job.attempts_made + 1, held.job.raw.get("deid", "")
+                completed += (_native_id(held), held.token, outcome.result, *keep, attempts, unique)
+                completed_at.append(place)
+            else:
+                others_at.append((place, self._encode(others, outcome)))
+        head = (now, claim, token, self._lease_ms, *self._about, len(completed_at), len(others_at))
+        reply = await self._scripts.run("settle", [self._keys.base], [*head, *completed, *others])
+        codes, jobs, limited, due, odd = reply
+        if odd:
+            _log.warning("queue %s: threw out entries that are no jobs: %s", self._keys.queue, odd)
+        verdicts = [Verdict.COMPLETED] * len(outcomes)
+        for place, verdict in others_at:
+            verdicts[place] = verdict
+        if any(codes):
+            places = itertools.chain(completed_at, (place for place, _ in others_at))
+            for place, code in zip(places, codes, strict=True):
+                if code in _REFUSED_BY_CHILDREN:
+                    verdicts[place] = await self._fail_for_children(outcomes[place].claim, code)
+                elif code:
+                    verdicts[place] = Verdict.LOST
+        claims = self._read(jobs, token, now) if jobs else []
+        if claim:
+            self._doorbell.due_ms = due or None
+        await self._advance_schedules(claims)
+        return Settled(
+            verdicts,
+            claims,
+            next_in=max(0.0, due / 1000 - time.time()) if due else None,
+            blocked_for=min(limited / 1000, _LONGEST_LIMIT),
+        )
+
+    def _encode(self, args: list[Argument], outcome: Failed | Released | Snoozed | Completed) -> Verdict:
+        """Append an outcome other than completion in the form of the script; what it comes to if it is accepted."""
+        held = outcome.claim
+        job_id = _native_id(held)
+        if isinstance(outcome, Released):
+            args += ("P", job_id, held.token)
+            return Verdict.RELEASED
+        if isinstance(outcome, Snoozed):
+            args += ("S", job_id, held.token, max(0, round(outcome.delay * 1000)))
+            return Verdict.SNOOZED
+        assert isinstance(outcome, Failed)  # noqa: S101 completions have their own place
+        options = _options(held)
+        decision = decide(outcome, options, self._settings)
+        reason = decision.reason.encode(errors="replace")
+        stacks = json_codec.dumps(_stacks(outcome, options))
+        if decision.delay is None:
+            keep = options.keep_failed or self._keep_failed
+            args += ("F", job_id, held.token, reason, stacks, options.attempts, *keep)
+            return Verdict.FAILED
+        if decision.delay > 0:
+            args += ("D", job_id, held.token, reason, stacks, decision.delay)
+        else:
+            args += ("R", job_id, held.token, reason, stacks, "l" if options.lifo else "")
+        return Verdict.RETRIED
+
+    async def _fail_for_children(self, claim: Claim, code: int) -> Verdict:
+        """A parent can't complete before its children; BullMQ counts that as a failed run."""
+        failed = Failed(claim, _REFUSED_BY_CHILDREN[code], final=code == _FAILED_CHILDREN)
+        return (await self.settle([failed], 0)).verdicts[0]
+
+    def _read(self, jobs: list[Any], token: str, now: int) -> list[Claim]:
+        queue, worker, stamp = self._keys.queue, self._settings.name, b"%d" % now
+        max_starts = self._max_starts
+        claims: list[Claim] = []
+        pairs = iter(jobs)
+        for job_id, fields in zip(pairs, pairs, strict=True):
+            raw = codec.raw_fields(fields)
+            doomed = raw.get("defa")
+            starts = codec.integer(raw.get("ats")) + 1
+            # The reply shows the hash as it was before this pick-up.
+            raw["processedOn"] = stamp
+            raw["ats"] = b"%d" % starts
+            if worker:
+                raw["pb"] = worker.encode()
+            job, problem = codec.read_job(queue, job_id.decode(errors="replace"), raw, State.ACTIVE, "active")
+            if doomed is not None:
+                problem = doomed.decode(errors="replace")
+            elif max_starts is not None and starts > max_starts:
+                problem = "job started more than allowable limit"
+            claims.append(BullClaim(job, token, doomed=problem, options=codec.options_of(raw), native_id=job_id))
+        return claims
+
+    async def _advance_schedules(self, claims: Sequence[Claim]) -> None:
+        """The worker that picks up a schedule's job makes the next one. The claims are ours whatever comes of that,
+        and what the store could not do now is done with the next call: a schedule without a next job has stopped."""
+        made = self._unadvanced + [claim for claim in claims if "rjk" in claim.job.raw]
+        if not made:
+            return
+        self._unadvanced = []
+        try:
+            problems = await advancing.advance(self._scripts, self._keys, made)
+        except StoreUnavailable:
+            self._unadvanced += made
+            return
+        except JobwireError as error:
+            problems = [f"the next jobs of its schedules were not made: {error}"]
+        for problem in problems:
+            _log.warning("queue %s: %s", self._keys.queue, problem)
+
+    async def wait(self, timeout: float) -> None:
+        await self._doorbell.wait(timeout)
+
+    async def pass_on(self) -> None:
+        await self._doorbell.ring()
+
+    async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
+        lost: list[Claim] = []
+        for start in range(0, len(claims), _EXTEND_BATCH):
+            batch = claims[start : start + _EXTEND_BATCH]
+            args: list[Argument] = [self._lease_ms]
+            for claim in batch:
+                args += (_native_id(claim), claim.token)
+            places: list[int] = await self._scripts.run("extend", [self._keys.base], args)
+            lost += [batch[place - 1] for place in places]
+        return lost
+
+    def duties(self) -> Sequence[Duty]:
+        return [Duty("recover", self._settings.recover_every + _AFTER_CHECK, self._recover)]
+
+    async def _recover(self) -> DutyReport:
+        await self._advance_schedules([])
+        settings = self._settings
+        args = [int(time.time() * 1000), round(settings.recover_every * 1000), settings.max_stalled]
+        ids: list[bytes] = await self._scripts.run("recover", [self._keys.base], args)
+        return DutyReport([job_id.decode(errors="replace") for job_id in ids])
+
+    async def reset(self) -> None:
+        await self._doorbell.reset()
+        await self._store.reset()
+
+    async def close(self) -> None:
+        await self._doorbell.close()
+
+
+def _options(claim: Claim) -> StoredOptions:
+    return claim.options if isinstance(claim, BullClaim) else DEFAULTS
+
+
+def _native_id(claim: Claim) -> Argument:
+    return claim.native_id if isinstance(claim, BullClaim) else claim.job.id
+
+
+def _stacks(failed: Failed, options: StoredOptions) -> list[str]:
+    """The stacks of all failed runs, oldest first, cut to the newest that the job wants to keep."""
+    stacks = [*failed.claim.job.stacktrace]
+    if failed.stack:
+        stacks.append(failed.stack)
+    if options.stack_limit is None:
+        return stacks
+    return stacks[-options.stack_limit :] if options.stack_limit else []

@@ -1,0 +1,115 @@
+"""Where BullMQ keeps a queue: every key is `<prefix>:<queue>:<word>`, without braces of its own."""
+
+from __future__ import annotations
+
+import base64
+from functools import cached_property
+
+from jobwire.errors import InvalidOption
+
+DEFAULT_PREFIX = "bull"
+
+
+def check_queue_name(queue: str) -> None:
+    """Raise InvalidOption for a name that BullMQ could not tell from a key of another queue."""
+    if not queue:
+        raise InvalidOption("queue", queue, "must be a non-empty string")
+    if ":" in queue:
+        raise InvalidOption("queue", queue, "must not contain ':', which separates the parts of a BullMQ key")
+    try:
+        queue.encode()
+    except UnicodeEncodeError:
+        raise InvalidOption("queue", queue, "must be valid Unicode (it has a lone surrogate)") from None
+
+
+def hash_tag(key: str) -> str | None:
+    """The text between a key's first braces, by which a cluster places it; None: by the whole key.
+
+    >>> hash_tag("{bull}:emails:wait"), hash_tag("bull:{}:wait"), hash_tag("bull:emails:wait")
+    ('bull', None, None)
+    """
+    opening = key.find("{")
+    closing = key.find("}", opening + 1)
+    return key[opening + 1 : closing] if opening >= 0 and closing > opening + 1 else None
+
+
+class Keys:
+    """The keys of one queue.
+
+    >>> keys = Keys("bull", "emails")
+    >>> keys.wait, keys.job("7"), keys.lock("7"), keys.connection_name("w1")
+    ('bull:emails:wait', 'bull:emails:7', 'bull:emails:7:lock', 'bull:ZW1haWxz:w:w1')
+    """
+
+    def __init__(self, prefix: str, queue: str) -> None:
+        check_queue_name(queue)
+        self.prefix = prefix
+        self.queue = queue
+        self.qualified = f"{prefix}:{queue}"
+        """How other jobs name this queue (`parent.queueKey`)."""
+        self.base = base = f"{prefix}:{queue}:"
+        self.id = base + "id"
+        self.meta = base + "meta"
+        self.wait = base + "wait"
+        self.paused = base + "paused"
+        self.prioritized = base + "prioritized"
+        self.priority_counter = base + "pc"
+        self.delayed = base + "delayed"
+        self.active = base + "active"
+        self.completed = base + "completed"
+        self.failed = base + "failed"
+        self.waiting_children = base + "waiting-children"
+        self.marker = base + "marker"
+        self.events = base + "events"
+        self.stalled = base + "stalled"
+        self.stalled_check = base + "stalled-check"
+        self.limiter = base + "limiter"
+        self.repeat = base + "repeat"
+        self.metrics_completed = base + "metrics:completed"
+        self.metrics_failed = base + "metrics:failed"
+
+    def job(self, job_id: str) -> str:
+        return self.base + job_id
+
+    def lock(self, job_id: str) -> str:
+        return f"{self.base}{job_id}:lock"
+
+    def logs(self, job_id: str) -> str:
+        return f"{self.base}{job_id}:logs"
+
+    def dependencies(self, job_id: str) -> str:
+        return f"{self.base}{job_id}:dependencies"
+
+    def processed(self, job_id: str) -> str:
+        return f"{self.base}{job_id}:processed"
+
+    def ignored_failures(self, job_id: str) -> str:
+        return f"{self.base}{job_id}:failed"
+
+    def unsuccessful(self, job_id: str) -> str:
+        return f"{self.base}{job_id}:unsuccessful"
+
+    def scheduler(self, scheduler_id: str) -> str:
+        return f"{self.base}repeat:{scheduler_id}"
+
+    def scheduled_job_id(self, scheduler_id: str, at_ms: int) -> str:
+        """The id of the job that a scheduler makes for one moment (an id, not a key)."""
+        return f"repeat:{scheduler_id}:{at_ms}"
+
+    def unique(self, key: str) -> str:
+        return f"{self.base}de:{key}"
+
+    def unique_pending(self, key: str) -> str:
+        """Where BullMQ >= 5.72 keeps the job that follows the running owner of a deduplication key."""
+        return f"{self.base}dn:{key}"
+
+    @cached_property
+    def _client_name(self) -> str:
+        return f"{self.prefix}:{base64.b64encode(self.queue.encode()).decode()}"
+
+    def connection_name(self, worker: str | None) -> str:
+        """What a worker calls its blocking connection, so that peers can list it."""
+        return f"{self._client_name}:w:{worker}" if worker else self._client_name
+
+    def events_connection_name(self) -> str:
+        return f"{self._client_name}:qe"

@@ -1,0 +1,185 @@
+"""Adding jobs: what BullMQ allows, and the batches in which jobs travel."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jobwire.backend import Added, PreparedJob
+from jobwire.backends.bullmq import codec
+from jobwire.backends.bullmq.keys import Keys, check_queue_name
+from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.errors import InvalidOption, JobNotFound, StoreRefused, WrongState
+from jobwire.options import NewJob, whole
+
+BATCH_JOBS = 500
+BATCH_BYTES = 1_000_000
+MAX_PRIORITY = 2_097_151
+"""One below 2^21: BullMQ 5 takes that one too, but its place in the order is beyond what a double can tell apart."""
+
+_ON_ITS_WAY = 0.0003
+_INTEGER = re.compile(r"-?\d+", re.ASCII)
+_RESERVED = frozenset(
+    (
+        *("id", "meta", "wait", "paused", "prioritized", "pc", "delayed", "active", "completed", "failed", "marker"),
+        *("waiting-children", "events", "stalled", "stalled-check", "limiter", "repeat", "priority", "delay"),
+        *("metrics:completed:data", "metrics:failed:data"),
+    )
+)
+_EXTRA = {"stackTraceLimit": 0, "keepLogs": 0, "timestamp": 0}
+WAITING_CHILDREN = "waitingChildren"
+"""An extra of ours: the job waits, without running, for children that name it as their parent."""
+
+
+def check(queue: str, job: NewJob) -> None:
+    """Refuse what BullMQ's own clients refuse, and what would break a queue although they let it pass."""
+    check_queue_name(queue)
+    if job.id is not None:
+        _check_id(job.id)
+    if job.priority is not None and not 0 <= job.priority <= MAX_PRIORITY:
+        raise InvalidOption("priority", job.priority, f"must lie between 0 (first of all) and {MAX_PRIORITY}")
+    if job.backoff is not None and job.backoff.cap is not None:
+        raise InvalidOption(
+            "backoff.cap", job.backoff.cap, "can't be stored in a BullMQ job; give the worker max_backoff"
+        )
+    if job.parent is not None:
+        check_queue_name(job.parent.queue)
+    for option, value in job.extra.items():
+        if option == WAITING_CHILDREN:
+            if not isinstance(value, bool):
+                raise InvalidOption(f"extra.{option}", value, "must be true or false")
+        elif option in _EXTRA:
+            whole(f"extra.{option}", value, minimum=_EXTRA[option])
+        else:
+            known = ", ".join([*_EXTRA, WAITING_CHILDREN])
+            raise InvalidOption(f"extra.{option}", value, f"is not an option of a BullMQ job; known are {known}")
+
+
+def _check_id(job_id: str) -> None:
+    if _INTEGER.fullmatch(job_id):
+        raise InvalidOption("id", job_id, "must not be an integer: BullMQ numbers jobs itself")
+    if job_id.startswith("0:"):
+        raise InvalidOption("id", job_id, "must not start with '0:', which BullMQ takes for a marker")
+    if ":" in job_id and len(job_id.split(":")) != 3:
+        raise InvalidOption("id", job_id, "must not contain ':' (BullMQ allows it in ids of three parts only)")
+    if job_id in _RESERVED:
+        raise InvalidOption("id", job_id, "is the name of one of BullMQ's own keys")
+
+
+async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
+    """Add jobs in order. A missing parent is found before anything is written."""
+    parents = {(job.new.parent.queue, job.new.parent.id) for job in jobs if job.new.parent is not None}
+    if parents:
+        await _require_parents(store, keys, parents, jobs)
+    answers: list[Added] = []
+    under_way: tuple[list[PreparedJob], asyncio.Task[Any]] | None = None
+    try:
+        for batch, children, now, args in _batches(keys.prefix, jobs):
+            previous, under_way = under_way, None
+            if previous is not None:
+                answers += _read(previous[0], await previous[1])
+            sending = scripts.run("add", [keys.base], [len(batch), children, now, *args])
+            under_way = (batch, asyncio.create_task(sending))
+            if len(answers) + len(batch) < len(jobs):
+                # Once this batch is on its way, the next one is put together while the server works. They still go
+                # one after another.
+                await asyncio.sleep(_ON_ITS_WAY)
+        if under_way is not None:
+            answers += _read(under_way[0], await under_way[1])
+    finally:
+        if under_way is not None:
+            under_way[1].cancel()
+    return answers
+
+
+def _read(batch: list[PreparedJob], replies: list[Any]) -> Iterator[Added]:
+    for job, reply in zip(batch, replies, strict=True):
+        if type(reply) is int:
+            yield Added(str(reply))
+        elif isinstance(reply, bytes):
+            yield Added(reply.decode())
+        else:
+            yield _not_new(job, *reply)
+
+
+async def _require_parents(
+    store: RedisStore, keys: Keys, parents: set[tuple[str, str]], jobs: Sequence[PreparedJob]
+) -> None:
+    own = {job.new.id for job in jobs}
+    outside = [(queue, one) for queue, one in parents if not (queue == keys.queue and one in own)]
+    found = await store.calls([("EXISTS", f"{keys.prefix}:{queue}:{one}") for queue, one in outside]) if outside else []
+    for (queue, one), exists in zip(outside, found, strict=True):
+        if not exists:
+            raise JobNotFound(queue, one)
+
+
+def _not_new(job: PreparedJob, code: Any, detail: bytes) -> Added:
+    words = detail.decode(errors="replace")
+    if isinstance(code, bytes):
+        return Added(code.decode(), words)
+    if code == -5 and job.new.parent is not None:
+        raise JobNotFound(job.new.parent.queue, job.new.parent.id)
+    if code == -7:
+        raise WrongState(f"job {words!r} is there already, as the child of another parent")
+    raise StoreRefused(f"the job could not be stored: {words}")
+
+
+def _batches(prefix: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[PreparedJob], int, int, list[Argument]]]:
+    """Jobs in portions that hold the server up for some milliseconds at most; what a job shares with the one before
+    is not said again."""
+    batch: list[PreparedJob] = []
+    args: list[Argument] = []
+    children = size = 0
+    now = time.time()
+    now_ms = int(now * 1000)
+    name, opts = "", b""
+    for job in jobs:
+        new = job.new
+        if len(batch) >= BATCH_JOBS or (size + len(job.data) > BATCH_BYTES and batch):
+            yield batch, children, now_ms, args
+            batch, args, children, size, opts = [], [], 0, 0, b""
+        batch.append(job)
+        size += len(job.data)
+        delay = 0 if new.delay is None and new.run_at is None else codec.milliseconds(new.delay_at(now))
+        own = codec.encode_opts(new, delay, prefix)
+        if own == opts and job.name == name and not _is_special(new, delay):
+            args += ("", job.data)
+            continue
+        name, opts = job.name, own
+        children += new.parent is not None
+        _add_features(args, job, own, (new.extra.get("timestamp", now_ms), delay), prefix)
+    if batch:
+        yield batch, children, now_ms, args
+
+
+def _is_special(new: NewJob, delay: int) -> bool:
+    return bool(new.id or delay or new.priority or new.lifo or new.unique or new.parent or new.extra)
+
+
+def _add_features(args: list[Argument], job: PreparedJob, opts: bytes, times: tuple[int, int], prefix: str) -> None:
+    """A job's own part of the script's arguments, in the order that the script reads them."""
+    new = job.new
+    features = "n"
+    more: list[Argument] = [job.name, opts]
+    if new.id is not None:
+        features += "i"
+        more.append(new.id)
+    if times[1] or new.priority or new.extra:
+        features += "t"
+        more += (*times, new.priority or 0)
+    if new.lifo:
+        features += "l"
+    if new.extra.get(WAITING_CHILDREN):
+        features += "w"
+    if new.unique is not None:
+        features += "u"
+        ttl = codec.deduplication(new.unique).get("ttl", "")
+        more += (new.unique.key, ttl, "e" if new.unique.extend else "", "r" if new.unique.replace else "")
+    if new.parent is not None:
+        features += "p"
+        more += codec.parent_fields(new.parent, prefix)
+    args += (features, job.data, *more)

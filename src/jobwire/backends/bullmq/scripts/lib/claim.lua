@@ -1,0 +1,86 @@
+-- Picking up runnable jobs: due ones are promoted, limits are asked, then the waiting list goes before priorities.
+--@include gate
+--@include marker
+--@include promote
+
+-- How many of `wanted` jobs the queue's limits allow now; the second value is how long a full rate limit lasts (ms).
+local function allowance(base, wanted, meta, worker)
+  local limit = tonumber(meta.max or '') or tonumber(worker.rate)
+  if limit then
+    local used = tonumber(redis.call('GET', base .. 'limiter') or 0) or 0
+    if used >= limit then
+      local left = redis.call('PTTL', base .. 'limiter')
+      if left > 0 then return 0, left end
+      if left == 0 then redis.call('DEL', base .. 'limiter') end
+    else
+      wanted = math.min(wanted, limit - used)
+    end
+  end
+  local concurrency = tonumber(meta.concurrency or '')
+  if concurrency then wanted = math.min(wanted, concurrency - redis.call('LLEN', base .. 'active')) end
+  return wanted, 0
+end
+
+-- The next ids to run, in order. Entries that start with `0:` are markers of BullMQ 4 and no jobs.
+local function take_ids(base, wanted)
+  local ids = {}
+  while #ids < wanted do
+    local taken = redis.call('RPOP', base .. 'wait', wanted - #ids)
+    if not taken then break end
+    for _, id in ipairs(taken) do
+      if id:sub(1, 2) ~= '0:' then ids[#ids + 1] = id end
+    end
+  end
+  if #ids < wanted then
+    local taken = redis.call('ZPOPMIN', base .. 'prioritized', wanted - #ids)
+    for index = 1, #taken, 2 do ids[#ids + 1] = taken[index] end
+    if #ids < wanted then redis.call('DEL', base .. 'pc') end
+  end
+  return ids
+end
+
+-- Claim up to `wanted` jobs. Returns them as {id, fields before this pick-up, id, ...}, the ms a rate limit lasts, the ms
+-- of the next due job (0: none known), ids thrown out, and whether the queue had nothing and nothing held it back.
+-- An entry whose key is no hash can't be run by anyone, and must not stop those behind it: it is thrown out.
+local function claim(base, wanted, now, meta, worker)
+  local target, blocked = gate_of(base, meta.paused, meta.concurrency)
+  promote_due(base, target, blocked, now)
+  local allowed, limited = allowance(base, wanted, meta, worker)
+  if limited > 0 or blocked then return {}, limited, 0, {}, false end
+  local jobs, ids, odd = {}, {}, {}
+  local events, named = base .. 'events', worker.name ~= ''
+  for _, id in ipairs(take_ids(base, allowed)) do
+    local job = base .. id
+    local fields = redis.pcall('HGETALL', job)
+    if fields.err then
+      odd[#odd + 1] = id
+    else
+      local starts = 1
+      for index = 1, #fields, 2 do
+        if fields[index] == 'ats' then
+          starts = (tonumber(fields[index + 1]) or 0) + 1
+          break
+        end
+      end
+      if named then
+        redis.call('HSET', job, 'processedOn', now, 'ats', starts, 'pb', worker.name)
+      else
+        redis.call('HSET', job, 'processedOn', now, 'ats', starts)
+      end
+      redis.call('SET', job .. ':lock', worker.token, 'PX', worker.lease)
+      redis.call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
+      local n = #ids + 1
+      ids[n] = id
+      jobs[2 * n - 1], jobs[2 * n] = id, fields
+    end
+  end
+  call_many('LPUSH', base .. 'active', ids)
+  if #ids > 0 or #odd > 0 then mark_ready(base) end
+  local rated = tonumber(meta.max or '') or tonumber(worker.rate)
+  if rated and #ids > 0 and redis.call('INCRBY', base .. 'limiter', #ids) == #ids then
+    local window = tonumber(worker.window) or tonumber(meta.duration or '')
+    if window then redis.call('PEXPIRE', base .. 'limiter', window) end
+  end
+  local due = #ids < wanted and next_due(base) or 0
+  return jobs, 0, math.floor(due), odd, #ids == 0 and due == 0
+end

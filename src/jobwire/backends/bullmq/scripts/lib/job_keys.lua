@@ -1,0 +1,16 @@
+-- Everything that belongs to a job besides its lock.
+--@include chunks
+
+local function add_job_keys(keys, base, id)
+  local job = base .. id
+  local n = #keys
+  keys[n + 1], keys[n + 2], keys[n + 3] = job, job .. ':logs', job .. ':dependencies'
+  keys[n + 4], keys[n + 5], keys[n + 6] = job .. ':processed', job .. ':failed', job .. ':unsuccessful'
+end
+
+-- Delete the keys of these jobs; how many keys there were.
+local function delete_job_keys(base, ids)
+  local keys = {}
+  for _, id in ipairs(ids) do add_job_keys(keys, base, id) end
+  return sum_over('DEL', keys)
+end

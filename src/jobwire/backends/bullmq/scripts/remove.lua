@@ -1,0 +1,61 @@
+-- Deletes jobs with their children and all that is theirs.
+-- KEYS[1] base of the queue; ARGV ids.
+-- Returns one answer per id: 1 done, 0 no such job, -1 a scheduler's current job, -2 a worker runs it or a child.
+-- A parent whose last child goes is released; that is so for the parent being removed, too, so its listeners hear
+-- `waiting` before `removed`.
+--@include removing
+
+local function is_locked(base, id)
+  if redis.call('EXISTS', base .. id .. ':lock') == 1 then return true end
+  for _, child in ipairs(redis.call('SMEMBERS', base .. id .. ':dependencies')) do
+    local child_base, child_id = split_key(child)
+    if child_base and is_locked(child_base, child_id) then return true end
+  end
+  return false
+end
+
+local function children_of(key)
+  local children = {}
+  local function gather(keys)
+    for _, child in ipairs(keys) do children[#children + 1] = child end
+  end
+  gather(redis.call('HKEYS', key .. ':processed'))
+  gather(redis.call('HKEYS', key .. ':failed'))
+  gather(redis.call('ZRANGE', key .. ':unsuccessful', 0, -1))
+  gather(redis.call('SMEMBERS', key .. ':dependencies'))
+  return children
+end
+
+local function remove(base, id)
+  local key = base .. id
+  for _, child in ipairs(children_of(key)) do
+    local child_base, child_id = split_key(child)
+    if child_base then remove(child_base, child_id) end
+  end
+  local parent_base, parent_id = leave_family(base, id)
+  if parent_id then
+    send_to_front(parent_base, parent_id)
+    tell(parent_base, 'waiting', 'jobId', parent_id, 'prev', 'waiting-children')
+  end
+  local place = take_from_its_place(base, id)
+  release_unique_key(base, id)
+  if delete_job_keys(base, { id }) > 0 then
+    tell_trimmed(base, 'removed', 'jobId', id, 'prev', place)
+  end
+end
+
+local function answer(base, id)
+  if not is_job(base, id) then
+    -- A list entry whose job is gone is swept away.
+    take_from_its_place(base, id)
+    return 0
+  end
+  if is_schedulers_current_job(base, id) then return -1 end
+  if is_locked(base, id) then return -2 end
+  remove(base, id)
+  return 1
+end
+
+local answers = {}
+for i, id in ipairs(ARGV) do answers[i] = answer(KEYS[1], id) end
+return answers

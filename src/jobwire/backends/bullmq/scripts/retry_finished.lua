@@ -1,0 +1,43 @@
+-- Runs finished jobs again. What they count (attempts, stalls) and their stack traces stay.
+-- KEYS[1] base of the queue; ARGV ids. Returns one answer per id: 1 done, 0 no such job, -1 not finished.
+-- Priority is ignored, as in BullMQ 5.62: someone asked for this job by name. A child goes back among those that its
+-- parent waits for.
+--@include family
+--@include placing
+--@include telling
+
+local base = KEYS[1]
+
+local function back_to_parent(id, from)
+  local _, _, parent_key = parent_of(base, id)
+  if not parent_key then return end
+  local child, moved = base .. id, 0
+  if from == 'completed' then
+    moved = redis.call('HDEL', parent_key .. ':processed', child)
+  else
+    moved = redis.call('ZREM', parent_key .. ':unsuccessful', child) + redis.call('HDEL', parent_key .. ':failed', child)
+  end
+  if moved > 0 then redis.call('SADD', parent_key .. ':dependencies', child) end
+end
+
+local function retry(id)
+  local key = base .. id
+  if not is_job(base, id) then return 0 end
+  local from
+  if redis.call('ZREM', base .. 'failed', id) == 1 then
+    from = 'failed'
+  elseif redis.call('ZREM', base .. 'completed', id) == 1 then
+    from = 'completed'
+  else
+    return -1
+  end
+  redis.call('HDEL', key, 'finishedOn', 'processedOn', from == 'failed' and 'failedReason' or 'returnvalue')
+  push_to_list(base, id, object_of(redis.call('HGET', key, 'opts')).lifo == true)
+  back_to_parent(id, from)
+  tell_trimmed(base, 'waiting', 'jobId', id, 'prev', from)
+  return 1
+end
+
+local answers = {}
+for i, id in ipairs(ARGV) do answers[i] = retry(id) end
+return answers

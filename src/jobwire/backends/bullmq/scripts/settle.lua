@@ -1,0 +1,90 @@
+-- One worker's turn: report how jobs went, then claim the next ones. The hot path of the whole protocol, so a batch
+-- shares every command that it can; a batch of one leaves what BullMQ leaves.
+--
+-- KEYS[1]  base of the queue, `<prefix>:<queue>:`
+-- ARGV     now ms, number of jobs to claim, token and lease ms of these, worker's name or '',
+--          worker's rate limit: jobs and ms, or '' '', minutes of metrics or '',
+--          number of completed jobs, number of other outcomes, then
+--   per completed job  id, token, value, jobs to keep, seconds to keep, attempts made with this one, unique key or ''
+--   per other outcome  letter, id, token, then
+--     F failed for good  reason, stacks JSON, allowed attempts, jobs to keep, seconds to keep
+--     D try again later  reason, stacks JSON, delay ms
+--     R try again now    reason, stacks JSON, 'l' for last in first out or ''
+--     S put off          delay ms
+--     P handed back
+-- Returns  codes (0 done; -1 -2 -3 -4 -6 -9 refused, and then nothing was changed for that job), claimed jobs as
+--          {id, fields, id, fields, ...}, ms that a rate limit lasts, ms of the next due job or 0, ids thrown out
+--@include claim
+--@include finish
+--@include put_back
+--@include metrics
+
+local base, now, wanted = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local worker = { token = ARGV[3], lease = ARGV[4], name = ARGV[5], rate = ARGV[6], window = ARGV[7] }
+local minutes, completions, others = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
+local stored = redis.call('HMGET', base .. 'meta', 'paused', 'concurrency', 'max', 'duration', 'opts.maxLenEvents')
+local meta = { paused = stored[1], concurrency = stored[2], max = stored[3], duration = stored[4] }
+local codes, completed, failed = {}, 0, 0
+local at = 11
+
+if completions > 0 then
+  completed = complete_all(base, at, completions, now, codes)
+  at = at + completions * COMPLETION
+end
+
+local promoted = false
+for index = completions + 1, completions + others do
+  local letter, id, token = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local job, code = base .. id, nil
+  at = at + 3
+  if letter == 'F' then
+    code = fail(base, { id = id, token = token, reason = ARGV[at], stack = ARGV[at + 1], attempts = ARGV[at + 2],
+      count = ARGV[at + 3], age = ARGV[at + 4] }, now)
+    at = at + 5
+    if code == 0 then failed = failed + 1 end
+  elseif letter == 'D' then
+    code = let_go(base, id, token)
+    if code == 0 then
+      redis.call('HSET', job, 'failedReason', ARGV[at], 'stacktrace', ARGV[at + 1])
+      charge_attempt(job)
+      postpone(base, id, ARGV[at + 2], now)
+    end
+    at = at + 3
+  elseif letter == 'R' then
+    if not promoted then
+      local target, blocked = gate_of(base, meta.paused, meta.concurrency)
+      promote_due(base, target, blocked, now)
+      promoted = true
+    end
+    code = let_go(base, id, token)
+    if code == 0 then
+      redis.call('HSET', job, 'failedReason', ARGV[at], 'stacktrace', ARGV[at + 1])
+      charge_attempt(job)
+      wait_again(base, id, ARGV[at + 2] == 'l' and 'RPUSH' or 'LPUSH')
+    end
+    at = at + 3
+  elseif letter == 'S' then
+    code = let_go(base, id, token)
+    if code == 0 then postpone(base, id, ARGV[at], now) end
+    at = at + 1
+  else
+    code = let_go(base, id, token)
+    if code == 0 then hand_back(base, id) end
+  end
+  codes[index] = code
+end
+
+if minutes ~= '' then
+  if completed > 0 then count_finished(base, 'completed', completed, now, minutes) end
+  if failed > 0 then count_finished(base, 'failed', failed, now, minutes) end
+end
+if completions + others > 0 then
+  redis.call('XTRIM', base .. 'events', 'MAXLEN', '~', event_limit(base, stored[5]))
+end
+
+local jobs, limited, due, odd, idle = {}, 0, 0, {}, true
+if wanted > 0 then jobs, limited, due, odd, idle = claim(base, wanted, now, meta, worker) end
+if idle and completed + failed > 0 and redis.call('EXISTS', base .. 'wait', base .. 'active', base .. 'prioritized') == 0 then
+  redis.call('XADD', base .. 'events', '*', 'event', 'drained')
+end
+return { codes, jobs, limited, due, odd }

@@ -1,0 +1,1 @@
+"""What every Redis protocol shares: connections, Lua scripts, the meaning of errors."""

@@ -1,0 +1,72 @@
+"""What an error of the Redis driver means to jobwire: try again later, or don't.
+
+Transient, so StoreUnavailable: no connection, timeouts, LOADING, a failover under way (READONLY, MASTERDOWN,
+CLUSTERDOWN, TRYAGAIN, a MOVED that outlived the driver's redirections), a server that can't persist or replicate
+(MISCONF, NOREPLICAS), one busy with a script (BUSY), and OOM: memory comes back when jobs finish, and a worker must
+go on trying to finish them. Everything else the server says is StoreRefused: wrong password, missing permission,
+unknown command, a key of a foreign type.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from redis import exceptions as driver
+
+from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
+
+_TRANSIENT_CODES = (
+    "BUSY ",
+    "CLUSTERDOWN",
+    "LOADING",
+    "MASTERDOWN",
+    "MISCONF",
+    "NOREPLICAS",
+    "OOM ",
+    "READONLY",
+    "TRYAGAIN",
+    "UNBLOCKED",
+)
+_TRANSIENT = (
+    driver.ConnectionError,
+    driver.TimeoutError,
+    driver.ReadOnlyError,
+    driver.OutOfMemoryError,
+    driver.ClusterError,
+    driver.ClusterDownError,
+    driver.SlotNotCoveredError,
+    driver.TryAgainError,
+    driver.AskError,
+    driver.MovedError,
+    driver.MasterDownError,
+    OSError,
+    TimeoutError,
+    asyncio.IncompleteReadError,
+)
+_REFUSED = (driver.AuthenticationError, driver.AuthorizationError, driver.NoPermissionError)
+_WORDLESS: dict[type[BaseException], str] = {TimeoutError: "no answer in time"}
+_CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
+
+
+def failure_of(error: BaseException, where: str) -> JobwireError:
+    """The jobwire error for one raised by the driver or by the operating system below it."""
+    words = _CREDENTIALS.sub(r"\1***@", str(error)) or _WORDLESS.get(type(error), type(error).__name__)
+    if isinstance(error, _REFUSED):
+        return StoreRefused(f"{where} refused: {words}")
+    if isinstance(error, _TRANSIENT) or words.startswith(_TRANSIENT_CODES):
+        return StoreUnavailable(f"{where} is unavailable: {words}")
+    return StoreRefused(f"{where} refused: {words}")
+
+
+@contextmanager
+def reaching(where: str) -> Generator[None]:
+    """Let nothing but jobwire's own errors out of a conversation with the server."""
+    try:
+        yield
+    except (driver.RedisError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+        if isinstance(error, JobwireError):
+            raise
+        raise failure_of(error, where) from error

@@ -1,0 +1,66 @@
+"""What the Redis driver's errors mean, and scripts put together from files."""
+
+from __future__ import annotations
+
+import pytest
+from redis import exceptions as driver
+
+from jobwire.backends.redisio.failure import failure_of, reaching
+from jobwire.backends.redisio.scripts import load
+from jobwire.errors import JobNotFound, StoreRefused, StoreUnavailable
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        driver.ConnectionError("Connection closed by server."),
+        driver.TimeoutError("Timeout reading"),
+        driver.BusyLoadingError("Redis is loading"),
+        driver.ReadOnlyError("You can't write against a read only replica."),
+        driver.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
+        driver.ClusterDownError("CLUSTERDOWN The cluster is down"),
+        driver.ResponseError("MISCONF Errors writing to the AOF"),
+        driver.ResponseError("BUSY Redis is busy running a script"),
+        driver.ResponseError("NOREPLICAS Not enough good replicas to write."),
+        ConnectionResetError("reset"),
+        OSError("no route"),
+        TimeoutError(),
+    ],
+)
+def test_what_may_pass_is_unavailable(error: Exception) -> None:
+    assert isinstance(failure_of(error, "here"), StoreUnavailable)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        driver.AuthenticationError("invalid username-password pair"),
+        driver.AuthorizationError("no"),
+        driver.NoPermissionError("this user has no permissions"),
+        driver.ResponseError("WRONGTYPE Operation against a key"),
+        driver.ResponseError("unknown command 'HPEXPIRE'"),
+        driver.DataError("Invalid input"),
+    ],
+)
+def test_what_will_not_change_is_refused(error: Exception) -> None:
+    assert isinstance(failure_of(error, "here"), StoreRefused)
+
+
+def test_no_password_is_in_the_words_of_a_failure() -> None:
+    words = str(failure_of(OSError("cannot reach redis://app:hunter2@10.0.0.7:6379/0"), "redis://app:***@10.0.0.7"))
+    assert "hunter2" not in words
+    assert "10.0.0.7" in words
+
+
+def test_our_own_errors_pass_through_as_they_are() -> None:
+    with pytest.raises(JobNotFound), reaching("here"):
+        raise JobNotFound("q", "7")
+    with pytest.raises(StoreUnavailable, match="already told"), reaching("here"):
+        raise StoreUnavailable("already told")
+
+
+@pytest.mark.parametrize("name", ["add", "settle", "extend", "recover"])
+def test_a_script_holds_each_part_once(name: str) -> None:
+    text = load("jobwire.backends.bullmq", name).text
+    assert "--@include" not in text
+    assert text.count("local function call_many(") == 1
