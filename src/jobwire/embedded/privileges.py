@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
 _CAP_DAC_OVERRIDE = 1
@@ -71,7 +72,9 @@ def before_exec(account: Account | None, death_signal: signal.Signals | None) ->
 
 
 def _become(libc: ctypes.CDLL, account: Account) -> None:
-    libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    # Capabilities then survive the change of user, and count when the program asks the kernel what it may open:
+    # initdb does, with access(2), which otherwise forgets the capabilities of everyone but root.
+    libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     os.setgroups([])
     os.setgid(account.gid)
     os.setuid(account.uid)
