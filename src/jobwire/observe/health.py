@@ -1,0 +1,65 @@
+"""Is a worker well? For the endpoints that service managers ask."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from jobwire.errors import JobwireError, StoreUnavailable
+from jobwire.options import Seconds, seconds
+from jobwire.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A worker's state at one moment. `ok`: it takes jobs and its store answers; if not, `why` says what is wrong."""
+
+    ok: bool
+    why: str
+    connected: bool
+    answered_in: float | None
+    """Seconds until the store answered; None if it did not."""
+    started: bool
+    claiming: bool
+    busy: int
+    lost: int
+    """Outcomes that the store refused because another worker had the job by then."""
+
+
+async def health(worker: Worker, *, timeout: Seconds = 2.0) -> Health:
+    """Ask the worker and its store, over the worker's own connections; call it in the worker's event loop.
+
+    It answers readiness, not liveness: that it answers at all is the sign of life. A worker whose store is away is not
+    ready, but restarting it would only lose the jobs that it runs.
+    """
+    limit = seconds("timeout", timeout, minimum=0.01)
+    began = time.monotonic()
+    answered_in: float | None = None
+    trouble = ""
+    try:
+        async with asyncio.timeout(limit):
+            await worker.connection.backend.counts(worker.queue)
+        answered_in = time.monotonic() - began
+    except TimeoutError:
+        trouble = f"the store has not answered within {limit:g} s"
+    except StoreUnavailable as error:
+        trouble = str(error)
+    except JobwireError as error:
+        answered_in = time.monotonic() - began
+        trouble = str(error)
+    started = worker.stats.calls > 0
+    if not worker.claiming:
+        trouble = f"stopping: {worker.busy} jobs are still running"
+    elif not started and not trouble:
+        trouble = "the worker has not started"
+    return Health(
+        ok=not trouble,
+        why=trouble,
+        connected=answered_in is not None,
+        answered_in=answered_in,
+        started=started,
+        claiming=worker.claiming,
+        busy=worker.busy,
+        lost=worker.stats.lost,
+    )

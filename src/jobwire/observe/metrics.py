@@ -1,0 +1,222 @@
+"""Metrics for Prometheus.
+
+    metrics = Metrics()
+    worker = metrics.add(Worker("emails", handle, url, observers=[metrics]))
+    metrics.serve(9464)
+
+A worker's own counters are read when they are asked for; only run times are noted job by job, which is what
+`observers=[metrics]` is for. Labels are queues, states and workers of this process, never jobs, so the number of
+series is bounded.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+from wsgiref.simple_server import WSGIServer
+
+from jobwire.backend import Claim, Outcome, Verdict
+from jobwire.connection import Connection
+from jobwire.errors import InvalidOption, MissingExtra
+from jobwire.observe.durations import BUCKETS, Durations, bounds_of
+from jobwire.observe.stores import Reading, Stores
+from jobwire.options import Seconds, seconds
+from jobwire.queue import Queue
+from jobwire.worker import Stats, Worker
+
+try:
+    import prometheus_client
+    from prometheus_client.core import Metric
+except ModuleNotFoundError as missing:
+    raise MissingExtra("jobwire.observe.metrics", "observe") from missing
+
+from jobwire.observe import families
+
+logger = logging.getLogger("jobwire.observe")
+
+_ENDED = (Verdict.COMPLETED, Verdict.FAILED, Verdict.RETRIED)
+
+
+class Metrics:
+    """The metrics of the workers and queues of this process; a worker's observer and a registry's collector.
+
+    `registry` is Prometheus' own by default. `timeout` bounds how long a scrape waits for the stores. Close it, or use
+    it in a `with` block: it may hold a port, a thread and a connection to each store.
+    """
+
+    def __init__(
+        self,
+        registry: prometheus_client.CollectorRegistry | None = None,
+        *,
+        buckets: Sequence[float] = BUCKETS,
+        timeout: Seconds = 2.0,
+        fresh_for: Seconds = 1.0,
+    ) -> None:
+        self.registry = prometheus_client.REGISTRY if registry is None else registry
+        self._bounds = bounds_of(buckets)
+        self._stores = Stores(seconds("timeout", timeout, minimum=0.01), seconds("fresh_for", fresh_for))
+        self._lock = threading.Lock()
+        self._workers: list[Worker] = []
+        self._queues: list[tuple[Connection, str]] = []
+        self._past: dict[tuple[str, str], Stats] = {}
+        # By queue alone: an observer is told the queue of a job, not the protocol.
+        self._durations: dict[str, Durations] = {}
+        self._complained: set[str] = set()
+        self._servers: list[tuple[WSGIServer, threading.Thread]] = []
+        self.registry.register(self)
+
+    # --- what is watched --------------------------------------------------------------------------------------------
+
+    def add(self, worker: Worker) -> Worker:
+        """Show this worker, and the length of its queue; returns it. For its run times, also make it with
+        `observers=[metrics]`."""
+        protocol = _protocol(worker.connection)
+        with self._lock:
+            for other in self._workers:
+                if other.queue == worker.queue and _protocol(other.connection) != protocol:
+                    rule = f"needs a Metrics of its own: this one shows queue {worker.queue!r} of {other!r}"
+                    raise InvalidOption("worker", worker, rule)
+            if worker not in self._workers:
+                self._workers.append(worker)
+        return worker
+
+    def remove(self, worker: Worker) -> None:
+        """Show a worker that has stopped no longer. What it did stays in the numbers of its queue: a counter must not
+        go down."""
+        with self._lock:
+            if worker in self._workers:
+                self._workers.remove(worker)
+                key = (_protocol(worker.connection), worker.queue)
+                _add(self._past.setdefault(key, Stats()), worker.stats)
+
+    def add_queue(self, queue: Queue) -> Queue:
+        """Show the length of a queue that no added worker works on; returns it."""
+        with self._lock:
+            self._queues.append((queue.connection, queue.name))
+        return queue
+
+    # --- a worker's observer ----------------------------------------------------------------------------------------
+
+    def started(self, claim: Claim) -> None:
+        if claim.job.queue not in self._durations:
+            self._durations.setdefault(claim.job.queue, Durations(self._bounds))
+
+    def settled(self, outcome: Outcome, verdict: Verdict) -> None:
+        if verdict in _ENDED:
+            self._durations[outcome.claim.job.queue].note(outcome.claim.run_seconds)
+
+    # --- a registry's collector -------------------------------------------------------------------------------------
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing yet: which metrics there are depends on the protocols of the workers to come."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics as they are now. Called by a scrape, in any thread; asks the stores, so it may block for up to
+        `timeout`."""
+        with self._lock:
+            workers, queues = list(self._workers), list(self._queues)
+            past = {key: replace(done) for key, done in self._past.items()}
+        self._complain_of_forgotten(workers)
+        watched = [*queues, *((worker.connection, worker.queue) for worker in workers)]
+        readings = self._stores.read(_distinct(watched))
+        protocols = {_protocol(connection) for connection, _ in watched} | {protocol for protocol, _ in past}
+        for protocol in sorted(protocols):
+            crew = [worker for worker in workers if _protocol(worker.connection) == protocol]
+            yield from self._of_crew(protocol, crew, past)
+            yield from _of_stores(protocol, [one for one in readings if _protocol(one.connection) == protocol])
+
+    def _of_crew(self, protocol: str, crew: list[Worker], past: dict[tuple[str, str], Stats]) -> Iterator[Metric]:
+        stats = {queue: done for (of, queue), done in past.items() if of == protocol}
+        for worker in crew:
+            _add(stats.setdefault(worker.queue, Stats()), worker.stats)
+        if stats:
+            durations = {queue: self._durations.get(queue) or Durations(self._bounds) for queue in stats}
+            yield from families.of_jobs(protocol, stats, durations)
+            active = {(worker.queue, worker.id): _active(worker) for worker in sorted(crew, key=_active)}
+            yield from families.of_workers(protocol, active)
+
+    def _complain_of_forgotten(self, workers: list[Worker]) -> None:
+        """Half of the two steps, forgotten, would show as numbers that stay at 0."""
+        known = {worker.queue for worker in workers} | {queue for _, queue in self._past}
+        for queue in list(self._durations):
+            if queue not in known:
+                self._complain(
+                    f"a worker of queue {queue!r} has these metrics as observer: metrics.add(worker) is missing"
+                )
+        for worker in workers:
+            done = worker.stats
+            if done.completed + done.failed + done.retried and worker.queue not in self._durations:
+                self._complain(f"the run times of {worker!r} are not seen: make it with observers=[metrics]")
+
+    def _complain(self, words: str) -> None:
+        if words not in self._complained:
+            self._complained.add(words)
+            logger.warning("%s", words)
+
+    # --- serving ----------------------------------------------------------------------------------------------------
+
+    def serve(self, port: int = 9464, address: str = "127.0.0.1") -> int:
+        """Answer scrapes of the whole registry at http://address:port/metrics, from a thread; returns the port (0: a
+        free one). Numbers are for those who may read them: think before giving an address beyond loopback."""
+        server, thread = prometheus_client.start_http_server(port, address, self.registry)
+        self._servers.append((server, thread))
+        return server.server_port
+
+    def close(self) -> None:
+        """Leave the registry, give back the port and the connections."""
+        for server, thread in self._servers:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+        self._servers.clear()
+        self.registry.unregister(self)
+        self._stores.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _of_stores(protocol: str, readings: list[Reading]) -> Iterator[Metric]:
+    if not readings:
+        return
+    lengths: dict[str, list[families.Counts]] = {}
+    for reading in readings:
+        for queue, counts in reading.lengths.items():
+            lengths.setdefault(queue, []).append(counts)
+    yield from families.of_stores(protocol, lengths, [reading.connected for reading in readings])
+
+
+def _distinct(watched: list[tuple[Connection, str]]) -> set[tuple[Connection, str]]:
+    """A Worker and a Queue made from one URL have a connection each to the same store: ask it once."""
+    chosen: dict[object, Connection] = {}
+    return {(chosen.setdefault(_place(connection), connection), queue) for connection, queue in watched}
+
+
+def _place(connection: Connection) -> object:
+    """What two connections to one store share. Every in-process store without a name is one by itself."""
+    address = connection.address
+    return connection if address.protocol == "memory" and not address.name else address
+
+
+def _active(worker: Worker) -> bool:
+    return worker.stats.calls > 0 and (worker.claiming or worker.busy > 0)
+
+
+def _add(total: Stats, more: Stats) -> Stats:
+    for name in families.COUNTED:
+        setattr(total, name, getattr(total, name) + getattr(more, name))
+    return total
+
+
+def _protocol(connection: Connection) -> str:
+    return connection.address.protocol
