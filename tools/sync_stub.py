@@ -13,24 +13,36 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "jobwire"
 STUB = SOURCE / "sync.pyi"
-CLASSES = {"connection.py": "Connection", "queue.py": "Queue", "worker/worker.py": "Worker"}
+CLASSES = {
+    "Connection": ["connection.py"],
+    "Queue": ["queue.py", "operations.py"],
+    "Flow": ["flow.py"],
+    "Worker": ["worker/worker.py"],
+}
+"""Each class, and the files of those that it is made of: itself and what it inherits from."""
 
 HEAD = """# Made by tools/sync_stub.py from the asynchronous classes: change those.
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, Unpack
 
 from jobwire import model, urls
 from jobwire.backend import Backend, Capabilities
-from jobwire.model import Event, Schedule, State, WorkerInfo
+from jobwire.flow import FlowJob
+from jobwire.model import Children, Event, Limits, Schedule, State, WorkerInfo
 from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, Keep, NewJob, Seconds
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
+from jobwire.worker.worker import Strategy
 
 def connect(url: str | None = None) -> Connection: ...
 
 class Job(model.Job):
     def wait(self, timeout: float | None = None) -> Any: ...  # type: ignore[override]
+
+class JobTree(model.JobTree):
+    job: Job
+    children: tuple[JobTree, ...]
 
 class Page(list[Job]):
     cursor: str | None
@@ -47,14 +59,20 @@ class Blocking(ast.NodeTransformer):
         return ast.Name("Iterator" if node.id == "AsyncIterator" else node.id)
 
 
-def members(tree: ast.ClassDef) -> list[str]:
+def class_in(file: str, *names: str) -> ast.ClassDef:
+    """The first of the classes that the file defines."""
+    tree = ast.parse((SOURCE / file).read_text())
+    return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in names)
+
+
+def members(tree: ast.ClassDef, special: tuple[str, ...] = ("__init__", "__enter__", "__exit__")) -> list[str]:
     """The lines of a class that a caller may see."""
     lines: list[str] = []
     for node in tree.body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         name = {"__aenter__": "__enter__", "__aexit__": "__exit__"}.get(node.name, node.name)
-        if name.startswith("_") and name not in ("__init__", "__enter__", "__exit__"):
+        if name.startswith("_") and name not in special:
             continue
         if isinstance(node, ast.FunctionDef) and not node.decorator_list and name != "__init__":
             continue
@@ -67,17 +85,20 @@ def members(tree: ast.ClassDef) -> list[str]:
 
 ATTRIBUTES = {
     "Connection": ["address: urls.Address", "backend: Backend"],
+    "Flow": ["connection: Any"],
     "Queue": ["name: str", "connection: Any"],
-    "Worker": ["id: str", "queue: str", "stats: Stats"],
+    "Worker": ["id: str", "queue: str", "stats: Stats", "connection: Any"],
 }
 
 
 def stub() -> str:
     text = HEAD
-    for file, name in CLASSES.items():
-        tree = ast.parse((SOURCE / file).read_text())
-        found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-        text += "\n".join(["", f"class {name}:", *(f"    {line}" for line in ATTRIBUTES[name]), *members(found), ""])
+    for name, files in CLASSES.items():
+        lines = [f"    {line}" for line in ATTRIBUTES[name]]
+        lines += members(class_in(files[0], name))
+        for file in files[1:]:
+            lines += members(class_in(file, "Operations"), special=())
+        text += "\n".join(["", f"class {name}:", *lines, ""])
     text = text.replace("error: BaseException | None, trace: TracebackType | None", "error: object, trace: object")
     done = subprocess.run(
         [sys.executable, "-m", "ruff", "format", "--stdin-filename", "sync.pyi", "-"],

@@ -16,14 +16,17 @@ from jobwire.errors import (
     MissingExtra,
     NotSupported,
     PayloadTooLarge,
+    RateLimited,
     Snooze,
     StoreRefused,
     StoreUnavailable,
     Unrecoverable,
+    WaitForChildren,
     WaitTimeout,
     WrongState,
 )
-from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
+from jobwire.flow import Flow, FlowJob
+from jobwire.model import Children, Event, Job, JobKey, JobTree, Limits, Page, Schedule, State, WorkerInfo
 from jobwire.options import Keep, NewJob, Parent, Target, Unique
 from jobwire.queue import Queue
 from jobwire.worker import ActiveJob, Worker
@@ -32,16 +35,22 @@ __all__ = [
     "ActiveJob",
     "Backoff",
     "Capabilities",
+    "Children",
     "Connection",
     "Event",
+    "Flow",
+    "FlowJob",
     "HandlerCrashed",
     "HandlerTimeout",
     "InvalidOption",
     "Job",
     "JobFailed",
+    "JobKey",
     "JobNotFound",
+    "JobTree",
     "JobwireError",
     "Keep",
+    "Limits",
     "LostLock",
     "MalformedPayload",
     "MissingExtra",
@@ -51,6 +60,7 @@ __all__ = [
     "Parent",
     "PayloadTooLarge",
     "Queue",
+    "RateLimited",
     "Schedule",
     "Snooze",
     "State",
@@ -59,6 +69,7 @@ __all__ = [
     "Target",
     "Unique",
     "Unrecoverable",
+    "WaitForChildren",
     "WaitTimeout",
     "Worker",
     "WorkerInfo",

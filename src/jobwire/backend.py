@@ -26,6 +26,8 @@ class Capabilities:
     """A job carries a name of its own beside the queue's."""
     custom_ids: bool = False
     priority: Literal["low_first", "high_first"] | None = None
+    priority_classes: int | None = None
+    """How many classes of priority the order tells apart; within one, jobs keep their order. None: every number."""
     lifo: bool = False
     per_job_attempts: bool = False
     backoff: frozenset[str] = frozenset()
@@ -34,21 +36,38 @@ class Capabilities:
     expires: bool = False
     keep: bool = False
     unique: frozenset[str] = frozenset()
-    """Of {"key", "ttl", "extend", "replace"}."""
+    """Of {"key", "ttl", "extend", "replace", "owner"}; owner: who holds a key can be read, and the key released."""
     flows: bool = False
     routing: bool = False
     transactional_add: bool = False
     progress: bool = False
     logs: bool = False
     results: bool = False
+    null_character: bool = True
+    """Texts in data and results may hold U+0000."""
+    null_key: bool = True
+    """And so may the keys of objects in data."""
     events: bool = False
     pause: bool = False
     cancel: bool = False
     promote: bool = False
+    bulk: bool = False
+    """All finished jobs can be retried, and all delayed ones promoted, without naming them."""
+    retry_anew: bool = False
+    """A retried job can be given all of its attempts again."""
+    edits: frozenset[str] = frozenset()
+    """Of {"data", "priority", "delay", "logs"}: what an operator can change in a job."""
+    custom_events: bool = False
+    """The event stream takes events of one's own, and can be trimmed."""
     schedules: frozenset[str] = frozenset()
     """Of {"every", "cron", "tz", "limit", "window", "immediately"}."""
     rate_limit: bool = False
+    throttle: bool = False
+    """A handler can hold up its worker, and the rate-limited workers of the queue, for a while."""
+    global_rate: bool = False
+    """The queue itself can carry a rate limit for all workers."""
     global_concurrency: bool = False
+    """The queue itself can carry a limit of jobs that run at a time."""
     workers: bool = False
     nearest: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a missing feature: what the protocol offers instead, as the end of a sentence."""
@@ -64,11 +83,12 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class PreparedJob:
-    """A checked job with its data encoded once."""
+    """A checked job with its data encoded once; its options too, if the protocol keeps them in a form of their own."""
 
     new: NewJob
     name: str
     data: bytes
+    options: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +138,18 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
+class Throttled(Released):
+    """Handed back, and nothing is to be claimed for `delay` seconds. Only where the protocol can throttle."""
+
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parked(Released):
+    """Handed back until its children are done, or at once if none is pending. Only where the protocol has flows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snoozed:
     """Put the job off by `delay` seconds without charging an attempt."""
 
@@ -136,6 +168,7 @@ class Verdict(Enum):
     RETRIED = "retried"
     RELEASED = "released"
     SNOOZED = "snoozed"
+    PARKED = "parked"
     LOST = "lost"
     """Refused: the claim was no longer ours (or the job is gone). Nothing was changed."""
 
@@ -166,11 +199,19 @@ class ConsumerSettings:
     """At most this many jobs per that many seconds, over all workers of the queue."""
     strategy: Callable[[int, Job, BaseException | str], float | None] | None = None
     """Delay in seconds for jobs with a custom backoff; None fails the job."""
+    strategies: Mapping[str, Callable[[int, Job, BaseException | str], float | None]] = field(
+        default_factory=dict[str, Callable[[int, Job, BaseException | str], float | None]]
+    )
+    """Strategies for custom backoffs of these names; the one above is for all others."""
     max_backoff: float = 3600.0
     keep_completed: Keep | None = None
     keep_failed: Keep | None = None
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options of one protocol only, checked by it when the consumer is made."""
+
+    def strategy_for(self, name: str | None) -> Callable[[int, Job, BaseException | str], float | None] | None:
+        """The strategy for a custom backoff of this name."""
+        return self.strategies.get(name or "", self.strategy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +291,12 @@ class Backend(Protocol):
         """Another backend on the same store with connections of its own, for use in another event loop."""
         ...
 
-    def check(self, queue: str, job: NewJob) -> None:
-        """Raise InvalidOption for what this protocol does not allow. Touches nothing."""
+    def check(self, queue: str, job: NewJob) -> bytes | None:
+        """Raise InvalidOption for what this protocol does not allow. Touches nothing.
+
+        A protocol that stores a job's options in a form of their own may return that form: it is counted into the
+        job's size and handed to `add`.
+        """
         ...
 
     async def register(self, queue: str) -> None:

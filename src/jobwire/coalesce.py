@@ -21,19 +21,32 @@ class Coalescer(Generic[Item, Answer]):
         self._limit = limit
         self._pending: list[tuple[Item, asyncio.Future[Answer]]] = []
         self._task: asyncio.Task[None] | None = None
+        self._busy = False
 
     async def put(self, item: Item) -> Answer:
         """Send the item with whatever others are waiting, and return its own answer."""
+        if not self._busy:
+            return await self._alone(item)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._pending.append((item, future))
-        if self._task is None:
-            self._task = asyncio.create_task(self._drain())
         return await future
 
     async def close(self) -> None:
         """Wait until everything that was put has been sent."""
-        if self._task is not None:
+        while self._task is not None:
             await asyncio.wait([self._task])
+
+    async def _alone(self, item: Item) -> Answer:
+        """A call that finds nobody under way goes by itself, at once; those that come meanwhile follow together."""
+        self._busy = True
+        try:
+            [answer] = await self._send([item])
+            return answer
+        finally:
+            if self._pending:
+                self._task = asyncio.create_task(self._drain())
+            else:
+                self._busy = False
 
     async def _drain(self) -> None:
         try:
@@ -45,6 +58,7 @@ class Coalescer(Generic[Item, Answer]):
                     await self._send_batch(batch)
         finally:
             self._task = None
+            self._busy = False
 
     async def _send_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
         try:

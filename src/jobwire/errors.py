@@ -131,6 +131,21 @@ class Snooze(JobwireError):
         return type(self), (self.delay, str(self))
 
 
+class RateLimited(JobwireError):
+    """Raise in a handler to put the job back and have the worker claim nothing for a while. No attempt is used up."""
+
+    def __init__(self, delay: float, message: str | None = None) -> None:
+        super().__init__(message or f"rate limited for {delay} s")
+        self.delay = delay
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.delay, str(self))
+
+
+class WaitForChildren(JobwireError):
+    """Raise in a handler to have the job run again when its children are done. No attempt is used up."""
+
+
 def megabytes(size: int) -> str:
     """
     >>> megabytes(12_897_485)

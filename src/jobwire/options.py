@@ -17,6 +17,10 @@ LARGE_KEEP = 10_000
 Seconds = float | int | timedelta
 
 
+def _empty() -> dict[str, Any]:
+    return {}  # several times as quick as dict[str, Any]()
+
+
 def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
     """A duration as a finite number of seconds, not below the minimum."""
     if isinstance(value, timedelta):
@@ -155,7 +159,7 @@ class NewJob:
     parent: Parent | None = None
     target: Target | None = None
     expires: Seconds | None = None
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    extra: dict[str, Any] = field(default_factory=_empty)
     """Options of one protocol only, by their native names; checked by that protocol."""
 
     def __post_init__(self) -> None:

@@ -1,52 +1,57 @@
-"""The producer's and operator's side of a queue."""
+"""The producer's side of a queue: adding jobs, reading and awaiting them. What an operator does is in Operations."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from jobwire import codec
-from jobwire.backend import Acted, Added, Capabilities, PreparedJob
+from jobwire.backend import Added, PreparedJob
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
-from jobwire.demands import demand_job, demand_schedule
-from jobwire.errors import InvalidOption, JobNotFound, WrongState
+from jobwire.demands import demand_schedule
 from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, NewSchedule, Seconds, seconds, text, whole
+from jobwire.operations import Operations, state_of
+from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, NewSchedule, Seconds, text, whole
+from jobwire.preparing import AddedJobs, prepare, snapshot
 
 _ADD_TOGETHER = 500
 
 
-class Queue:
+class Queue(Operations):
     """A queue that Python shares with whoever else speaks its protocol.
 
-    Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). `size_limit` bounds the
-    encoded data of a job in bytes; None switches the check off.
+    Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). `size_limit` bounds a job's
+    encoded data and options in bytes; None switches the check off. `events_max_len`: about how many events the
+    queue keeps, from when it is opened; None leaves that as it is.
     """
 
     def __init__(
-        self, name: str, url: str | Connection | None = None, *, size_limit: int | None = DEFAULT_SIZE_LIMIT
+        self,
+        name: str,
+        url: str | Connection | None = None,
+        *,
+        size_limit: int | None = DEFAULT_SIZE_LIMIT,
+        events_max_len: int | None = None,
     ) -> None:
-        self.name = text("queue", name)
-        self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
-        self._backend = self.connection.backend
+        super().__init__(text("queue", name), self.connection.backend)
+        self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
+        self._events_max_len = events_max_len
+        if events_max_len is not None:
+            whole("events_max_len", events_max_len, minimum=1)
+            self.capabilities.require("custom_events", "control of the event stream")
         self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
         self._finishes = Finishes(self._backend, name)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What this queue's protocol can do."""
-        return self._backend.capabilities
 
     async def open(self) -> Self:
         await self.connection.open()
         await self._backend.register(self.name)
+        if self._events_max_len is not None:
+            await self._limit_events(self._events_max_len)
         return self
 
     async def close(self) -> None:
@@ -90,42 +95,23 @@ class Queue:
             added = await self._adds.put(job)
         return self._snapshot(job, added)
 
-    async def add_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> list[Job]:
+    async def add_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> Sequence[Job]:
         """Add jobs in bulk, in order. All are checked before the first is written; a failure on the way leaves the
         ones before it added, so give ids to jobs that you would send again."""
         prepared = [self._prepare(job) for job in jobs]
         if connection is not None:
             self.capabilities.require("transactional_add", "add inside the caller's transaction")
         added = await self._backend.add(self.name, prepared, connection)
-        return [self._snapshot(job, answer) for job, answer in zip(prepared, added, strict=True)]
+        return AddedJobs(self.name, prepared, added, self)
 
     async def _send(self, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
         return await self._backend.add(self.name, jobs)
 
     def _prepare(self, job: NewJob) -> PreparedJob:
-        demand_job(self.capabilities, self.name, job)
-        self._backend.check(self.name, job)
-        data = codec.dumps(job.data)
-        if self._size_limit is not None:
-            codec.check_size(len(data), self._size_limit)
-        return PreparedJob(job, job.name if job.name is not None else self.name, data)
+        return prepare(self._backend, self.name, job, self._size_limit)
 
     def _snapshot(self, job: PreparedJob, added: Added) -> Job:
-        new, now = job.new, time.time()
-        delay = new.delay_at(now)
-        return Job(
-            id=added.id,
-            queue=self.name,
-            name=job.name,
-            data=new.data,
-            state=State.DELAYED if delay > 0 else State.WAITING,
-            priority=new.priority or 0,
-            attempts=new.attempts or 1,
-            created_at=datetime.fromtimestamp(now, UTC),
-            run_at=datetime.fromtimestamp(now + delay, UTC),
-            refused=added.refused,
-            origin=self,
-        )
+        return snapshot(self.name, job, added, self)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -139,7 +125,7 @@ class Queue:
 
         Go on with `cursor=page.cursor` until it is None. A queue that changes meanwhile may show a job twice or not.
         """
-        page = await self._backend.jobs(self.name, _state(state), whole("limit", limit, minimum=1), cursor)
+        page = await self._backend.jobs(self.name, state_of(state), whole("limit", limit, minimum=1), cursor)
         return Page((replace(job, origin=self) for job in page), page.cursor)
 
     async def counts(self) -> Mapping[State, int]:
@@ -167,67 +153,6 @@ class Queue:
             since = await self._backend.cursor(self.name)
         async for event in self._backend.events(self.name, since):
             yield event
-
-    # --- changing jobs ----------------------------------------------------------------------------------------------
-
-    async def retry(self, job_id: str) -> None:
-        """Run a finished job again."""
-        self._expect(job_id, await self._backend.retry(self.name, [job_id]), "retried: it has not failed or completed")
-
-    async def promote(self, job_id: str) -> None:
-        """Make a delayed job ready now."""
-        self.capabilities.require("promote", "promotion of delayed jobs")
-        self._expect(job_id, await self._backend.promote(self.name, [job_id]), "promoted: it is not delayed")
-
-    async def cancel(self, job_id: str) -> None:
-        """Keep a job from being run; it stays readable as cancelled."""
-        self.capabilities.require("cancel", "cancelled state")
-        self._expect(job_id, await self._backend.cancel(self.name, [job_id]), "cancelled: it is not waiting")
-
-    async def remove(self, job_id: str) -> None:
-        """Delete the job and all that belongs to it."""
-        self._expect(job_id, await self._backend.remove(self.name, [job_id]), "removed: its schedule needs it")
-
-    def _expect(self, job_id: str, acted: Sequence[Acted], refusal: str) -> None:
-        match acted[0]:
-            case Acted.DONE:
-                return
-            case Acted.NOT_FOUND:
-                raise JobNotFound(self.name, job_id)
-            case Acted.LOCKED:
-                raise WrongState(f"job {job_id!r} can't be changed: a worker is running it")
-            case Acted.WRONG_STATE:
-                raise WrongState(f"job {job_id!r} can't be {refusal}")
-
-    # --- changing the queue -----------------------------------------------------------------------------------------
-
-    async def pause(self) -> None:
-        """Stop all workers of the queue from claiming; running jobs go on."""
-        self.capabilities.require("pause", "pause")
-        await self._backend.pause(self.name)
-
-    async def resume(self) -> None:
-        self.capabilities.require("pause", "pause")
-        await self._backend.resume(self.name)
-
-    async def paused(self) -> bool:
-        self.capabilities.require("pause", "pause")
-        return await self._backend.paused(self.name)
-
-    async def drain(self, *, delayed: bool = False) -> None:
-        """Delete the jobs that wait, and the delayed ones if asked. Running and finished jobs stay."""
-        await self._backend.drain(self.name, delayed)
-
-    async def clean(
-        self, state: State | str = State.COMPLETED, *, older_than: Seconds = 0, limit: int = 0
-    ) -> Sequence[str]:
-        """Delete up to `limit` (0: all) jobs that are in the state for longer than that; returns their ids."""
-        age = seconds("older_than", older_than)
-        return await self._backend.clean(self.name, _state(state), age, whole("limit", limit, minimum=0))
-
-    async def obliterate(self, *, force: bool = False) -> None:
-        """Delete the queue and everything in it. WrongState if jobs are running, unless forced."""
-        await self._backend.obliterate(self.name, force)
 
     # --- schedules --------------------------------------------------------------------------------------------------
 
@@ -260,10 +185,3 @@ class Queue:
     async def schedules(self) -> Sequence[Schedule]:
         self.capabilities.require("schedules", "schedules")
         return await self._backend.schedules(self.name)
-
-
-def _state(value: State | str) -> State:
-    try:
-        return State(value)
-    except ValueError:
-        raise InvalidOption("state", value, f"must be one of {', '.join(State)}") from None

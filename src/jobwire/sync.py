@@ -18,18 +18,20 @@ import functools
 import inspect
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from types import TracebackType
 from typing import Any, Self, cast
 
 from jobwire import connection as _connection
+from jobwire import flow as _flow
 from jobwire import model as _model
 from jobwire import queue as _queue
 from jobwire import worker as _worker
+from jobwire.preparing import AddedJobs
 
-__all__ = ["Connection", "Job", "Page", "Queue", "Worker", "connect"]
+__all__ = ["Connection", "Flow", "Job", "JobTree", "Page", "Queue", "Worker", "connect"]
 
 
 class Portal:
@@ -90,14 +92,22 @@ class Page(list[Job]):
         self.cursor = page.cursor
 
 
+class JobTree(_model.JobTree):
+    """A tree of job snapshots whose `wait` blocks."""
+
+    __slots__ = ()
+
+
 def _blocking(value: Any) -> Any:
     """What an asynchronous call returned, in its blocking form."""
     if isinstance(value, _model.Page):
         return Page(value)
     if isinstance(value, _model.Job):
         return Job(*(getattr(value, field.name) for field in fields(value)))
-    if isinstance(value, list):
-        return [_blocking(item) for item in cast("list[Any]", value)]
+    if isinstance(value, _model.JobTree):
+        return JobTree(_blocking(value.job), tuple(_blocking(child) for child in value.children))
+    if isinstance(value, (list, AddedJobs)):
+        return [_blocking(item) for item in cast("Iterable[Any]", value)]
     return value
 
 
@@ -160,7 +170,8 @@ def _attribute(name: str) -> property:
 def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
     """The blocking class of an asynchronous one: every public coroutine blocks, every async iterator is a plain one."""
     body: dict[str, Any] = {"_made_from": made_from, "__doc__": made_from.__doc__, "__module__": __name__}
-    for name, member in vars(made_from).items():
+    members = [item for part in reversed(made_from.__mro__) for item in vars(part).items()]
+    for name, member in members:
         if name.startswith("_"):
             continue
         if inspect.isasyncgenfunction(member):
@@ -174,10 +185,11 @@ def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
 
 
 Connection = _make(_connection.Connection, ("address", "backend"))
+Flow = _make(_flow.Flow, ("connection",))
 Queue = _make(_queue.Queue, ("name", "connection"))
 
 
-class Worker(_make(_worker.Worker, ("id", "queue", "stats"))):  # type: ignore[misc]
+class Worker(_make(_worker.Worker, ("id", "queue", "stats", "connection"))):  # type: ignore[misc]
     """A worker for blocking code. Its handler is best a plain function, which runs in a thread."""
 
     def run(self, *, signals: bool = True) -> None:

@@ -43,6 +43,8 @@ _TRANSPORTS = {
     "memory": (),
 }
 _OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema"}
+_INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
+"""What a protocol leaves to the configuration of its instances instead of storing it."""
 _MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
 _BARE_DRIVERS = {"postgres": "postgresql", "unix": "redis"}
 
@@ -54,6 +56,9 @@ _OPTION_RULES = {
         re.compile(r"""(?=.{1,50}$)(?:[A-Za-z_][A-Za-z0-9_]*|"[^"'%$.\\\x00-\x1f]+")""", re.ASCII),
         "letters, digits and _ without a leading digit, or a name in double quotes; 50 at most",
     ),
+    "tz": (re.compile(r"[A-Za-z0-9_+/-]{1,64}"), "the name of a time zone, such as Europe/Berlin"),
+    "max_retries": (re.compile("[1-9][0-9]{0,5}"), "a whole number of at least 1"),
+    "create_indexes": (re.compile("true|false"), "true or false"),
     "tls": (re.compile("true|false"), "true or false"),
 }
 
@@ -232,7 +237,7 @@ def _service_and_database(transport: str, path: str) -> tuple[str, str]:
 
 def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str], str]:
     """Our own options, checked, and the rest of the query string as it was."""
-    own = [_OPTIONS[protocol]] if protocol in _OPTIONS else []
+    own = [_OPTIONS[protocol], *_INSTANCE_OPTIONS.get(protocol, ())] if protocol in _OPTIONS else []
     if transport in _MANY_HOSTS:
         own.append("tls")
     ours: dict[str, str] = {}

@@ -11,9 +11,10 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-import awaiting
 import pytest
+from pymongo import MongoClient
 
+import awaiting
 from jobwire.backend import Consumer, ConsumerSettings
 from jobwire.connection import Connection, connect
 from jobwire.errors import NotSupported
@@ -31,7 +32,33 @@ def _bullmq(request: pytest.FixtureRequest, place: str) -> str:
     return f"bullmq+{request.getfixturevalue('jobwire_valkey').url}?prefix={place}"
 
 
-PROTOCOLS: dict[str, Callable[[pytest.FixtureRequest, str], str]] = {"memory": _memory, "bullmq": _bullmq}
+def _pgboss(request: pytest.FixtureRequest, place: str) -> str:
+    return f"pgboss+{request.getfixturevalue('jobwire_postgres').url}?schema={place}"
+
+
+def _bridgemq(request: pytest.FixtureRequest, place: str) -> str:
+    return f"bridgemq+{request.getfixturevalue('jobwire_valkey').url}?namespace={place}"
+
+
+def _monque(request: pytest.FixtureRequest, place: str) -> str:
+    """With one run per job, as in the other protocols unless a job asks for more; Monque's own default is ten."""
+    server = request.getfixturevalue("jobwire_mongo").url
+
+    def drop() -> None:  # hundreds of databases with a dozen indexes each would slow the server down
+        with MongoClient(server) as client:
+            client.drop_database(place)
+
+    request.addfinalizer(drop)
+    return f"monque+{server.replace('/?', f'/{place}?')}&max_retries=1"
+
+
+PROTOCOLS: dict[str, Callable[[pytest.FixtureRequest, str], str]] = {
+    "memory": _memory,
+    "bullmq": _bullmq,
+    "pgboss": _pgboss,
+    "bridgemq": _bridgemq,
+    "monque": _monque,
+}
 
 
 @pytest.fixture(params=PROTOCOLS)

@@ -135,6 +135,7 @@ async def test_a_pause_says_so(queue, connection, eventually, needs):
 
 async def test_a_reader_without_a_cursor_sees_only_what_happens_from_now_on(queue, eventually, needs):
     with needs(queue, "events"):
+        queue.capabilities.require("events", "event stream")  # a reader in the background could not raise it
         old = await queue.add("old")
         async with recording(queue, None) as events:
 

@@ -29,8 +29,11 @@ async def test_the_more_urgent_job_runs_first_in_the_protocols_own_direction(que
         await queue.add_many(
             [NewJob("idle", priority=idle), NewJob("urgent", priority=urgent), NewJob("normal", priority=normal)]
         )
-        assert [job.data for job in await queue.jobs(State.WAITING)] == ["urgent", "normal", "idle"]
-        assert await run_all(queue, work, eventually) == ["urgent", "normal", "idle"]
+        order = ["urgent", "normal", "idle"]
+        if queue.capabilities.priority_classes == 2:
+            order = ["urgent", "idle", "normal"]
+        assert [job.data for job in await queue.jobs(State.WAITING)] == order
+        assert await run_all(queue, work, eventually) == order
 
 
 async def test_jobs_of_one_priority_keep_their_order(queue, work, eventually, needs):

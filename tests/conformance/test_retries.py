@@ -194,8 +194,8 @@ async def test_a_handler_that_runs_longer_than_its_worker_allows_fails(queue, wo
 
 async def test_a_handler_that_runs_longer_than_its_job_allows_fails(queue, work, finished, needs):
     with needs(queue, "job_timeout"):
-        added = await queue.add(1, timeout=0.2)
+        added = await queue.add(1, timeout=1)
         async with work(never_ending, timeout=60):
             job = await finished(queue, added.id)
         assert job.state is State.FAILED
-        assert "timeout of 0.2 s" in job.error
+        assert "timeout of 1 s" in job.error

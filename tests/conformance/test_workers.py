@@ -33,6 +33,7 @@ async def test_a_worker_is_listed_by_name_while_it_runs(queue, work, eventually,
 
 async def test_a_job_names_the_worker_that_ran_it(queue, work, finished, needs):
     with needs(queue, "workers"):
+        await queue.workers()
         added = await queue.add(1)
         async with work(lambda job: None, name="anna"):
             assert (await finished(queue, added.id)).worker == "anna"

@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from faults.proxy import Proxy
 
 from awaiting import eventually
+from faults.proxy import Proxy
 from jobwire import JobwireError, NewJob, Queue, State, StoreUnavailable, Worker, embedded
 
 pytestmark = pytest.mark.slow
@@ -177,5 +177,5 @@ async def test_a_worker_that_may_not_wait_for_ever_says_why_it_left(tmp_path: Pa
     with embedded.valkey(tmp_path) as server:
         url = f"bullmq+{server.url}"
     worker = Worker("work", handle, url, max_reconnect_attempts=2)
-    with pytest.raises(StoreUnavailable, match="Connect call failed|refused|reach"):
+    with pytest.raises(StoreUnavailable, match=r"Connect call failed|refused|reach"):
         await asyncio.wait_for(worker.run(signals=False), 30)

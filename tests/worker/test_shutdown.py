@@ -88,6 +88,7 @@ async def test_a_handler_that_ignores_cancellation_does_not_hold_the_worker(
     await eventually(lambda: worker.busy == 1)
     async with asyncio.timeout(15):
         await worker.stop()
+    await running
     assert f"leaving without a word from the store on jobs {job.id}" in caplog.text
     go.set()
 
@@ -156,3 +157,21 @@ async def test_signals_stop_a_worker_process(
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     assert out.endswith(last), (out, err)
+
+
+async def test_a_worker_that_dies_cancels_the_block_that_relies_on_it(queue: Queue, connection: Connection) -> None:
+    class Broken:
+        def started(self, claim: Any) -> None:
+            raise RuntimeError("observer broke")
+
+        def settled(self, outcome: Any, verdict: Any) -> None: ...
+
+    async def handler(job: Any) -> None: ...
+
+    job = await queue.add(1)
+    with pytest.raises(RuntimeError, match="observer broke"):
+        async with Worker("work", handler, connection, observers=[Broken()]):
+            await job.wait(60)
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from jobwire import codec
 from jobwire.backend import Acted, Backend, Claim
-from jobwire.errors import JobNotFound, LostLock
-from jobwire.model import Job
+from jobwire.errors import JobNotFound, LostLock, WaitForChildren
+from jobwire.facets import Edits, Flows
+from jobwire.flow import FlowJob, add_trees, prepare_tree
+from jobwire.model import Children, Job, JobKey, JobTree
+
+Answer = TypeVar("Answer")
 
 
 class Leases(Protocol):
@@ -139,6 +143,37 @@ class ActiveJob(Running):
         self._backend.capabilities.require("logs", "job logs")
         self._expect(await self._backend.log(self.queue, self.id, str(line), keep))
 
+    async def update_data(self, data: Any) -> None:
+        """Replace the job's data, for its next run: where a handler that runs in steps notes how far it is."""
+        self.require("edits", "changes to a job's data", one="data")
+        self._expect(await cast(Edits, self._backend).update_data(self.queue, self.id, codec.dumps(data)))
+
+    async def add_children(self, *children: FlowJob) -> list[JobTree]:
+        """Add jobs (or trees of them) that this job waits for, all or nothing. It goes on until it asks to wait."""
+        self.require("flows", "children of jobs")
+        above = JobKey(self.queue, self.id)
+        return await add_trees(self._backend, [prepare_tree(self._backend, child, below=above) for child in children])
+
+    async def children(self) -> Children:
+        """What has become of the job's children so far."""
+        self.require("flows", "children of jobs")
+        return await cast(Flows, self._backend).children(self.queue, self.id)
+
+    async def children_values(self) -> dict[JobKey, Any]:
+        """Results of the children that completed."""
+        return dict((await self.children()).values)
+
+    async def wait_for_children(self) -> None:
+        """Go on if all children are done. Otherwise this run ends here, and the job runs again, from the start and
+        without an attempt charged, when they are; it fails then if a child fails whose `on_failure` is fail."""
+        children = await self.children()
+        if children.pending or children.failed:
+            raise WaitForChildren
+
+    def require(self, feature: str, words: str, *, one: str | None = None) -> None:
+        """Raise NotSupported unless the job's protocol has the feature."""
+        self._backend.capabilities.require(feature, words, one=one)
+
     async def extend(self) -> None:
         """Renew the lock now. The worker does so by itself; ask only to learn whether it is still yours."""
         if self._lost or not await self._leases.renew(self._claim):
@@ -166,10 +201,28 @@ class BlockingJob(Running):
         return self._active.token
 
     def update_progress(self, value: Any) -> None:
-        asyncio.run_coroutine_threadsafe(self._active.update_progress(value), self._loop).result()
+        self._run(self._active.update_progress(value))
 
     def log(self, line: str, *, keep: int = 0) -> None:
-        asyncio.run_coroutine_threadsafe(self._active.log(line, keep=keep), self._loop).result()
+        self._run(self._active.log(line, keep=keep))
 
     def extend(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._active.extend(), self._loop).result()
+        self._run(self._active.extend())
+
+    def update_data(self, data: Any) -> None:
+        self._run(self._active.update_data(data))
+
+    def add_children(self, *children: FlowJob) -> list[JobTree]:
+        return self._run(self._active.add_children(*children))
+
+    def children(self) -> Children:
+        return self._run(self._active.children())
+
+    def children_values(self) -> dict[JobKey, Any]:
+        return dict(self.children().values)
+
+    def wait_for_children(self) -> None:
+        self._run(self._active.wait_for_children())
+
+    def _run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

@@ -87,15 +87,15 @@ class Engine:
         The companions run as long. If one of them fails, the engine fails: a worker that has lost a part of itself
         must not look alive.
         """
-        lanes = [asyncio.create_task(self._lane()) for _ in range(self._lanes)]
-        others = [asyncio.create_task(part) for part in (self._listen(), *companions)]
-        work = asyncio.gather(*lanes)
+        lanes = {asyncio.create_task(self._lane()) for _ in range(self._lanes)}
+        others = {asyncio.create_task(part) for part in (self._listen(), *companions)}
+        working, waiting = lanes, lanes | others
         try:
-            waiting: set[asyncio.Future[Any]] = {work, *others}
-            while not work.done():
+            while working:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for part in done:
                     part.result()
+                working = working - done
         finally:
             self.finish()
             for task in (*lanes, *others):
@@ -139,21 +139,27 @@ class Engine:
 
     async def _lane(self) -> None:
         while True:
-            outcomes, slots = self._take()
-            if not outcomes and not slots:
-                if self._done():
-                    self._bell.set()
-                    return
-                self._bell.clear()
-                await self._bell.wait()
+            if await self._turn():
                 continue
-            self._reserved += slots
-            self._in_flight += len(outcomes)
-            try:
-                await self._exchange(outcomes, slots)
-            finally:
-                self._reserved -= slots
-                self._in_flight -= len(outcomes)
+            if self._done():
+                self._bell.set()
+                return
+            self._bell.clear()
+            await self._bell.wait()
+
+    async def _turn(self) -> bool:
+        """Settle what is ready and claim for the free slots, in one call; False if there is neither."""
+        outcomes, slots = self._take()
+        if not outcomes and not slots:
+            return False
+        self._reserved += slots
+        self._in_flight += len(outcomes)
+        try:
+            await self._exchange(outcomes, slots)
+        finally:
+            self._reserved -= slots
+            self._in_flight -= len(outcomes)
+        return True
 
     async def _exchange(self, outcomes: list[Outcome], slots: int) -> None:
         since, wakeups = time.monotonic(), self._wakeups
@@ -169,12 +175,14 @@ class Engine:
         else:
             self._outage.over()
             self._stats.calls += 1
+            self._stats.last_call = time.monotonic()
             self._settle_limit = _SETTLE_TOGETHER
             self._conclude(outcomes, settled.verdicts)
             self._begin(settled.claims, since)
-            if slots:
+            if slots or settled.blocked_for > 0:
                 self._look_ahead(slots, settled, wakeups)
-            self._bell.set()
+        # Whatever came of it, and whoever made the call: outcomes may be back in line, and a slot is free again.
+        self._bell.set()
 
     def _take(self) -> tuple[list[Outcome], int]:
         outcomes = self._outcomes[: self._settle_limit]
@@ -214,7 +222,7 @@ class Engine:
     def _look_ahead(self, slots: int, settled: Settled, wakeups: int) -> None:
         """Decide from a claim's answer whether to claim again at once, later, or when the store says so."""
         if settled.blocked_for > 0:
-            self._blocked_until = time.monotonic() + settled.blocked_for
+            self._blocked_until = max(self._blocked_until, time.monotonic() + settled.blocked_for)
             asyncio.get_running_loop().call_later(settled.blocked_for, self._ring)
         # A wake-up that came while the call was under way may be for a job that the call was too early to see.
         elif len(settled.claims) < slots and wakeups == self._wakeups:
@@ -275,7 +283,9 @@ class Engine:
                         await self._consumer.pass_on()
             except (JobwireError, TimeoutError) as error:
                 await self._outage.endure(error, self._consumer.reset)
-            self._ring()
+            self._wakeups += 1
+            self._work_may_be_there = True
+            await self._turn()  # at once, rather than waking a lane to do it
 
     def _has_free_slot(self) -> bool:
         return self._claiming and len(self._running) + self._reserved < self._concurrency

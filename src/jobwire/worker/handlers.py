@@ -9,8 +9,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
 from jobwire import codec
-from jobwire.backend import Completed, Failed, Outcome, Released, Snoozed
-from jobwire.errors import HandlerTimeout, InvalidOption, Snooze, Unrecoverable
+from jobwire.backend import Claim, Completed, Failed, Outcome, Parked, Released, Snoozed, Throttled
+from jobwire.errors import (
+    HandlerTimeout,
+    InvalidOption,
+    NotSupported,
+    RateLimited,
+    Snooze,
+    Unrecoverable,
+    WaitForChildren,
+)
 from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
 from jobwire.worker.threads import Threads
@@ -100,8 +108,8 @@ async def run_job(runner: Runner, job: ActiveJob, timeout: float | None) -> Outc
         result = await (runner(job) if timeout is None else _within(timeout, runner, job))
         encoded = result if isinstance(result, EncodedResult) else codec.dumps(result, field="result")
         return Completed(claim, encoded)
-    except Snooze as snooze:
-        return Snoozed(claim, snooze.delay)
+    except (Snooze, RateLimited, WaitForChildren) as request:
+        return _put_back(job, claim, request)
     except Unrecoverable as error:
         return Failed(claim, str(error), _stack(error), final=True)
     except asyncio.CancelledError as cancelled:
@@ -114,6 +122,20 @@ async def run_job(runner: Runner, job: ActiveJob, timeout: float | None) -> Outc
         return Failed(claim, f"the handler called sys.exit({leaving.code!r})", _stack(leaving))
     except Exception as error:
         return Failed(claim, _message(error), _stack(error))
+
+
+def _put_back(job: ActiveJob, claim: Claim, request: Snooze | RateLimited | WaitForChildren) -> Outcome:
+    """A handler that asks for its job to be run again later; a failure if the protocol can't do what it asks."""
+    if isinstance(request, Snooze):
+        return Snoozed(claim, request.delay)
+    try:
+        if isinstance(request, RateLimited):
+            job.require("throttle", "rate limit from a handler")
+            return Throttled(claim, request.delay)
+        job.require("flows", "children of jobs")
+        return Parked(claim)
+    except NotSupported as refusal:
+        return Failed(claim, str(refusal), _stack(request), final=True)
 
 
 async def _within(timeout: float, runner: Runner, job: ActiveJob) -> Any:

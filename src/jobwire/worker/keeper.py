@@ -101,7 +101,7 @@ class LockKeeper:
                     self._stats.heartbeat_failures += 1
                     self._journal.warning(
                         "could not renew the locks of %d jobs (%s); the jobs go on, trying again in %.1f s",
-                        len(due), error or type(error).__name__, pause,
+                        len(due), str(error) or "no answer in time", pause,
                     )  # fmt: skip
                     runner.run(self._reset())
             runner.run(self._close())
@@ -111,13 +111,9 @@ class LockKeeper:
         return [claim for claim, renewed in list(self._held.items()) if renewed <= horizon]
 
     async def _renew(self, due: list[Claim]) -> None:
-        if self._consumer is None:
-            self._twin = self._backend.twin()
-            await self._twin.open()
-            self._consumer = self._twin.consumer(self._settings)
         now = time.monotonic()
         async with asyncio.timeout(max(self._every, 1.0)):
-            lost = set(await self._consumer.extend(due))
+            lost = set(await (await self._open()).extend(due))
         self._stats.heartbeats += 1
         for claim in due:
             if claim not in self._held:
@@ -127,6 +123,14 @@ class LockKeeper:
                 self._on_lost(claim)
             else:
                 self._held[claim] = now
+
+    async def _open(self) -> Consumer:
+        if self._twin is None:
+            self._twin = self._backend.twin()
+        await self._twin.open()
+        if self._consumer is None:
+            self._consumer = self._twin.consumer(self._settings)
+        return self._consumer
 
     async def _reset(self) -> None:
         if self._consumer is not None:

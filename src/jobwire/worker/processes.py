@@ -1,7 +1,7 @@
 """Child processes for handlers: a crash, an `os._exit` or the kernel's OOM killer ends one job, not the worker.
 
 Each busy slot has one child, kept for the next job. Parent and child talk over a pipe: the parent sends a job, the
-child answers with any number of requests (progress, log, extend) and one end. A child that must stop is killed.
+child answers with any number of requests (calls of methods of its job) and one end. A child that must stop is killed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from jobwire import codec
-from jobwire.errors import HandlerCrashed, JobwireError, LostLock, Snooze, Unrecoverable
-from jobwire.model import Job
+from jobwire.errors import HandlerCrashed, JobwireError, RateLimited, Snooze, Unrecoverable, WaitForChildren
+from jobwire.flow import FlowJob
+from jobwire.model import Children, Job, JobKey, JobTree
 from jobwire.worker.active import BlockingJob, Running
 from jobwire.worker.threads import Threads
+
+WISHES = (Snooze, RateLimited, WaitForChildren)
+"""What a handler raises to have its job run again later. They cross the pipe as they are."""
 
 
 class RemoteError(Exception):
@@ -50,19 +54,36 @@ class ProcessJob(Running):
         self._pipe = pipe
 
     def update_progress(self, value: Any) -> None:
-        self._ask("progress", value)
+        self._ask("update_progress", value)
 
     def log(self, line: str, *, keep: int = 0) -> None:
-        self._ask("log", (str(line), keep))
+        self._ask("log", str(line), keep=keep)
 
     def extend(self) -> None:
-        self._ask("extend", None)
+        self._ask("extend")
 
-    def _ask(self, what: str, value: Any) -> None:
-        self._pipe.send((what, value))
-        error: str | None = self._pipe.recv()
+    def update_data(self, data: Any) -> None:
+        self._ask("update_data", data)
+
+    def add_children(self, *children: FlowJob) -> list[JobTree]:
+        return self._ask("add_children", *children)
+
+    def children(self) -> Children:
+        return self._ask("children")
+
+    def children_values(self) -> dict[JobKey, Any]:
+        return dict(self.children().values)
+
+    def wait_for_children(self) -> None:
+        self._ask("wait_for_children")
+
+    def _ask(self, what: str, *args: Any, **named: Any) -> Any:
+        """Have the parent process call the method of its own job; what it returned or raised."""
+        self._pipe.send((what, (args, named)))
+        answer, error = self._pipe.recv()
         if error is not None:
-            raise JobwireError(error) if what != "extend" else LostLock(error)
+            raise error
+        return answer
 
 
 def child_main(handler: Callable[[Any], Any], pipe: Connection) -> None:
@@ -80,8 +101,8 @@ def child_main(handler: Callable[[Any], Any], pipe: Connection) -> None:
             if asyncio.iscoroutine(result):
                 result = asyncio.run(result)
             answer = ("result", codec.dumps(result, field="result"))
-        except Snooze as snooze:
-            answer = ("snooze", (snooze.delay, str(snooze)))
+        except WISHES as wish:
+            answer = ("wish", wish)
         except Unrecoverable as final:
             answer = ("unrecoverable", str(final))
         except BaseException as error:
@@ -113,16 +134,16 @@ class _Child:
             while True:
                 what, value = self._pipe.recv()
                 match what:
-                    case "progress" | "log" | "extend":
-                        self._pipe.send(_serve(job, what, value))
                     case "result":
                         return EncodedResult(value)
-                    case "snooze":
-                        raise Snooze(*value)
+                    case "wish":
+                        raise value
                     case "unrecoverable":
                         raise Unrecoverable(value)
-                    case _:
+                    case "error":
                         raise RemoteError(*value)
+                    case _:
+                        self._pipe.send(_serve(job, what, value))
         except (EOFError, OSError):
             self._process.join()
             raise HandlerCrashed(f"the process that ran the handler died ({_cause(self._process.exitcode)})") from None
@@ -139,17 +160,12 @@ class _Child:
             self.kill()
 
 
-def _serve(job: BlockingJob, what: str, value: Any) -> str | None:
+def _serve(job: BlockingJob, what: str, call: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, Exception | None]:
+    """Carry out a request of the child: what it returned, or the error for the child to raise."""
     try:
-        if what == "progress":
-            job.update_progress(value)
-        elif what == "log":
-            job.log(value[0], keep=value[1])
-        else:
-            job.extend()
+        return getattr(job, what)(*call[0], **call[1]), None
     except JobwireError as error:
-        return str(error)
-    return None
+        return None, error
 
 
 def _cause(code: int | None) -> str:
@@ -173,7 +189,7 @@ class Processes:
             result: EncodedResult = await self._threads.call(lambda: child.run(job))
             healthy = True
             return result
-        except (RemoteError, Snooze, Unrecoverable):
+        except (RemoteError, Unrecoverable, *WISHES):
             healthy = True
             raise
         finally:

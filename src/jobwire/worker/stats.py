@@ -18,6 +18,7 @@ class Stats:
     retried: int = 0
     released: int = 0
     snoozed: int = 0
+    parked: int = 0
     lost: int = 0
     recovered: int = 0
     heartbeats: int = 0
@@ -25,6 +26,8 @@ class Stats:
     reconnects: int = 0
     duties_skipped: int = 0
     calls: int = 0
+    last_call: float = 0.0
+    """When the store last answered a claim or settle, as time.monotonic(); 0 if it never did."""
 
     def count(self, verdict: Verdict) -> None:
         match verdict:
@@ -38,6 +41,8 @@ class Stats:
                 self.released += 1
             case Verdict.SNOOZED:
                 self.snoozed += 1
+            case Verdict.PARKED:
+                self.parked += 1
             case Verdict.LOST:
                 self.lost += 1
 

@@ -9,11 +9,11 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from jobwire.backend import ConsumerSettings
+from jobwire.backend import Claim, ConsumerSettings
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption
 from jobwire.model import Job
@@ -26,6 +26,7 @@ from jobwire.worker.keeper import LockKeeper
 from jobwire.worker.outage import Outage
 from jobwire.worker.stats import Observer, Stats
 
+Strategy = Callable[[int, Job, BaseException | str], float | None]
 _LAST_WORDS = 3.0
 """How long a worker that must leave now still tries to hand its jobs back."""
 
@@ -38,8 +39,9 @@ class Worker:
     rules, raising Unrecoverable fails it, raising Snooze puts it off. A job may run more than once (a worker can die
     after the work and before saying so), so handlers must be idempotent.
 
-    lease: how long a job stays ours without a sign of life. timeout: how long a handler may run. rate: (n, seconds)
-    over all workers of the queue. max_reconnect_attempts: 0 never gives up.
+    backoff: seconds until a job with a custom backoff runs again, from (failures, job, error); one function, or one per
+    name of a backoff. lease: how long a job stays ours without a sign of life. timeout: how long a handler may run.
+    rate: (n, seconds) over all workers of the queue. max_reconnect_attempts: 0 never gives up.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Worker:
         recover_every: Seconds = 30.0,
         max_stalled: int = 1,
         rate: tuple[int, Seconds] | None = None,
-        backoff: Callable[[int, Job, BaseException | str], float | None] | None = None,
+        backoff: Strategy | Mapping[str, Strategy] | None = None,
         max_backoff: Seconds = 3600.0,
         keep_completed: bool | int | Keep | None = None,
         keep_failed: bool | int | Keep | None = None,
@@ -85,7 +87,8 @@ class Worker:
             recover_every=seconds("recover_every", recover_every, minimum=0.05),
             max_stalled=whole("max_stalled", max_stalled, minimum=0),
             rate=None if rate is None else _rate(rate),
-            strategy=backoff,
+            strategy=backoff if callable(backoff) else None,
+            strategies=_strategies(backoff),
             max_backoff=seconds("max_backoff", max_backoff, minimum=0.001),
             keep_completed=None if keep_completed is None else keep_of(keep_completed),
             keep_failed=None if keep_failed is None else keep_of(keep_failed),
@@ -95,11 +98,13 @@ class Worker:
         if self._settings.rate is not None:
             self.connection.backend.capabilities.require("rate_limit", "rate limits")
         self._journal = Journal(self.id, queue)
+        self._outage = Outage(self._journal, self.stats, self._max_reconnects)
         self._engine: Engine | None = None
         self._stopping = asyncio.Event()
         self._now = asyncio.Event()
         self._ended = asyncio.Event()
         self._background: asyncio.Task[None] | None = None
+        self._parent: asyncio.Task[Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Worker {self.id} of {self.queue!r} {self.connection.address.redacted}>"
@@ -114,6 +119,20 @@ class Worker:
         """False once the worker has been told to stop."""
         return not self._stopping.is_set()
 
+    @property
+    def running(self) -> bool:
+        """True between the start of `run` and its end."""
+        return self._engine is not None and not self._ended.is_set()
+
+    @property
+    def connected(self) -> bool:
+        """False while the store does not answer."""
+        return self.running and self._outage.connected
+
+    def observe(self, observer: Observer) -> None:
+        """Have the observer told what happens to jobs; before `run`."""
+        self._observers = (*self._observers, observer)
+
     # --- life -------------------------------------------------------------------------------------------------------
 
     async def run(self, *, signals: bool = True) -> None:
@@ -122,20 +141,17 @@ class Worker:
         await self.connection.open()
         consumer = backend.consumer(self._settings)
         loop = asyncio.get_running_loop()
-        outage = Outage(self._journal, self.stats, self._max_reconnects)
-        keeper = LockKeeper(
-            backend,
-            self._settings,
-            lambda claim: _call_in(loop, engine.lose, claim),
-            self.stats,
-            self._journal,
-        )
+
+        def on_lost(claim: Claim) -> None:
+            _call_in(loop, engine.lose, claim)
+
+        keeper = LockKeeper(backend, self._settings, on_lost, self.stats, self._journal)
         engine = self._engine = Engine(
             backend=backend,
             consumer=consumer,
             runner=self._runner,
             keeper=keeper,
-            outage=outage,
+            outage=self._outage,
             stats=self.stats,
             journal=self._journal,
             observers=self._observers,
@@ -178,15 +194,28 @@ class Worker:
 
     async def __aenter__(self) -> Self:
         await self.connection.open()
+        self._parent = asyncio.current_task()
         self._background = asyncio.create_task(self.run(signals=False))
+        self._background.add_done_callback(self._on_background_end)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.stop()
+        parent, self._parent = self._parent, None
         if self._background is not None:
+            await self.stop()
+            if parent is None and (task := asyncio.current_task()) is not None:
+                task.uncancel()
             await self._background
+
+    def _on_background_end(self, background: asyncio.Task[None]) -> None:
+        # As in a task group: if the worker dies, the block that relies on it is cancelled, and leaves with its error.
+        parent, self._parent = self._parent, None
+        if background.cancelled() or background.exception() is None or parent is None:
+            self._parent = parent
+            return
+        parent.cancel()
 
     # --- stopping ---------------------------------------------------------------------------------------------------
 
@@ -214,6 +243,15 @@ class Worker:
 
 def _new_id() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def _strategies(backoff: Strategy | Mapping[str, Strategy] | None) -> Mapping[str, Strategy]:
+    if backoff is None or callable(backoff):
+        return {}
+    for name, strategy in backoff.items():
+        if not callable(strategy):
+            raise InvalidOption(f"backoff.{name}", strategy, "must be a function of (failures, job, error)")
+    return dict(backoff)
 
 
 def _rate(value: tuple[int, Seconds]) -> tuple[int, float]:

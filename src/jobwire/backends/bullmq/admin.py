@@ -43,22 +43,29 @@ async def paused(store: RedisStore, keys: Keys) -> bool:
 
 
 async def retry(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
-    return await _act(scripts, keys, "retry_finished", job_ids)
+    return await _act(scripts, keys, "retry_finished", job_ids, flag="0")
+
+
+async def retry_anew(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
+    return await _act(scripts, keys, "retry_finished", job_ids, flag="1")
 
 
 async def promote(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
     return await _act(scripts, keys, "promote", job_ids)
 
 
-async def remove(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
-    """Delete jobs with their children. The job that a schedule needs for its next one is in the WRONG_STATE."""
-    return await _act(scripts, keys, "remove", job_ids, _REMOVE_STEP)
+async def remove(scripts: Scripts, keys: Keys, job_ids: Sequence[str], *, children: bool) -> Sequence[Acted]:
+    """Delete jobs. The job that a schedule needs for its next one is in the WRONG_STATE."""
+    return await _act(scripts, keys, "remove", job_ids, flag="1" if children else "0", step=_REMOVE_STEP)
 
 
-async def _act(scripts: Scripts, keys: Keys, script: str, job_ids: Sequence[str], step: int = STEP) -> Sequence[Acted]:
+async def _act(
+    scripts: Scripts, keys: Keys, script: str, job_ids: Sequence[str], *, flag: str | None = None, step: int = STEP
+) -> Sequence[Acted]:
+    first = [] if flag is None else [flag]
     acted: list[Acted] = []
     for start in range(0, len(job_ids), step):
-        answers: list[int] = await scripts.run(script, [keys.base], job_ids[start : start + step])
+        answers: list[int] = await scripts.run(script, [keys.base], [*first, *job_ids[start : start + step]])
         acted.extend(_ANSWERS[answer] for answer in answers)
     return acted
 

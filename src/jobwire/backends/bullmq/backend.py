@@ -8,18 +8,18 @@ from typing import Any
 
 from jobwire._version import __version__
 from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
-from jobwire.backends.bullmq import admin, events, producer, reading, schedules
+from jobwire.backends.bullmq import admin, control, events, flows, producer, reading, schedules
 from jobwire.backends.bullmq.consumer import BullConsumer
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys, hash_tag
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Scripts
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused
-from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
+from jobwire.facets import FlowNode
+from jobwire.model import Children, Event, Job, JobKey, Limits, Page, Schedule, State, WorkerInfo
 from jobwire.options import NewJob, NewSchedule
 from jobwire.urls import Address
 
 OLDEST_SERVER = (6, 2)
-MAX_EVENTS = 10_000
 
 CAPABILITIES = Capabilities(
     protocol="BullMQ",
@@ -30,7 +30,7 @@ CAPABILITIES = Capabilities(
     per_job_attempts=True,
     backoff=frozenset({"fixed", "exponential", "custom"}),
     keep=True,
-    unique=frozenset({"key", "ttl", "extend", "replace"}),
+    unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),
     flows=True,
     progress=True,
     logs=True,
@@ -38,8 +38,14 @@ CAPABILITIES = Capabilities(
     events=True,
     pause=True,
     promote=True,
+    bulk=True,
+    retry_anew=True,
+    edits=frozenset({"data", "priority", "delay", "logs"}),
+    custom_events=True,
     schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
     rate_limit=True,
+    throttle=True,
+    global_rate=True,
     global_concurrency=True,
     workers=True,
     nearest={
@@ -100,20 +106,19 @@ class BullMQ:
             self._known[queue] = keys
         return keys
 
-    def check(self, queue: str, job: NewJob) -> None:
-        keys = self._keys(queue)
-        producer.check(queue, job)
-        if job.parent is not None and self._store.cluster:
-            parent = self._keys(job.parent.queue)
-            if hash_tag(parent.base) != hash_tag(keys.base):
-                raise InvalidOption("parent.queue", job.parent.queue, "must have the same part in braces on a cluster")
+    def check(self, queue: str, job: NewJob) -> bytes:
+        self._keys(queue)
+        options = producer.check(self._prefix, queue, job)
+        if job.parent is not None:
+            self.check_flow([queue, job.parent.queue])
+        return options
 
     async def register(self, queue: str) -> None:
         """What BullMQ's Queue writes when it is made. A limit of events that someone has set stays."""
         meta = self._keys(queue).meta
         await self._store.calls(
             [
-                ("HSETNX", meta, "opts.maxLenEvents", MAX_EVENTS),
+                ("HSETNX", meta, "opts.maxLenEvents", control.DEFAULT_EVENTS),
                 ("HSET", meta, "version", f"jobwire:{__version__}"),
             ]
         )
@@ -154,7 +159,7 @@ class BullMQ:
         raise NotSupported(CAPABILITIES.protocol, "cancelled state", CAPABILITIES.nearest["cancel"])
 
     async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        return await admin.remove(self._scripts, self._keys(queue), job_ids)
+        return await admin.remove(self._scripts, self._keys(queue), job_ids, children=True)
 
     async def drain(self, queue: str, delayed: bool) -> None:
         await admin.drain(self._store, self._scripts, self._keys(queue), delayed)
@@ -191,3 +196,78 @@ class BullMQ:
 
     async def workers(self, queue: str) -> Sequence[WorkerInfo]:
         return await reading.workers(self._store, self._keys(queue))
+
+    # --- flows ------------------------------------------------------------------------------------------------------
+
+    def check_flow(self, queues: Sequence[str]) -> None:
+        if not self._store.cluster:
+            return
+        tag = hash_tag(self._keys(queues[0]).base)
+        for queue in queues:
+            if hash_tag(self._keys(queue).base) != tag:
+                rule = "must have the same part in braces on a cluster as the queues of its flow"
+                raise InvalidOption("queue", queue, rule)
+
+    async def add_flow(self, roots: Sequence[FlowNode]) -> Sequence[Added]:
+        return await flows.add_flow(self._scripts, self._keys, roots)
+
+    async def children(self, queue: str, job_id: str) -> Children:
+        return await flows.children(self._scripts, self._keys(queue), job_id)
+
+    async def children_of(self, keys: Sequence[JobKey], limit: int) -> Sequence[Sequence[JobKey]]:
+        return await flows.children_of(self._scripts, [(self._keys(key.queue), key.id) for key in keys], limit)
+
+    async def remove_alone(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await admin.remove(self._scripts, self._keys(queue), job_ids, children=False)
+
+    # --- changes ----------------------------------------------------------------------------------------------------
+
+    async def retry_anew(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await admin.retry_anew(self._scripts, self._keys(queue), job_ids)
+
+    async def update_data(self, queue: str, job_id: str, data: bytes) -> Acted:
+        return await control.update_data(self._scripts, self._keys(queue), job_id, data)
+
+    async def change_priority(self, queue: str, job_id: str, priority: int, front: bool) -> Acted:
+        return await control.change_priority(self._scripts, self._keys(queue), job_id, priority, front)
+
+    async def change_delay(self, queue: str, job_id: str, delay: float) -> Acted:
+        return await control.change_delay(self._scripts, self._keys(queue), job_id, delay)
+
+    async def clear_logs(self, queue: str, job_id: str, keep: int) -> Acted:
+        return await control.clear_logs(self._store, self._keys(queue), job_id, keep)
+
+    async def retry_all(self, queue: str, state: State, before: float, limit: int) -> int:
+        return await control.retry_all(self._scripts, self._keys(queue), state, before, limit)
+
+    async def promote_all(self, queue: str, limit: int) -> int:
+        return await control.promote_all(self._scripts, self._keys(queue), limit)
+
+    # --- limits, events, unique keys --------------------------------------------------------------------------------
+
+    async def limits(self, queue: str) -> Limits:
+        return await control.limits(self._store, self._keys(queue))
+
+    async def limit_rate(self, queue: str, rate: tuple[int, float] | None) -> None:
+        await control.limit_rate(self._store, self._keys(queue), rate)
+
+    async def limit_concurrency(self, queue: str, concurrency: int | None) -> None:
+        await control.limit_concurrency(self._store, self._keys(queue), concurrency)
+
+    async def throttle(self, queue: str, delay: float) -> None:
+        await control.throttle(self._store, self._keys(queue), delay)
+
+    async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
+        return await control.publish(self._store, self._keys(queue), event, fields)
+
+    async def trim_events(self, queue: str, keep: int) -> int:
+        return await control.trim_events(self._store, self._keys(queue), keep)
+
+    async def limit_events(self, queue: str, keep: int) -> None:
+        await control.limit_events(self._store, self._keys(queue), keep)
+
+    async def unique_owner(self, queue: str, key: str) -> str | None:
+        return await control.unique_owner(self._store, self._keys(queue), key)
+
+    async def release_unique(self, queue: str, key: str) -> bool:
+        return await control.release_unique(self._store, self._keys(queue), key)

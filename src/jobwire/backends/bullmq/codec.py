@@ -166,18 +166,19 @@ def milliseconds(delay: float) -> int:
     return round(delay * 1000)
 
 
-def encode_opts(new: NewJob, delay_ms: int, prefix: str) -> bytes:
+def encode_opts(new: NewJob, delay_ms: int, prefix: str, parent: Parent | None = None) -> bytes:
     """The `opts` of a new job: only what was asked for, and `attempts`, which BullMQ always writes.
 
     >>> encode_opts(NewJob(None, priority=2, attempts=3, lifo=True), 0, "bull")
     b'{"priority":2,"lifo":true,"attempts":3}'
     """
-    opts = options_dict(new, delay_ms, prefix)
+    opts = options_dict(new, delay_ms, prefix, parent)
     return _PLAIN_OPTS if len(opts) == 1 and new.attempts is None else codec.dumps(opts, field="opts")
 
 
-def options_dict(new: NewJob, delay_ms: int, prefix: str) -> dict[str, Any]:
-    """As encode_opts, before it is written; schedules keep the options of their jobs in the same form."""
+def options_dict(new: NewJob, delay_ms: int, prefix: str, parent: Parent | None = None) -> dict[str, Any]:
+    """As encode_opts, before it is written; schedules keep the options of their jobs in the same form. `parent`: the
+    one that a job of a flow has by its place."""
     opts: dict[str, Any] = {}
     if new.id is not None:
         opts["jobId"] = new.id
@@ -195,10 +196,11 @@ def options_dict(new: NewJob, delay_ms: int, prefix: str) -> dict[str, Any]:
         opts["removeOnFail"] = _remove_on(new.keep_failed)
     if new.unique is not None:
         opts["de"] = deduplication(new.unique)
-    if new.parent is not None:
-        opts["parent"] = {"id": new.parent.id, "queue": f"{prefix}:{new.parent.queue}"}
-        if new.parent.on_failure in _PARENT_FLAGS:
-            opts[_PARENT_FLAGS[new.parent.on_failure]] = True
+    parent = parent or new.parent
+    if parent is not None:
+        opts["parent"] = {"id": parent.id, "queue": f"{prefix}:{parent.queue}"}
+        if parent.on_failure in _PARENT_FLAGS:
+            opts[_PARENT_FLAGS[parent.on_failure]] = True
     if new.extra:
         for option, stored_as in (
             ("stackTraceLimit", "stackTraceLimit"),

@@ -19,9 +19,11 @@ from jobwire.backend import (
     DutyReport,
     Failed,
     Outcome,
+    Parked,
     Released,
     Settled,
     Snoozed,
+    Throttled,
     Verdict,
 )
 from jobwire.backends.bullmq import advancing, codec
@@ -103,6 +105,7 @@ class BullConsumer:
         head = (now, claim, token, self._lease_ms, *self._about, len(completed_at), len(others_at))
         reply = await self._scripts.run("settle", [self._keys.base], [*head, *completed, *others])
         codes, jobs, limited, due, odd = reply
+        throttled = limited and any(isinstance(outcome, Throttled) for outcome in outcomes)
         if odd:
             _log.warning("queue %s: threw out entries that are no jobs: %s", self._keys.queue, odd)
         verdicts = [Verdict.COMPLETED] * len(outcomes)
@@ -123,13 +126,21 @@ class BullConsumer:
             verdicts,
             claims,
             next_in=max(0.0, due / 1000 - time.time()) if due else None,
-            blocked_for=min(limited / 1000, _LONGEST_LIMIT),
+            # A limit that has just been asked for binds this worker for all of its time: without a rate of its own it
+            # would not find it in the store again.
+            blocked_for=limited / 1000 if throttled else min(limited / 1000, _LONGEST_LIMIT),
         )
 
     def _encode(self, args: list[Argument], outcome: Failed | Released | Snoozed | Completed) -> Verdict:
         """Append an outcome other than completion in the form of the script; what it comes to if it is accepted."""
         held = outcome.claim
         job_id = _native_id(held)
+        if isinstance(outcome, Parked):
+            args += ("W", job_id, held.token)
+            return Verdict.PARKED
+        if isinstance(outcome, Throttled):
+            args += ("L", job_id, held.token, max(1, round(outcome.delay * 1000)))
+            return Verdict.RELEASED
         if isinstance(outcome, Released):
             args += ("P", job_id, held.token)
             return Verdict.RELEASED

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from typing import Any
 
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.connect import RedisStore
@@ -23,6 +24,7 @@ _SLACK = 2.0
 _WITHDRAWAL = 2.0
 
 Marker = tuple[bytes, float]
+_READY: Marker = (b"0", 0.0)
 
 
 class Doorbell:
@@ -55,36 +57,34 @@ class Doorbell:
 
     async def ring(self) -> None:
         """Wake another worker that waits."""
-        await self._put_back((b"0", 0.0))
+        await self._put_back(_READY)
 
     async def _take(self, block: float) -> Marker | None:
-        taking = asyncio.ensure_future(self._block(block))
         try:
-            return await asyncio.shield(taking)
+            reply = await self._link.call("BZPOPMIN", self._keys.marker, f"{block:.3f}", within=block + _SLACK)
         except asyncio.CancelledError:
-            self._withdrawal = asyncio.create_task(self._withdraw(taking))
+            if self._link.waiting:
+                self._withdrawal = asyncio.create_task(self._withdraw())
             raise
+        return _marker(reply)
 
-    async def _block(self, block: float) -> Marker | None:
-        reply = await self._link.call("BZPOPMIN", self._keys.marker, f"{block:.3f}", within=block + _SLACK)
-        return None if reply is None else (reply[1], float(reply[2]))
-
-    async def _withdraw(self, taking: asyncio.Future[Marker | None]) -> None:
-        marker: Marker | None = (b"0", 0.0)
+    async def _withdraw(self) -> None:
+        """End the wait that the server still has, and put back what it gave."""
+        marker: Marker | None = _READY
+        answer = asyncio.create_task(self._link.answer(_WITHDRAWAL))
         pause = 0.001
         try:
-            async with asyncio.timeout(_WITHDRAWAL):
-                while not taking.done():
-                    # The command may still be on its way, so one request may come too early.
-                    await self._link.unblock()
-                    await asyncio.wait([taking], timeout=pause)
-                    pause = min(2 * pause, 0.1)
-            marker = taking.result()
-        except (JobwireError, TimeoutError):
+            while not answer.done():
+                # The command may still be on its way, so one request may come too early.
+                await self._link.unblock()
+                await asyncio.wait([answer], timeout=pause)
+                pause = min(2 * pause, 0.1)
+            marker = _marker(answer.result())
+        except JobwireError:
             # What became of the wait is unknown. A marker too many costs some worker one look.
-            taking.cancel()
-            with suppress(JobwireError, asyncio.CancelledError):
-                await taking
+            answer.cancel()
+            await asyncio.wait([answer])
+            await self._link.drop()
         if marker is not None:
             with suppress(JobwireError):
                 await self._put_back(marker)
@@ -110,3 +110,7 @@ class Doorbell:
             due, self.due_ms = self.due_ms, None
             with suppress(JobwireError):
                 await self._put_back((b"1", due))
+
+
+def _marker(reply: Any) -> Marker | None:
+    return None if reply is None else (reply[1], float(reply[2]))

@@ -6,6 +6,7 @@ import base64
 from functools import cached_property
 
 from jobwire.errors import InvalidOption
+from jobwire.model import JobKey
 
 DEFAULT_PREFIX = "bull"
 
@@ -102,6 +103,20 @@ class Keys:
     def unique_pending(self, key: str) -> str:
         """Where BullMQ >= 5.72 keeps the job that follows the running owner of a deduplication key."""
         return f"{self.base}dn:{key}"
+
+    def job_key(self, full: bytes) -> JobKey:
+        """The job that a full key names. A queue of another prefix keeps it: `other:queue`.
+
+        >>> Keys("bull", "emails").job_key(b"bull:letters:7")
+        JobKey(queue='letters', id='7')
+        """
+        words = full.decode(errors="replace")
+        own = f"{self.prefix}:"
+        if words.startswith(own):
+            queue, _, job_id = words.removeprefix(own).partition(":")
+        else:
+            queue, _, job_id = words.rpartition(":")
+        return JobKey(queue, job_id)
 
     @cached_property
     def _client_name(self) -> str:

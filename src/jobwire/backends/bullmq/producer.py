@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobwire.backend import Added, PreparedJob
 from jobwire.backends.bullmq import codec
@@ -14,7 +14,7 @@ from jobwire.backends.bullmq.keys import Keys, check_queue_name
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.errors import InvalidOption, JobNotFound, StoreRefused, WrongState
-from jobwire.options import NewJob, whole
+from jobwire.options import NewJob, Parent, whole
 
 BATCH_JOBS = 500
 BATCH_BYTES = 1_000_000
@@ -35,8 +35,18 @@ WAITING_CHILDREN = "waitingChildren"
 """An extra of ours: the job waits, without running, for children that name it as their parent."""
 
 
-def check(queue: str, job: NewJob) -> None:
-    """Refuse what BullMQ's own clients refuse, and what would break a queue although they let it pass."""
+class Place(NamedTuple):
+    """Where a job stands among others: by what its producer asked for, or by where it is in a flow."""
+
+    id: str | None
+    parent: Parent | None
+    waits: bool
+    """For children, before it may run."""
+
+
+def check(prefix: str, queue: str, job: NewJob) -> bytes:
+    """Refuse what BullMQ's own clients refuse, and what would break a queue although they let it pass. The options as
+    they will be stored."""
     check_queue_name(queue)
     if job.id is not None:
         _check_id(job.id)
@@ -57,6 +67,11 @@ def check(queue: str, job: NewJob) -> None:
         else:
             known = ", ".join([*_EXTRA, WAITING_CHILDREN])
             raise InvalidOption(f"extra.{option}", value, f"is not an option of a BullMQ job; known are {known}")
+    return codec.encode_opts(job, delay_ms(job, time.time()), prefix)
+
+
+def delay_ms(job: NewJob, now: float) -> int:
+    return 0 if job.delay is None and job.run_at is None else codec.milliseconds(job.delay_at(now))
 
 
 def _check_id(job_id: str) -> None:
@@ -96,14 +111,16 @@ async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[Pr
     return answers
 
 
-def _read(batch: list[PreparedJob], replies: list[Any]) -> Iterator[Added]:
+def _read(batch: Sequence[PreparedJob], replies: Sequence[Any]) -> Iterator[Added]:
     for job, reply in zip(batch, replies, strict=True):
-        if type(reply) is int:
-            yield Added(str(reply))
-        elif isinstance(reply, bytes):
-            yield Added(reply.decode())
-        else:
-            yield _not_new(job, *reply)
+        yield Added(str(reply)) if type(reply) is int else read_reply(reply, job.new.parent)
+
+
+def read_reply(reply: Any, parent: Parent | None) -> Added:
+    """What became of one job; raises what the script refused."""
+    if isinstance(reply, bytes):
+        return Added(reply.decode())
+    return _not_new(parent, *reply)
 
 
 async def _require_parents(
@@ -117,12 +134,12 @@ async def _require_parents(
             raise JobNotFound(queue, one)
 
 
-def _not_new(job: PreparedJob, code: Any, detail: bytes) -> Added:
+def _not_new(parent: Parent | None, code: Any, detail: bytes) -> Added:
     words = detail.decode(errors="replace")
     if isinstance(code, bytes):
         return Added(code.decode(), words)
-    if code == -5 and job.new.parent is not None:
-        raise JobNotFound(job.new.parent.queue, job.new.parent.id)
+    if code == -5 and parent is not None:
+        raise JobNotFound(parent.queue, parent.id)
     if code == -7:
         raise WrongState(f"job {words!r} is there already, as the child of another parent")
     raise StoreRefused(f"the job could not be stored: {words}")
@@ -144,14 +161,16 @@ def _batches(prefix: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[Pr
             batch, args, children, size, opts = [], [], 0, 0, b""
         batch.append(job)
         size += len(job.data)
-        delay = 0 if new.delay is None and new.run_at is None else codec.milliseconds(new.delay_at(now))
-        own = codec.encode_opts(new, delay, prefix)
+        delay = delay_ms(new, now)
+        # A moment is further off when a job is checked than when it is sent; its delay is told as of now.
+        own = job.options if job.options and new.run_at is None else codec.encode_opts(new, delay, prefix)
         if own == opts and job.name == name and not _is_special(new, delay):
             args += ("", job.data)
             continue
         name, opts = job.name, own
         children += new.parent is not None
-        _add_features(args, job, own, (new.extra.get("timestamp", now_ms), delay), prefix)
+        place = Place(new.id, new.parent, bool(new.extra.get(WAITING_CHILDREN)))
+        add_features(args, job, place, own, (new.extra.get("timestamp", now_ms), delay), prefix)
     if batch:
         yield batch, children, now_ms, args
 
@@ -160,26 +179,29 @@ def _is_special(new: NewJob, delay: int) -> bool:
     return bool(new.id or delay or new.priority or new.lifo or new.unique or new.parent or new.extra)
 
 
-def _add_features(args: list[Argument], job: PreparedJob, opts: bytes, times: tuple[int, int], prefix: str) -> None:
-    """A job's own part of the script's arguments, in the order that the script reads them."""
+def add_features(  # noqa: PLR0917 the parts of one line of arguments
+    args: list[Argument], job: PreparedJob, place: Place, opts: bytes, times: tuple[int, int], prefix: str
+) -> None:
+    """A job's own part of the script's arguments, in the order that the script reads them; `times` is when it was
+    made and its delay, in ms."""
     new = job.new
     features = "n"
     more: list[Argument] = [job.name, opts]
-    if new.id is not None:
+    if place.id is not None:
         features += "i"
-        more.append(new.id)
+        more.append(place.id)
     if times[1] or new.priority or new.extra:
         features += "t"
         more += (*times, new.priority or 0)
     if new.lifo:
         features += "l"
-    if new.extra.get(WAITING_CHILDREN):
+    if place.waits:
         features += "w"
     if new.unique is not None:
         features += "u"
         ttl = codec.deduplication(new.unique).get("ttl", "")
         more += (new.unique.key, ttl, "e" if new.unique.extend else "", "r" if new.unique.replace else "")
-    if new.parent is not None:
+    if place.parent is not None:
         features += "p"
-        more += codec.parent_fields(new.parent, prefix)
+        more += codec.parent_fields(place.parent, prefix)
     args += (features, job.data, *more)

@@ -50,10 +50,11 @@ def decide(
 
 
 def _by_strategy(failed: Failed, failures: int, name: str, settings: ConsumerSettings) -> Decision:
-    if settings.strategy is None:
+    strategy = settings.strategy_for(name)
+    if strategy is None:
         return Decision(None, f"{failed.error} (not retried: the worker has no backoff strategy for {name!r})")
     try:
-        wait = settings.strategy(failures, failed.claim.job, failed.error)
+        wait = strategy(failures, failed.claim.job, failed.error)
     # The strategy is the user's code, and its failure must not leave the job without an outcome.
     except Exception as error:
         return Decision(None, f"{failed.error} (not retried: the backoff strategy raised {error!r})")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
+
 from jobwire.backend import Added, PreparedJob
+from jobwire.backends.memory import families
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record, new_record
+from jobwire.backends.memory.store import Store
 from jobwire.errors import InvalidOption
+from jobwire.facets import FlowNode, levels
 from jobwire.model import State
-from jobwire.options import NewJob, Unique, seconds
+from jobwire.options import NewJob, Parent, Unique, seconds
 
 MAX_PRIORITY = 2**21 - 1
 
@@ -21,26 +27,74 @@ def check(new: NewJob) -> None:
         raise InvalidOption(f"extra.{name}", new.extra[name], "is not an option of the memory store")
 
 
-def add(queue: QueueState, prepared: PreparedJob, now: int) -> Added:
+def add(
+    queue: QueueState,
+    prepared: PreparedJob,
+    now: int,
+    *,
+    job_id: str | None = None,
+    parent: Parent | None = None,
+    waits: bool = False,
+) -> Added:
+    """Store a job. By its place in a flow it may have an id, a parent and children to wait for."""
     new = prepared.new
+    if new.parent is not None:
+        families.check_parent(queue, new.id, new.parent)
     queue.last_id += 1
-    job_id = new.id if new.id is not None else str(queue.last_id)
+    job_id = job_id or (new.id if new.id is not None else str(queue.last_id))
+    parent = parent or new.parent
     if job_id in queue.jobs:
         queue.happen("duplicated", now, queue.jobs[job_id])
+        if parent is not None:
+            families.join(queue, queue.jobs[job_id], parent)
         return Added(job_id, "duplicate id")
     record = new_record(job_id, prepared, now)
     if new.unique is not None:
         holder = _admit(queue, record, new.unique, now)
         if holder is not None:
             return Added(holder, "unique key taken")
-    insert(queue, record, now)
+    if parent is not None:
+        families.join(queue, record, parent)
+    insert(queue, record, now, waits=waits)
     return Added(job_id)
 
 
-def insert(queue: QueueState, record: Record, now: int) -> None:
+def insert(queue: QueueState, record: Record, now: int, *, waits: bool = False) -> None:
     queue.jobs[record.id] = record
     queue.happen("added", now, record, name=record.name)
-    queue.place(record, now, front=record.lifo)
+    if waits:
+        families.park(queue, record, now)
+    else:
+        queue.place(record, now, front=record.lifo)
+
+
+def add_flow(store: Store, roots: Sequence[FlowNode], now: int) -> list[Added]:
+    """Add whole trees. What could be refused is found before the first job is stored."""
+    nodes = levels(roots)
+    ids = {id(node): node.job.new.id or str(uuid.uuid4()) for node in nodes}
+    parents = {id(root): root.job.new.parent for root in roots}
+    for root in roots:
+        if root.job.new.parent is not None:
+            families.check_parent(store.queue(root.queue), root.job.new.id, root.job.new.parent)
+    for node in nodes:
+        for child in node.children:
+            parent = parents[id(child)] = Parent(ids[id(node)], node.queue, child.on_failure)
+            families.check_free(store.queue(child.queue), child.job.new.id, parent)
+    added = [
+        add(
+            store.queue(node.queue),
+            node.job,
+            now,
+            job_id=ids[id(node)],
+            parent=parents[id(node)],
+            waits=bool(node.children),
+        )
+        for node in nodes
+    ]
+    for node in nodes:
+        queue = store.queue(node.queue)
+        families.release_if_done(queue, queue.jobs[ids[id(node)]], now)
+    return added
 
 
 def _admit(queue: QueueState, record: Record, unique: Unique, now: int) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobwire.backend import Acted
+from jobwire.backends.memory import families
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record
 from jobwire.errors import WrongState
@@ -16,6 +17,7 @@ def retry(queue: QueueState, job_id: str, now: int) -> Acted:
         return Acted.NOT_FOUND
     if not record.state.finished:
         return Acted.WRONG_STATE
+    families.go_back(queue, record)
     prev = queue.lift(record)
     record.started = record.finished = record.result = record.error = None
     record.due = now
@@ -46,10 +48,24 @@ def cancel(queue: QueueState, job_id: str, now: int) -> Acted:
     prev = record.state
     queue.finish(record, State.CANCELLED, now, None)
     queue.happen("cancelled", now, record, prev=prev.value)
+    families.tell_parent(queue, record, now)
     return Acted.DONE
 
 
 def remove(queue: QueueState, job_id: str, now: int) -> Acted:
+    """The children go first, and with them whoever would wait for them."""
+    record = queue.jobs.get(job_id)
+    below = list(families.descendants(queue, record)) if record is not None else []
+    if any(one.held(now) for _, one in below):
+        return Acted.LOCKED
+    acted = remove_alone(queue, job_id, now)
+    if acted is Acted.DONE:
+        for place, one in reversed(below):
+            remove_alone(place, one.id, now)
+    return acted
+
+
+def remove_alone(queue: QueueState, job_id: str, now: int) -> Acted:
     record = queue.jobs.get(job_id)
     if record is None:
         return Acted.NOT_FOUND
@@ -57,18 +73,20 @@ def remove(queue: QueueState, job_id: str, now: int) -> Acted:
         return Acted.LOCKED
     if queue.is_pending_repeat(record):
         return Acted.WRONG_STATE
+    families.leave(queue, record, now)
     prev = queue.forget(record)
     queue.happen("removed", now, record, prev=prev.value)
     return Acted.DONE
 
 
-def drain(queue: QueueState, delayed: bool) -> None:
+def drain(queue: QueueState, delayed: bool, now: int) -> None:
     """Schedules keep the job that they have ahead: emptying a queue does not stop them."""
     lines = (queue.ready, queue.delayed) if delayed else (queue.ready,)
     for line in lines:
         for _, job_id in line.ordered():
             record = queue.jobs[job_id]
             if not queue.is_pending_repeat(record):
+                families.leave(queue, record, now)
                 queue.forget(record)
 
 
@@ -85,6 +103,7 @@ def clean(queue: QueueState, state: State, older_than: float, limit: int, now: i
     found.sort(key=_since)
     gone = found[:limit] if limit else found
     for record in gone:
+        families.leave(queue, record, now)
         queue.forget(record)
     queue.happen("cleaned", now, count=str(len(gone)))
     return [record.id for record in gone]
@@ -94,17 +113,19 @@ def _since(record: Record) -> int:
     return record.finished or record.started or record.created
 
 
-def obliterate(queue: QueueState, force: bool) -> None:
+def obliterate(queue: QueueState, force: bool, now: int) -> None:
     """Workers and sleepers stay: they serve whatever is added under this name later."""
     if queue.active and not force:
         raise WrongState(f"queue {queue.name!r} has {len(queue.active)} active jobs; force=True deletes them too")
     queue.repeats.clear()
     for record in list(queue.jobs.values()):
+        families.leave(queue, record, now)
         queue.forget(record)
     queue.unique.clear()
     queue.log.clear()
     queue.paused = False
-    queue.last_id = 0
+    queue.rate = queue.concurrency = None
+    queue.throttled_until = queue.last_id = 0
     queue.work.wake()
 
 

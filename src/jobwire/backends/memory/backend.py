@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
-from jobwire.backends.memory import adding, admin, listing, schedules
+from jobwire.backends.memory import adding, admin, control, families, listing, schedules
 from jobwire.backends.memory.consumer import MemoryConsumer
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.store import NAMED, Store
 from jobwire.errors import InvalidOption, StoreUnavailable
-from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
+from jobwire.facets import FlowNode
+from jobwire.model import Children, Event, Job, JobKey, Limits, Page, Schedule, State, WorkerInfo
 from jobwire.options import NewJob, NewSchedule
 
 CAPABILITIES = Capabilities(
@@ -25,7 +27,8 @@ CAPABILITIES = Capabilities(
     backoff=frozenset({"fixed", "exponential", "linear", "custom"}),
     job_timeout=True,
     keep=True,
-    unique=frozenset({"key", "ttl", "extend", "replace"}),
+    unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),
+    flows=True,
     progress=True,
     logs=True,
     results=True,
@@ -33,10 +36,17 @@ CAPABILITIES = Capabilities(
     pause=True,
     cancel=True,
     promote=True,
+    bulk=True,
+    retry_anew=True,
+    edits=frozenset({"data", "priority", "delay", "logs"}),
+    custom_events=True,
     schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
     rate_limit=True,
+    throttle=True,
+    global_rate=True,
+    global_concurrency=True,
     workers=True,
-    nearest={"flows": "add the next job from the handler of the one before", "routing": "use a queue per target"},
+    nearest={"routing": "use a queue per target"},
 )
 
 
@@ -68,6 +78,9 @@ class MemoryBackend:
 
     def check(self, queue: str, job: NewJob) -> None:
         adding.check(job)
+
+    def check_flow(self, queues: Sequence[str]) -> None:
+        """Any queues can be in one flow."""
 
     async def register(self, queue: str) -> None:
         """There is nobody to make the queue known to."""
@@ -120,16 +133,16 @@ class MemoryBackend:
         return self._each(queue, job_ids, admin.remove)
 
     async def drain(self, queue: str, delayed: bool) -> None:
-        with self._locked(queue) as (state, _):
-            admin.drain(state, delayed)
+        with self._locked(queue) as (state, now):
+            admin.drain(state, delayed, now)
 
     async def clean(self, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
         with self._locked(queue) as (held, now):
             return admin.clean(held, state, older_than, limit, now)
 
     async def obliterate(self, queue: str, force: bool) -> None:
-        with self._locked(queue) as (state, _):
-            admin.obliterate(state, force)
+        with self._locked(queue) as (state, now):
+            admin.obliterate(state, force, now)
 
     async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
         with self._locked(queue) as (state, now):
@@ -193,6 +206,97 @@ class MemoryBackend:
     async def workers(self, queue: str) -> Sequence[WorkerInfo]:
         with self._locked(queue) as (state, _):
             return [WorkerInfo(there.name, raw={"id": worker_id}) for worker_id, there in state.workers.items()]
+
+    # --- flows, changes, limits -------------------------------------------------------------------------------------
+
+    async def add_flow(self, roots: Sequence[FlowNode]) -> Sequence[Added]:
+        store = self._reach()
+        with store.lock:
+            return adding.add_flow(store, roots, store.now())
+
+    async def children(self, queue: str, job_id: str) -> Children:
+        with self._locked(queue) as (state, _):
+            return families.described(state.jobs.get(job_id))
+
+    async def children_of(self, keys: Sequence[JobKey], limit: int) -> Sequence[Sequence[JobKey]]:
+        store = self._reach()
+        with store.lock:
+            return [families.keys_of(store.queue(key.queue).jobs.get(key.id), limit) for key in keys]
+
+    async def remove_alone(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return self._each(queue, job_ids, admin.remove_alone)
+
+    async def retry_anew(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return self._each(queue, job_ids, control.retry_anew)
+
+    async def update_data(self, queue: str, job_id: str, data: bytes) -> Acted:
+        with self._locked(queue) as (state, _):
+            if job_id not in state.jobs:
+                return Acted.NOT_FOUND
+            state.jobs[job_id].data = data
+            return Acted.DONE
+
+    async def change_priority(self, queue: str, job_id: str, priority: int, front: bool) -> Acted:
+        return self._each(queue, [job_id], partial(control.change_priority, priority=priority, front=front))[0]
+
+    async def change_delay(self, queue: str, job_id: str, delay: float) -> Acted:
+        return self._each(queue, [job_id], partial(control.change_delay, delay=delay))[0]
+
+    async def clear_logs(self, queue: str, job_id: str, keep: int) -> Acted:
+        with self._locked(queue) as (state, _):
+            record = state.jobs.get(job_id)
+            if record is None:
+                return Acted.NOT_FOUND
+            record.logs = record.logs[-keep:] if keep else []
+            return Acted.DONE
+
+    async def retry_all(self, queue: str, state: State, before: float, limit: int) -> int:
+        with self._locked(queue) as (held, now):
+            return control.retry_all(held, state, before, limit=limit, now=now)
+
+    async def promote_all(self, queue: str, limit: int) -> int:
+        with self._locked(queue) as (state, now):
+            return control.promote_all(state, limit, now)
+
+    async def limits(self, queue: str) -> Limits:
+        with self._locked(queue) as (state, now):
+            return control.limits(state, now)
+
+    async def limit_rate(self, queue: str, rate: tuple[int, float] | None) -> None:
+        with self._locked(queue) as (state, _):
+            state.rate = rate
+            state.work.wake()
+
+    async def limit_concurrency(self, queue: str, concurrency: int | None) -> None:
+        with self._locked(queue) as (state, _):
+            state.concurrency = concurrency
+            state.work.wake()
+
+    async def throttle(self, queue: str, delay: float) -> None:
+        with self._locked(queue) as (state, now):
+            control.throttle(state, delay, now)
+
+    async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
+        with self._locked(queue) as (state, now):
+            state.happen(event, now, None, **fields)
+            return str(state.log.last)
+
+    async def trim_events(self, queue: str, keep: int) -> int:
+        with self._locked(queue) as (state, _):
+            return state.log.trim(keep)
+
+    async def limit_events(self, queue: str, keep: int) -> None:
+        with self._locked(queue) as (state, _):
+            state.log.keep(keep)
+
+    async def unique_owner(self, queue: str, key: str) -> str | None:
+        with self._locked(queue) as (state, now):
+            holder = state.unique.holder(key, now)
+            return holder.job_id if holder is not None else None
+
+    async def release_unique(self, queue: str, key: str) -> bool:
+        with self._locked(queue) as (state, now):
+            return state.unique.free(key, now)
 
     def _reach(self) -> Store:
         if self._closed:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Failed, Outcome, Settled
+from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Failed, Outcome, Settled, Throttled
 from jobwire.backends.memory import settling
 from jobwire.backends.memory.queue_state import Attendance
 from jobwire.backends.memory.settling import Retry
@@ -33,6 +33,9 @@ class MemoryConsumer:
                 settling.settle(queue, outcome, retry=retry, settings=self._settings, now=now)
                 for outcome, retry in zip(outcomes, decided, strict=True)
             ]
+            limit = max((one.delay for one in outcomes if isinstance(one, Throttled)), default=0.0)
+            if limit > 0:
+                return Settled(verdicts, blocked_for=limit)
             return replace(settling.claim(queue, claim, self._settings, now), verdicts=verdicts)
 
     def _decide(self, outcome: Failed) -> Retry | None:
@@ -50,8 +53,8 @@ class MemoryConsumer:
                 delay = 0.0
             elif backoff.kind != "custom":
                 delay = backoff.after(failures)
-            elif self._settings.strategy is not None:
-                delay = self._settings.strategy(failures, job, outcome.error)
+            elif (strategy := self._settings.strategy_for(backoff.name)) is not None:
+                delay = strategy(failures, job, outcome.error)
             if delay is None:
                 return None
         return Retry(min(delay, self._settings.max_backoff))
@@ -63,10 +66,10 @@ class MemoryConsumer:
             with self._store.lock:
                 self._attend()
                 queue = self._store.queue(self._settings.queue)
-                if queue.ready and not queue.paused:
+                if queue.ready and not queue.closed:
                     return
                 due = queue.next_due()
-                due_in = (due - self._store.now()) / 1000 if due is not None and not queue.paused else None
+                due_in = (due - self._store.now()) / 1000 if due is not None and not queue.closed else None
                 if due_in is not None and due_in <= 0:
                     return
                 sleeper = queue.work.enroll()

@@ -49,6 +49,17 @@ class EventLog:
         self._kept.append(happening)
         self.last = happening.number
 
+    def keep(self, number: int) -> None:
+        """Remember at most so many events from now on."""
+        self._kept = deque(self._kept, maxlen=number)
+
+    def trim(self, number: int) -> int:
+        """Forget all but the last events; how many went."""
+        gone = max(0, len(self._kept) - number)
+        for _ in range(gone):
+            self._kept.popleft()
+        return gone
+
     def clear(self) -> None:
         self._kept.clear()
 

@@ -28,6 +28,7 @@ def counts(queue: QueueState) -> dict[State, int]:
         State.WAITING: len(queue.ready),
         State.DELAYED: len(queue.delayed),
         State.ACTIVE: len(queue.active),
+        State.WAITING_CHILDREN: len(queue.parents),
         **{state: len(place) for state, place in queue.finished.items()},
     }
 
@@ -37,8 +38,9 @@ def _places(queue: QueueState, state: State) -> Sequence[tuple[tuple[int, ...], 
         return queue.ready.ordered()
     if state is State.DELAYED:
         return queue.delayed.ordered()
-    if state is State.ACTIVE:
-        return [((number,), job_id) for job_id, number in queue.active.items()]
+    if state in (State.ACTIVE, State.WAITING_CHILDREN):
+        place = queue.active if state is State.ACTIVE else queue.parents
+        return [((number,), job_id) for job_id, number in place.items()]
     newest_first = reversed(queue.finished.get(state, {}).items())
     return [((-number,), job_id) for job_id, number in newest_first]
 

@@ -6,7 +6,7 @@ lies in one of the `finished` places. Every method runs under the store's lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
@@ -59,9 +59,13 @@ class Attendance:
 class QueueState:
     name: str
     numbers: Iterator[int]
+    of: Callable[[str], QueueState]
+    """The queues of the store, by name: parents and children may be in any of them."""
     jobs: dict[str, Record] = field(default_factory=dict[str, Record])
     ready: Line = field(default_factory=Line)
     delayed: Line = field(default_factory=Line)
+    parents: dict[str, int] = field(default_factory=dict[str, int])
+    """Jobs that wait for their children."""
     active: dict[str, int] = field(default_factory=dict[str, int])
     finished: dict[State, dict[str, int]] = field(
         default_factory=lambda: {s: dict[str, int]() for s in (State.COMPLETED, State.FAILED, State.CANCELLED)}
@@ -70,6 +74,9 @@ class QueueState:
     repeats: dict[str, Repeat] = field(default_factory=dict[str, Repeat])
     workers: dict[str, Attendance] = field(default_factory=dict[str, Attendance])
     window: RateWindow = field(default_factory=RateWindow)
+    rate: tuple[int, float] | None = None
+    concurrency: int | None = None
+    throttled_until: int = 0
     paused: bool = False
     last_id: int = 0
     log: EventLog = field(default_factory=EventLog)
@@ -78,7 +85,7 @@ class QueueState:
     news: Signal = field(default_factory=Signal)
     """Woken by every event."""
 
-    def happen(self, event: str, now: int, record: Record | None = None, **fields: str | bytes) -> None:
+    def happen(self, event: str, now: int, record: Record | None = None, /, **fields: str | bytes) -> None:
         """Write to the event log. Values given as bytes are JSON."""
         job_id = record.id if record is not None else None
         self.log.append(Happening(next(self.numbers), event, now, job_id, fields))
@@ -86,23 +93,32 @@ class QueueState:
 
     def place(self, record: Record, now: int, *, prev: State | None = None, front: bool = False) -> None:
         """Put a job that stands nowhere among those that will run: delayed until it is due, else ready."""
-        number = next(self.numbers)
         was = {"prev": prev.value} if prev is not None else {}
         if record.due > now:
             record.state = State.DELAYED
-            self.delayed.put(record.id, (record.due, number))
+            self.delayed.put(record.id, (record.due, next(self.numbers)))
             self.happen("delayed", now, record, delay=str(record.due))
         else:
             record.state = State.WAITING
-            self.ready.put(record.id, (record.priority, -number if front else number))
+            self.stand_in_line(record, front=front)
             self.happen("waiting", now, record, **was)
         self.work.wake()
+
+    def stand_in_line(self, record: Record, *, front: bool) -> None:
+        """Among those that are ready, behind all of its priority or before them."""
+        number = next(self.numbers)
+        self.ready.put(record.id, (record.priority, -number if front else number))
 
     def promote_due(self, now: int) -> None:
         while (first := self.delayed.first()) is not None and first[0][0] <= now:
             record = self.jobs[first[1]]
             self.delayed.discard(record.id)
             self.place(record, now, prev=State.DELAYED)
+
+    @property
+    def closed(self) -> bool:
+        """No job may start now: the queue is paused, or as many run as may."""
+        return self.paused or (self.concurrency is not None and len(self.active) >= self.concurrency)
 
     def next_due(self) -> int | None:
         first = self.delayed.first()
@@ -112,7 +128,9 @@ class QueueState:
         """Take the job out of where it stands; its last state."""
         self.ready.discard(record.id)
         self.delayed.discard(record.id)
-        self.active.pop(record.id, None)
+        self.parents.pop(record.id, None)
+        if self.active.pop(record.id, None) is not None and self.concurrency is not None:
+            self.work.wake()
         if record.state.finished:
             self.finished[record.state].pop(record.id, None)
         record.token = None

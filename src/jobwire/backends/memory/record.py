@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Literal
 
 from jobwire import codec
 from jobwire.backend import PreparedJob
 from jobwire.backoff import Backoff
-from jobwire.model import Job, State
-from jobwire.options import Keep, keep_of, seconds
+from jobwire.model import Job, JobKey, State
+from jobwire.options import Keep, Parent, keep_of, seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """What has become of one child: its result (JSON) if it is done, its error if that is ignored."""
+
+    kind: Literal["pending", "done", "ignored", "failed"]
+    result: bytes | None = None
+    error: str = ""
 
 
 @dataclass(slots=True)
@@ -45,6 +55,10 @@ class Record:
     token: str | None = None
     lease_until: int = 0
     doomed: str | None = None
+    parent: Parent | None = None
+    children: dict[JobKey, Child] = field(default_factory=dict[JobKey, Child])
+    delay: int = 0
+    """What a job asked for that waits for children first."""
 
     def held(self, now: int) -> bool:
         """A worker's lease on the job is running."""
@@ -76,12 +90,13 @@ class Record:
 
 def new_record(job_id: str, prepared: PreparedJob, now: int) -> Record:
     new = prepared.new
+    delay = round(new.delay_at(now / 1000) * 1000)
     return Record(
         id=job_id,
         name=prepared.name,
         data=prepared.data,
         created=now,
-        due=now + round(new.delay_at(now / 1000) * 1000),
+        due=now + delay,
         priority=new.priority or 0,
         attempts=new.attempts or 1,
         lifo=new.lifo,
@@ -89,6 +104,7 @@ def new_record(job_id: str, prepared: PreparedJob, now: int) -> Record:
         timeout=seconds("timeout", new.timeout) if new.timeout is not None else None,
         keep_completed=keep_of(new.keep_completed) if new.keep_completed is not None else None,
         keep_failed=keep_of(new.keep_failed) if new.keep_failed is not None else None,
+        delay=delay,
     )
 
 

@@ -17,7 +17,7 @@ from jobwire.errors import InvalidOption
 from jobwire.model import Schedule, State
 from jobwire.options import NewSchedule, seconds
 
-_DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
+_DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique", "parent")
 
 
 def schedule(queue: QueueState, new: NewSchedule, prepared: PreparedJob, now: int) -> Schedule:

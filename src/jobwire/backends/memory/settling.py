@@ -12,15 +12,18 @@ from jobwire.backend import (
     ConsumerSettings,
     Failed,
     Outcome,
+    Parked,
     Released,
     Settled,
     Snoozed,
+    Throttled,
     Verdict,
 )
-from jobwire.backends.memory import schedules
+from jobwire.backends.memory import families, schedules
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record
 from jobwire.model import State
+from jobwire.options import Keep
 
 STALLED_TOO_OFTEN = "job stalled more than allowable limit"
 
@@ -47,15 +50,24 @@ def settle(
     if record is None:
         return Verdict.LOST
     match outcome:
+        case Completed() if families.failed(record) or families.pending(record):
+            verdict = _refuse(queue, record, settings=settings, now=now)
         case Completed():
             record.attempts_made += 1
             record.result = outcome.result
             queue.happen("completed", now, record, returnvalue=outcome.result, prev="active")
-            queue.finish(record, State.COMPLETED, now, record.keep_completed or settings.keep_completed)
+            _finish(queue, record, State.COMPLETED, record.keep_completed or settings.keep_completed, now)
             verdict = Verdict.COMPLETED
         case Failed():
             verdict = _fail(queue, record, outcome, retry=retry, settings=settings, now=now)
+        case Parked() if families.failed(record):
+            verdict = _refuse(queue, record, settings=settings, now=now)
+        case Parked():
+            families.park(queue, record, now)
+            verdict = Verdict.PARKED
         case Released():
+            if isinstance(outcome, Throttled):
+                queue.throttled_until = now + round(outcome.delay * 1000)
             _put_back(queue, record, now, now, front=True)
             verdict = Verdict.RELEASED
         case Snoozed():
@@ -79,8 +91,22 @@ def _fail(
     queue.happen("failed", now, record, failedReason=outcome.error, prev="active")
     if record.attempts_made >= record.attempts:
         queue.happen("retries-exhausted", now, record, attemptsMade=str(record.attempts_made))
-    queue.finish(record, State.FAILED, now, record.keep_failed or settings.keep_failed)
+    _finish(queue, record, State.FAILED, record.keep_failed or settings.keep_failed, now)
     return Verdict.FAILED
+
+
+def _finish(queue: QueueState, record: Record, state: State, keep: Keep | None, now: int) -> None:
+    queue.finish(record, state, now, keep)
+    families.tell_parent(queue, record, now)
+
+
+def _refuse(queue: QueueState, record: Record, *, settings: ConsumerSettings, now: int) -> Verdict:
+    """A parent can't complete before its children, nor after one that fails it."""
+    doomed = families.failed(record)
+    reason = "the job has children that failed" if doomed else "the job has children that have not finished"
+    retry = None if doomed or record.attempts_made + 1 >= record.attempts else Retry(0.0)
+    claim = Claim(record.snapshot(queue.name), record.token or "")
+    return _fail(queue, record, Failed(claim, reason), retry=retry, settings=settings, now=now)
 
 
 def _put_back(queue: QueueState, record: Record, due: int, now: int, *, front: bool) -> None:
@@ -92,28 +118,33 @@ def _put_back(queue: QueueState, record: Record, due: int, now: int, *, front: b
 def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) -> Settled:
     """Start up to that many jobs for the worker."""
     queue.promote_due(now)
-    if wanted <= 0 or queue.paused:
+    if wanted <= 0 or queue.closed:
         return Settled()
-    blocked = _rate_limit(queue, settings, now)
+    rate = queue.rate or settings.rate
+    blocked = _rate_limit(queue, rate, now)
     if blocked:
         return Settled(blocked_for=blocked)
-    if settings.rate is not None:
-        wanted = min(wanted, settings.rate[0] - queue.window.started)
+    if rate is not None:
+        wanted = min(wanted, rate[0] - queue.window.started)
+    if queue.concurrency is not None:
+        wanted = min(wanted, queue.concurrency - len(queue.active))
     claims: list[Claim] = []
     while len(claims) < wanted and (first := queue.ready.first()) is not None:
         claims.append(_start(queue, queue.jobs[first[1]], settings, now))
-    if settings.rate is not None:
+    if rate is not None:
         queue.window.started += len(claims)
     due = queue.next_due()
     next_in = (due - now) / 1000 if due is not None and len(claims) < wanted else None
-    return Settled(claims=claims, next_in=next_in, blocked_for=_rate_limit(queue, settings, now))
+    return Settled(claims=claims, next_in=next_in, blocked_for=_rate_limit(queue, rate, now))
 
 
-def _rate_limit(queue: QueueState, settings: ConsumerSettings, now: int) -> float:
+def _rate_limit(queue: QueueState, rate: tuple[int, float] | None, now: int) -> float:
     """Seconds until the worker may start another job; a window opens with the first job after the last one closed."""
-    if settings.rate is None:
+    if rate is None:
         return 0.0
-    limit, period = settings.rate
+    if queue.throttled_until > now:
+        return (queue.throttled_until - now) / 1000
+    limit, period = rate
     if queue.window.until <= now:
         queue.window.started, queue.window.until = 0, now + round(period * 1000)
     return (queue.window.until - now) / 1000 if queue.window.started >= limit else 0.0

@@ -31,7 +31,7 @@ class Store:
     def queue(self, name: str) -> QueueState:
         queue = self._queues.get(name)
         if queue is None:
-            queue = self._queues[name] = QueueState(name, self._numbers)
+            queue = self._queues[name] = QueueState(name, self._numbers, self.queue)
         return queue
 
 

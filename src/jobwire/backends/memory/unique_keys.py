@@ -37,5 +37,9 @@ class UniqueKeys:
             return
         del self._holders[record.unique_key]
 
+    def free(self, key: str, now: int) -> bool:
+        """Free a key whoever holds it; False if nobody did."""
+        return self.holder(key, now) is not None and self._holders.pop(key, None) is not None
+
     def clear(self) -> None:
         self._holders.clear()

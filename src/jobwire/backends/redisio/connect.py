@@ -19,6 +19,7 @@ from redis.exceptions import ResponseError
 
 from jobwire import embedded
 from jobwire.backends.redisio.failure import reaching
+from jobwire.backends.redisio.lines import Lines
 from jobwire.errors import StoreUnavailable
 from jobwire.urls import Address
 
@@ -43,6 +44,7 @@ class RedisStore:
         """How long a command may take. Timed here and not by the driver, which does it with `asyncio.wait_for`: that
         costs a task per command, and in Python 3.11 loses the cancellation of its caller now and then."""
         self._client: Any = None
+        self._lines: Lines | None = None
         self._sentinels: list[Any] = []
         self._server: embedded.Server | None = None
 
@@ -52,7 +54,7 @@ class RedisStore:
             return
         if self.address.transport == "embedded":
             self._server = await asyncio.to_thread(embedded.valkey, self.address.folder or embedded.FOLDER)
-        self._client = self._make_client()
+        self._use(self._make_client())
 
     @property
     def client(self) -> Any:
@@ -66,6 +68,14 @@ class RedisStore:
         with reaching(self.where):
             async with self.slots, asyncio.timeout(self.patience):
                 return await self.client.execute_command(*command)
+
+    async def call_bare(self, *command: Any) -> Any:
+        """One command by the shortest way, with the server's bare reply."""
+        with reaching(self.where):
+            async with self.slots, asyncio.timeout(self.patience):
+                if self._lines is None:
+                    return await self.client.execute_command(*command)
+                return await self._lines.call(command)
 
     async def calls(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         """Several commands in one round trip, not in a transaction; one reply each."""
@@ -87,15 +97,18 @@ class RedisStore:
         if client is None:
             return
         if self._server is not None and self._server.url != self.address.driver_url:
-            self._client = self._make_client()
+            await self._drop_lines()
+            self._use(self._make_client())
             await client.aclose()
         elif self.cluster:
             await client.aclose()
         else:
+            await self._drop_lines()
             await client.connection_pool.disconnect(inuse_connections=False)
 
     async def close(self) -> None:
         client, self._client = self._client, None
+        await self._drop_lines()
         if client is not None:
             await client.aclose()
             if not self.cluster:
@@ -105,6 +118,14 @@ class RedisStore:
         server, self._server = self._server, None
         if server is not None:
             await asyncio.to_thread(server.close)
+
+    def _use(self, client: Any) -> None:
+        self._client = client
+        self._lines = None if self.cluster else Lines(client.connection_pool)
+
+    async def _drop_lines(self) -> None:
+        if self._lines is not None:
+            await self._lines.drop()
 
     def _make_client(self) -> Any:
         url = self._server.url if self._server is not None else self.address.driver_url
@@ -142,6 +163,8 @@ class BlockingLink:
         self._connection: Any = None
         self._client_id: Any = None
         self._node: Any = None
+        self.waiting = False
+        """A call was cancelled while the server had its command: the answer is still to come, by `answer`."""
 
     async def call(self, *command: Any, within: float) -> Any:
         """One command; no answer within that many seconds means that the connection is dead."""
@@ -150,11 +173,30 @@ class BlockingLink:
                 async with asyncio.timeout(within):
                     connection = self._connection or await self._connect()
                     await connection.send_command(*command)
-                    return await connection.read_response()
-            except BaseException as error:
-                if not _is_answer(error):
-                    await self.drop()
+                    self.waiting = True
+            except BaseException:
+                await self.drop()
                 raise
+        return await self.answer(within)
+
+    async def answer(self, within: float) -> Any:
+        """The answer to the command under way. Cancelled, it leaves the connection as it is."""
+        connection = self._connection
+        limit = asyncio.timeout(within)
+        with reaching(self._store.where):
+            try:
+                async with limit:
+                    reply = await connection.read_response(disconnect_on_error=False)
+            except ResponseError:
+                self.waiting = False
+                raise
+            except asyncio.CancelledError:
+                raise
+            except BaseException:
+                await self.drop()
+                raise
+        self.waiting = False
+        return reply
 
     async def unblock(self) -> None:
         """Make the server answer the blocked command at once, as if its time were up."""
@@ -169,6 +211,7 @@ class BlockingLink:
     async def drop(self) -> None:
         """Close the connection, whatever is under way on it."""
         connection, self._connection, self._client_id = self._connection, None, None
+        self.waiting = False
         if connection is not None:
             await connection.disconnect(nowait=True)
 
@@ -187,8 +230,3 @@ class BlockingLink:
             await connection.send_command(*command)
             self._client_id = await connection.read_response()
         return connection
-
-
-def _is_answer(error: BaseException) -> bool:
-    """True for an error that the server sent: the connection is in step, and can be used again."""
-    return isinstance(error, ResponseError)

@@ -6,7 +6,6 @@ however often it is asked for. Scripts are called by their hash; a server that d
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from typing import Any
 from redis.exceptions import NoScriptError
 
 from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.failure import reaching
+from jobwire.errors import StoreRefused
 
 _INCLUDE = re.compile(r"^--@include (\S+)[ \t]*$", re.MULTILINE)
 Argument = str | bytes | int | float
@@ -60,10 +59,9 @@ class Scripts:
     async def run(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         """Run a script once. A lost reply is reported as StoreUnavailable, and never answered by sending it again."""
         script = load(self._package, name)
-        store = self._store
-        with reaching(store.where):
-            async with store.slots, asyncio.timeout(store.patience):
-                try:
-                    return await store.client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
-                except NoScriptError:
-                    return await store.client.execute_command("EVAL", script.text, len(keys), *keys, *args)
+        try:
+            return await self._store.call_bare("EVALSHA", script.sha, len(keys), *keys, *args)
+        except StoreRefused as refused:
+            if not isinstance(refused.__cause__, NoScriptError):
+                raise
+            return await self._store.call_bare("EVAL", script.text, len(keys), *keys, *args)

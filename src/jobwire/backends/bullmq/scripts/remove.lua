@@ -1,12 +1,15 @@
--- Deletes jobs with their children and all that is theirs.
--- KEYS[1] base of the queue; ARGV ids.
+-- Deletes jobs with all that is theirs.
+-- KEYS[1] base of the queue; ARGV[1] '1' to delete their children too, ARGV[2..] ids.
 -- Returns one answer per id: 1 done, 0 no such job, -1 a scheduler's current job, -2 a worker runs it or a child.
 -- A parent whose last child goes is released; that is so for the parent being removed, too, so its listeners hear
 -- `waiting` before `removed`.
 --@include removing
 
+local with_children = ARGV[1] == '1'
+
 local function is_locked(base, id)
   if redis.call('EXISTS', base .. id .. ':lock') == 1 then return true end
+  if not with_children then return false end
   for _, child in ipairs(redis.call('SMEMBERS', base .. id .. ':dependencies')) do
     local child_base, child_id = split_key(child)
     if child_base and is_locked(child_base, child_id) then return true end
@@ -28,7 +31,7 @@ end
 
 local function remove(base, id)
   local key = base .. id
-  for _, child in ipairs(children_of(key)) do
+  for _, child in ipairs(with_children and children_of(key) or {}) do
     local child_base, child_id = split_key(child)
     if child_base then remove(child_base, child_id) end
   end
@@ -57,5 +60,5 @@ local function answer(base, id)
 end
 
 local answers = {}
-for i, id in ipairs(ARGV) do answers[i] = answer(KEYS[1], id) end
+for i = 2, #ARGV do answers[i - 1] = answer(KEYS[1], ARGV[i]) end
 return answers

@@ -1,5 +1,5 @@
 -- Runs finished jobs again. What they count (attempts, stalls) and their stack traces stay.
--- KEYS[1] base of the queue; ARGV ids. Returns one answer per id: 1 done, 0 no such job, -1 not finished.
+-- KEYS[1] base of the queue; ARGV[1] '1' to forget the attempts made, as BullMQ can since 5.66; ARGV[2..] ids. Returns one answer per id: 1 done, 0 no such job, -1 not finished.
 -- Priority is ignored, as in BullMQ 5.62: someone asked for this job by name. A child goes back among those that its
 -- parent waits for.
 --@include family
@@ -32,6 +32,7 @@ local function retry(id)
     return -1
   end
   redis.call('HDEL', key, 'finishedOn', 'processedOn', from == 'failed' and 'failedReason' or 'returnvalue')
+  if ARGV[1] == '1' then redis.call('HDEL', key, 'atm', 'ats') end
   push_to_list(base, id, object_of(redis.call('HGET', key, 'opts')).lifo == true)
   back_to_parent(id, from)
   tell_trimmed(base, 'waiting', 'jobId', id, 'prev', from)
@@ -39,5 +40,5 @@ local function retry(id)
 end
 
 local answers = {}
-for i, id in ipairs(ARGV) do answers[i] = retry(id) end
+for i = 2, #ARGV do answers[i - 1] = retry(ARGV[i]) end
 return answers

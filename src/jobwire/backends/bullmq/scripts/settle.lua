@@ -12,11 +12,14 @@
 --     R try again now    reason, stacks JSON, 'l' for last in first out or ''
 --     S put off          delay ms
 --     P handed back
+--     L handed back      ms for which nothing is to be started by workers with a rate limit, nor by this one
+--     W parked until its children are done
 -- Returns  codes (0 done; -1 -2 -3 -4 -6 -9 refused, and then nothing was changed for that job), claimed jobs as
 --          {id, fields, id, fields, ...}, ms that a rate limit lasts, ms of the next due job or 0, ids thrown out
 --@include claim
 --@include finish
 --@include put_back
+--@include parking
 --@include metrics
 
 local base, now, wanted = KEYS[1], ARGV[1], tonumber(ARGV[2])
@@ -32,7 +35,7 @@ if completions > 0 then
   at = at + completions * COMPLETION
 end
 
-local promoted = false
+local promoted, throttled = false, 0
 for index = completions + 1, completions + others do
   local letter, id, token = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local job, code = base .. id, nil
@@ -67,6 +70,13 @@ for index = completions + 1, completions + others do
     code = let_go(base, id, token)
     if code == 0 then postpone(base, id, ARGV[at], now) end
     at = at + 1
+  elseif letter == 'W' then
+    code = park(base, id, token, now)
+  elseif letter == 'L' then
+    throttled = throttle(base, ARGV[at])
+    code = let_go(base, id, token)
+    if code == 0 then hand_back(base, id) end
+    at = at + 1
   else
     code = let_go(base, id, token)
     if code == 0 then hand_back(base, id) end
@@ -83,7 +93,11 @@ if completions + others > 0 then
 end
 
 local jobs, limited, due, odd, idle = {}, 0, 0, {}, true
-if wanted > 0 then jobs, limited, due, odd, idle = claim(base, wanted, now, meta, worker) end
+if throttled > 0 then
+  limited, idle = throttled, false
+elseif wanted > 0 then
+  jobs, limited, due, odd, idle = claim(base, wanted, now, meta, worker)
+end
 if idle and completed + failed > 0 and redis.call('EXISTS', base .. 'wait', base .. 'active', base .. 'prioritized') == 0 then
   redis.call('XADD', base .. 'events', '*', 'event', 'drained')
 end

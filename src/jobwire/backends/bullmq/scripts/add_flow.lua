@@ -1,0 +1,40 @@
+-- Add trees of jobs across queues, all or nothing: whatever could be refused is looked for before the first write.
+--
+-- KEYS     bases of the queues
+-- ARGV     now ms, number of parents that are in the store already, their keys, number of jobs, then
+--            per job  which of the KEYS, id, key of its parent or ''
+--            per job  what add_jobs takes; a parent comes before its children
+-- Returns  a reply per job, as add_jobs describes it; or one pair: {-5, parent's key}, {-7, id}, {0, words}
+-- A parent none of whose children is pending is released when all are added. BullMQ 5.62 does so as soon as a child
+-- turns out to be done, and so runs the parent before the children that come after it in the tree.
+--@include adding
+
+local now, at = ARGV[1], 3
+for _ = 1, tonumber(ARGV[2]) do
+  if redis.call('EXISTS', ARGV[at]) == 0 then return {-5, ARGV[at]} end
+  at = at + 1
+end
+local count = tonumber(ARGV[at])
+local about = at + 1
+at = about + 3 * count
+
+for index = 0, count - 1 do
+  local base, id, parent_key = KEYS[tonumber(ARGV[about + 3 * index])], ARGV[about + 3 * index + 1], ARGV[about + 3 * index + 2]
+  local kind = redis.call('TYPE', base .. id).ok
+  if kind == 'hash' and parent_key ~= '' then
+    local known = redis.call('HGET', base .. id, 'parentKey')
+    if known and known ~= parent_key and redis.call('EXISTS', known) == 1 then return {-7, id} end
+  elseif kind ~= 'hash' and kind ~= 'none' then
+    return {0, 'a key of another kind has the name of job ' .. id}
+  end
+end
+
+local replies, releases = {}, {}
+for index = 0, count - 1 do
+  local base, parent_key = KEYS[tonumber(ARGV[about + 3 * index])], ARGV[about + 3 * index + 2]
+  local reply
+  reply, at = add_jobs(base, at, 1, parent_key ~= '' and 1 or 0, now, releases)
+  replies[index + 1] = reply[1]
+end
+for _, parent in ipairs(releases) do release_if_done(unpack(parent)) end
+return replies

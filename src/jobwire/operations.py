@@ -1,0 +1,212 @@
+"""What an operator does to a queue and to the jobs in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from jobwire import codec
+from jobwire.backend import Acted, Backend, Capabilities
+from jobwire.errors import InvalidOption, JobNotFound, WrongState
+from jobwire.facets import Bulk, Edits, EventControl, Flows, QueueLimits, RetriesAnew, UniqueOwners
+from jobwire.model import Children, Limits, State
+from jobwire.options import Seconds, seconds, text, whole
+
+_STEP = 1000
+"""Jobs that one call moves, so that the store is never held up for long."""
+
+
+class Operations:
+    """The operator's side of a queue; `Queue` has all of it."""
+
+    def __init__(self, name: str, backend: Backend) -> None:
+        self.name = name
+        self._backend = backend
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this queue's protocol can do."""
+        return self._backend.capabilities
+
+    # --- one job ----------------------------------------------------------------------------------------------------
+
+    async def retry(self, job_id: str, *, reset_attempts: bool = False) -> None:
+        """Run a finished job again. The attempts it made stay charged, unless they are reset."""
+        if reset_attempts:
+            self.capabilities.require("retry_anew", "retries that reset attempts")
+            acted = await cast(RetriesAnew, self._backend).retry_anew(self.name, [job_id])
+        else:
+            acted = await self._backend.retry(self.name, [job_id])
+        self._expect(job_id, acted, "retried: it has not failed or completed")
+
+    async def promote(self, job_id: str) -> None:
+        """Make a delayed job ready now."""
+        self.capabilities.require("promote", "promotion of delayed jobs")
+        self._expect(job_id, await self._backend.promote(self.name, [job_id]), "promoted: it is not delayed")
+
+    async def cancel(self, job_id: str) -> None:
+        """Keep a job from being run; it stays readable as cancelled."""
+        self.capabilities.require("cancel", "cancelled state")
+        self._expect(job_id, await self._backend.cancel(self.name, [job_id]), "cancelled: it is not waiting")
+
+    async def remove(self, job_id: str, *, children: bool = True) -> None:
+        """Delete the job and all that belongs to it, its children among that unless told otherwise."""
+        if children:
+            acted = await self._backend.remove(self.name, [job_id])
+        else:
+            self.capabilities.require("flows", "children of jobs")
+            acted = await cast(Flows, self._backend).remove_alone(self.name, [job_id])
+        self._expect(job_id, acted, "removed: its schedule needs it")
+
+    async def update_data(self, job_id: str, data: Any) -> None:
+        """Replace the data of a job. One that is running has read its data already."""
+        edits = self._edits("data", "changes to a job's data")
+        self._expect(job_id, [await edits.update_data(self.name, job_id, codec.dumps(data))], "changed")
+
+    async def change_priority(self, job_id: str, priority: int, *, front: bool = False) -> None:
+        """Give a job another priority: to the end of those that have it, or to their front."""
+        edits = self._edits("priority", "changes to a job's priority")
+        whole("priority", priority, minimum=-(2**31))
+        self._expect(job_id, [await edits.change_priority(self.name, job_id, priority, front)], "given a priority")
+
+    async def change_delay(self, job_id: str, delay: Seconds) -> None:
+        """Have a delayed job come due that long from now."""
+        edits = self._edits("delay", "changes to a job's delay")
+        acted = await edits.change_delay(self.name, job_id, seconds("delay", delay))
+        self._expect(job_id, [acted], "given a delay: it is not delayed")
+
+    async def clear_logs(self, job_id: str, *, keep: int = 0) -> None:
+        """Delete what handlers have logged for the job, but for the last `keep` lines."""
+        edits = self._edits("logs", "clearing of logs")
+        self._expect(job_id, [await edits.clear_logs(self.name, job_id, whole("keep", keep, minimum=0))], "cleared")
+
+    async def children(self, job_id: str) -> Children:
+        """What has become of the job's children so far."""
+        self.capabilities.require("flows", "children of jobs")
+        return await cast(Flows, self._backend).children(self.name, job_id)
+
+    def _edits(self, what: str, words: str) -> Edits:
+        self.capabilities.require("edits", words, one=what)
+        return cast(Edits, self._backend)
+
+    def _expect(self, job_id: str, acted: Sequence[Acted], refusal: str) -> None:
+        match acted[0]:
+            case Acted.DONE:
+                return
+            case Acted.NOT_FOUND:
+                raise JobNotFound(self.name, job_id)
+            case Acted.LOCKED:
+                raise WrongState(f"job {job_id!r} can't be changed: a worker is running it")
+            case Acted.WRONG_STATE:
+                raise WrongState(f"job {job_id!r} can't be {refusal}")
+
+    # --- many jobs --------------------------------------------------------------------------------------------------
+
+    async def retry_all(self, state: State | str = State.FAILED) -> int:
+        """Run again all jobs that had failed (or completed) when the call was made; how many."""
+        self.capabilities.require("bulk", "retry of all jobs")
+        wanted, now, moved = state_of(state), time.time(), 0
+        if wanted not in (State.FAILED, State.COMPLETED):
+            raise InvalidOption("state", state, "must be failed or completed")
+        while step := await cast(Bulk, self._backend).retry_all(self.name, wanted, now, _STEP):
+            moved += step
+        return moved
+
+    async def promote_all(self) -> int:
+        """Make all delayed jobs ready now; how many."""
+        self.capabilities.require("bulk", "promotion of all jobs")
+        moved = 0
+        while step := await cast(Bulk, self._backend).promote_all(self.name, _STEP):
+            moved += step
+        return moved
+
+    async def drain(self, *, delayed: bool = False) -> None:
+        """Delete the jobs that wait, and the delayed ones if asked. Running and finished jobs stay."""
+        await self._backend.drain(self.name, delayed)
+
+    async def clean(
+        self, state: State | str = State.COMPLETED, *, older_than: Seconds = 0, limit: int = 0
+    ) -> Sequence[str]:
+        """Delete up to `limit` (0: all) jobs that are in the state for longer than that; returns their ids."""
+        age = seconds("older_than", older_than)
+        return await self._backend.clean(self.name, state_of(state), age, whole("limit", limit, minimum=0))
+
+    # --- the queue --------------------------------------------------------------------------------------------------
+
+    async def pause(self) -> None:
+        """Stop all workers of the queue from claiming; running jobs go on."""
+        self.capabilities.require("pause", "pause")
+        await self._backend.pause(self.name)
+
+    async def resume(self) -> None:
+        self.capabilities.require("pause", "pause")
+        await self._backend.resume(self.name)
+
+    async def paused(self) -> bool:
+        self.capabilities.require("pause", "pause")
+        return await self._backend.paused(self.name)
+
+    async def obliterate(self, *, force: bool = False) -> None:
+        """Delete the queue and everything in it. WrongState if jobs are running, unless forced."""
+        await self._backend.obliterate(self.name, force)
+
+    async def limits(self) -> Limits:
+        """What holds back all workers of the queue."""
+        if not self.capabilities.global_concurrency:
+            self.capabilities.require("global_rate", "limits of the whole queue")
+        return await cast(QueueLimits, self._backend).limits(self.name)
+
+    async def limit_rate(self, jobs: int | None, per: Seconds = 1.0) -> None:
+        """Let all workers together start at most `jobs` in that many seconds; None lifts the limit."""
+        self.capabilities.require("global_rate", "rate limit of the whole queue")
+        rate = None if jobs is None else (whole("jobs", jobs, minimum=1), seconds("per", per, minimum=0.001))
+        await cast(QueueLimits, self._backend).limit_rate(self.name, rate)
+
+    async def limit_concurrency(self, jobs: int | None) -> None:
+        """Let all workers together run at most `jobs` at a time; None lifts the limit."""
+        self.capabilities.require("global_concurrency", "concurrency limit of the whole queue")
+        limit = None if jobs is None else whole("jobs", jobs, minimum=1)
+        await cast(QueueLimits, self._backend).limit_concurrency(self.name, limit)
+
+    async def throttle(self, delay: Seconds) -> None:
+        """Have workers that are rate limited start nothing for that long; 0 ends it, and the current window too."""
+        self.capabilities.require("throttle", "throttling of a queue")
+        await cast(QueueLimits, self._backend).throttle(self.name, seconds("delay", delay))
+
+    # --- events and unique keys -------------------------------------------------------------------------------------
+
+    async def publish(self, event: str, fields: Mapping[str, str] | None = None) -> str:
+        """Put an event of one's own into the queue's stream; its id. Fields are texts."""
+        self.capabilities.require("custom_events", "events of one's own")
+        given = dict(fields or {})
+        for name, value in given.items():
+            if not isinstance(value, str) or name == "event":  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+                raise InvalidOption(f"fields.{name}", value, "must be a text under a name other than 'event'")
+        return await cast(EventControl, self._backend).publish(self.name, text("event", event), given)
+
+    async def trim_events(self, keep: int) -> int:
+        """Delete all but about the last `keep` events of the stream; how many went."""
+        self.capabilities.require("custom_events", "control of the event stream")
+        return await cast(EventControl, self._backend).trim_events(self.name, whole("keep", keep, minimum=0))
+
+    async def _limit_events(self, keep: int) -> None:
+        await cast(EventControl, self._backend).limit_events(self.name, keep)
+
+    async def unique_owner(self, key: str) -> str | None:
+        """The id of the job that holds the unique key, or None."""
+        self.capabilities.require("unique", "owners of unique keys", one="owner")
+        return await cast(UniqueOwners, self._backend).unique_owner(self.name, text("key", key))
+
+    async def release_unique(self, key: str) -> bool:
+        """Free a unique key before its job does; False if nobody held it."""
+        self.capabilities.require("unique", "owners of unique keys", one="owner")
+        return await cast(UniqueOwners, self._backend).release_unique(self.name, text("key", key))
+
+
+def state_of(value: State | str) -> State:
+    """The state meant by its name."""
+    try:
+        return State(value)
+    except ValueError:
+        raise InvalidOption("state", value, f"must be one of {', '.join(State)}") from None

@@ -1,0 +1,159 @@
+"""Sentinels: the server dies under load, its replica takes over, and queue and worker go on by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from awaiting import eventually
+from jobwire import NewJob, Queue, State, StoreUnavailable, Worker
+from jobwire.embedded import binaries
+from jobwire.worker.active import ActiveJob
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+SENTINELS = 3
+BEFORE, AFTER = 300, 100
+
+
+@dataclass
+class Watched:
+    """A server with a replica, and the sentinels that watch them under the name `main`."""
+
+    ports: tuple[int, int]
+    sentinels: list[int]
+    processes: dict[int, subprocess.Popen[bytes]]
+
+    def kill(self, port: int) -> None:
+        self.processes[port].kill()
+        self.processes[port].wait()
+
+    async def main(self) -> int:
+        """The port of the server that the first sentinel takes for the right one."""
+        async with Redis(port=self.sentinels[0], decode_responses=True) as sentinel:
+            with suppress(RedisError):
+                answer = await sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")
+                return int(answer[1])
+        return 0
+
+
+def free_ports(number: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(number)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
+    program = str(binaries.VALKEY.find())
+    first, second, *sentinels = free_ports(2 + SENTINELS)
+    processes: dict[int, subprocess.Popen[bytes]] = {}
+    with ExitStack() as started:
+        for port, more in ((first, []), (second, ["--replicaof", "127.0.0.1", str(first)])):
+            (folder := tmp_path / str(port)).mkdir()
+            common = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder), "--save", ""]
+            fast = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"]
+            processes[port] = started.enter_context(running([program, *common, *fast, *more]))
+        async with Redis(port=second, decode_responses=True) as replica:
+            await eventually(lambda: _in_step(replica))
+        for port in sentinels:
+            (folder := tmp_path / str(port)).mkdir()
+            config = folder / "sentinel.conf"
+            config.write_text(
+                f"port {port}\nbind 127.0.0.1\ndir {folder}\nsentinel monitor main 127.0.0.1 {first} 2\n"
+                "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 4000\n"
+            )
+            started.enter_context(running([program, str(config), "--sentinel"]))
+        for port in sentinels:
+            async with Redis(port=port, decode_responses=True) as sentinel:
+                await eventually(lambda one=sentinel: _knows_all(one), within=30)
+        yield Watched((first, second), sentinels, processes)
+
+
+async def _in_step(replica: Redis) -> bool:
+    with suppress(RedisError):
+        return (await replica.info("replication"))["master_link_status"] == "up"
+    return False
+
+
+async def _knows_all(sentinel: Redis) -> bool:
+    with suppress(RedisError):
+        told = await sentinel.info("sentinel")
+        return (told["master0"]["slaves"], told["master0"]["sentinels"]) == (1, SENTINELS)
+    return False
+
+
+async def test_a_failover_under_load_loses_nothing_that_was_replicated(watched: Watched) -> None:
+    runs: dict[int, int] = {}
+    half_done = asyncio.Event()
+
+    async def handle(job: ActiveJob) -> int:
+        runs[job.data] = runs.get(job.data, 0) + 1
+        if len(runs) >= BEFORE // 2:
+            half_done.set()
+        await asyncio.sleep(0.005)
+        return job.data
+
+    hosts = ",".join(f"127.0.0.1:{port}" for port in watched.sentinels)
+    url = f"bullmq+sentinel://{hosts}/main/0"
+    first, second = watched.ports
+    async with Queue("work", url) as queue:
+        await queue.add_many([NewJob(number) for number in range(BEFORE)])
+        async with Redis(port=first) as server:
+            assert await server.execute_command("WAIT", 1, 5000) == 1
+        worker = Worker("work", handle, url, concurrency=4, lease=2.0, recover_every=0.5)
+        working = asyncio.create_task(worker.run(signals=False))
+        try:
+            await half_done.wait()
+            watched.kill(first)
+            await eventually(lambda: _moved(watched, second), within=40)
+            for number in range(BEFORE, BEFORE + AFTER):
+                await eventually(lambda n=number: _added(queue, n), within=30)
+            await eventually(lambda: _all_done(queue), within=40)
+        finally:
+            await worker.stop()
+            await working
+    assert runs.keys() == set(range(BEFORE + AFTER))
+    async with Redis(port=second) as server:
+        assert await server.zcard("bull:work:completed") == BEFORE + AFTER
+
+
+async def _moved(watched: Watched, port: int) -> bool:
+    return await watched.main() == port
+
+
+async def _added(queue: Queue, number: int) -> bool:
+    """Sent again until it is acknowledged; the id makes that one job."""
+    try:
+        await queue.add(number, id=f"after-{number}")
+    except StoreUnavailable:
+        return False
+    return True
+
+
+async def _all_done(queue: Queue) -> bool:
+    with suppress(StoreUnavailable):
+        counts = await queue.counts()
+        return counts[State.COMPLETED] == BEFORE + AFTER
+    return False

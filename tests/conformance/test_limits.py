@@ -1,0 +1,103 @@
+"""Limits that the queue itself carries, and handlers that ask for a rest."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from jobwire.errors import InvalidOption, RateLimited
+from jobwire.model import Limits, State
+from jobwire.options import NewJob
+
+
+async def test_no_more_jobs_run_at_a_time_than_the_queue_allows(queue, work, needs, eventually):
+    running, most, done = set(), [], []
+
+    async def handle(job):
+        running.add(job.id)
+        most.append(len(running))
+        await asyncio.sleep(0.02)
+        running.remove(job.id)
+        done.append(job.id)
+
+    with needs(queue, "global_concurrency"):
+        await queue.limit_concurrency(2)
+        assert (await queue.limits()).concurrency == 2
+        await queue.add_many([NewJob(n) for n in range(8)])
+        async with work(handle, concurrency=5), work(handle, concurrency=5):
+            await eventually(lambda: len(done) == 8)
+        assert max(most) == 2
+        await queue.limit_concurrency(None)
+        assert await queue.limits() == Limits()
+        with pytest.raises(InvalidOption):
+            await queue.limit_concurrency(0)
+
+
+async def test_no_more_jobs_start_in_a_window_than_the_queue_allows(queue, work, needs, eventually):
+    starts = []
+
+    async def handle(job):
+        starts.append(time.monotonic())
+
+    with needs(queue, "global_rate"):
+        await queue.limit_rate(2, 0.5)
+        assert (await queue.limits()).rate == (2, 0.5)
+        await queue.add_many([NewJob(n) for n in range(5)])
+        async with work(handle, concurrency=5):
+            await eventually(lambda: len(starts) == 5)
+        assert starts[2] - starts[0] >= 0.4, starts
+        assert starts[4] - starts[0] >= 0.9, starts
+        await queue.limit_rate(None)
+        assert (await queue.limits()).rate is None
+
+
+async def test_a_throttled_queue_starts_nothing_until_it_is_let_go(queue, consume, needs):
+    with needs(queue, "throttle", "rate_limit"):
+        await queue.throttle(20)
+        await queue.add(1)
+        consumer = consume(rate=(100, 1.0))
+        settled = await consumer.settle([], claim=1)
+        assert list(settled.claims) == []
+        assert 15 < settled.blocked_for <= 20
+        assert 15 < (await queue.limits()).blocked_for <= 20
+        await queue.throttle(0)
+        assert len((await consumer.settle([], claim=1)).claims) == 1
+
+
+async def test_a_rate_limited_handler_runs_again_after_the_time_and_is_charged_no_attempt(queue, work, needs):
+    starts = []
+
+    async def handle(job):
+        starts.append(time.monotonic())
+        if len(starts) == 1:
+            raise RateLimited(0.4)
+        return job.attempts_made
+
+    with needs(queue, "throttle"):
+        await queue.limits()
+        first = await queue.add(1)
+        second = await queue.add(2)
+        async with work(handle) as worker:
+            assert await first.wait(10) == 0
+            assert await second.wait(10) == 0
+        assert starts[1] - starts[0] >= 0.35, starts
+        assert (worker.stats.released, len(starts)) == (1, 3)
+        assert (await queue.counts())[State.COMPLETED] == 2
+
+
+async def test_a_plain_function_in_a_process_can_ask_for_a_rest_too(queue, work, needs):
+    with needs(queue, "throttle"):
+        await queue.limits()
+        job = await queue.add("rest")
+        async with work(_rest_once, executor="process") as worker:
+            assert await job.wait(20) == "rested"
+        assert worker.stats.released == 1
+
+
+def _rest_once(job):
+    if job.data == "rest":
+        job.update_data("rested")
+        raise RateLimited(0.05)
+    return job.data
