@@ -1,0 +1,173 @@
+"""Adding jobs: what the caller asks for, in pg-boss's terms, and why a job was not added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from jobwire import codec as json_codec
+from jobwire.backend import Added, PreparedJob
+from jobwire.backends.pgboss import transactions
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
+from jobwire.backends.pgboss.failure import CHECK_VIOLATION, FOREIGN_KEY_VIOLATION, UNDEFINED_TABLE, Refused
+from jobwire.backends.pgboss.ids import is_id, new_ids
+from jobwire.backends.pgboss.native import columns_of, options_of
+from jobwire.backends.pgboss.queues import JOB_RULES, QueueRow, Queues
+from jobwire.backends.pgboss.schema import channel, own_channel
+from jobwire.backends.pgboss.store import Store
+from jobwire.backends.pgboss.wire import Call, Row, text
+from jobwire.errors import InvalidOption
+from jobwire.options import NewJob, seconds
+
+_TOGETHER = 2000
+_MOVED = (UNDEFINED_TABLE, CHECK_VIOLATION, FOREIGN_KEY_VIOLATION)
+NO_SUCH_QUEUE = "no such queue"
+NEEDS_KEY = "a queue of policy key_strict_fifo takes no job without a key"
+NO_INDEX = "the queue has a table of its own, made for another policy: it can't hold unique keys"
+
+_EXTRA = ("id", "singletonKey", "group", *JOB_RULES)
+
+
+def check(job: NewJob) -> None:
+    """Raise InvalidOption for what pg-boss does not allow."""
+    if job.priority is not None and job.priority > 2**31 - 1:
+        raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
+    if job.backoff is not None and job.backoff.jitter:
+        raise InvalidOption("backoff.jitter", job.backoff.jitter, "is pg-boss's own: up to twice the wait")
+    if job.backoff is not None and job.backoff.kind == "fixed" and job.backoff.cap is not None:
+        raise InvalidOption("backoff.cap", job.backoff.cap, "is for exponential backoff only")
+    if job.timeout is not None and seconds("timeout", job.timeout) > 86_400:
+        raise InvalidOption("timeout", job.timeout, "must be at most a day (86400 s), as pg-boss demands")
+    if job.unique is not None and "singletonKey" in job.extra:
+        raise InvalidOption("extra.singletonKey", job.extra["singletonKey"], "can't be given together with unique")
+    if not storable(json_codec.dumps(job.data)):
+        raise InvalidOption("data", "…", CAN_NOT_HOLD)
+    if job.extra:
+        check_options(job.extra, "extra.")
+
+
+def check_options(extra: Mapping[str, Any], where: str = "") -> None:
+    """Raise InvalidOption for options by their native names that pg-boss does not know or allow."""
+    for name, value in extra.items():
+        field = f"{where}{name}"
+        if value is None or (name in ("startAfter", "priority") and not where):
+            continue
+        if name == "id":
+            if not isinstance(value, str) or not is_id(value):
+                raise InvalidOption(field, value, "must be a UUID, as pg-boss demands")
+        elif name == "singletonKey":
+            if not isinstance(value, str) or "\x00" in value:
+                raise InvalidOption(field, value, "must be a text")
+        elif name == "group":
+            _group(field, value)
+        elif name in JOB_RULES:
+            JOB_RULES[name](field, value)
+        else:
+            raise InvalidOption(field, value, f"is not an option of pg-boss; known are {', '.join(_EXTRA)}")
+    if extra.get("retryDelayMax") is not None and not extra.get("retryBackoff"):
+        raise InvalidOption(f"{where}retryDelayMax", extra["retryDelayMax"], "needs retryBackoff beside it")
+
+
+def _group(field: str, value: object) -> None:
+    parts = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    texts = all(isinstance(part, str) and part and "\x00" not in part for part in parts.values())
+    if "id" not in parts or not set(parts) <= {"id", "tier"} or not texts:
+        raise InvalidOption(field, parts, 'must be {"id": text} or {"id": text, "tier": text}')
+
+
+def row_of(job: PreparedJob, job_id: str, policy: str) -> dict[str, Any]:
+    """The job as `sql/insert` reads it; what is left out is the queue's."""
+    new = job.new
+    row: dict[str, Any] = {"id": job_id, "data": orjson.Fragment(job.data)}
+    row |= columns_of(options_of(new))
+    if new.unique is not None and policy == "standard":
+        # On a standard queue a key means nothing. Policies are enforced by a job's own column, so this one job
+        # carries the policy that admits one job of a key until it has finished.
+        row["policy"] = "exclusive"
+    return row
+
+
+class Adding:
+    """The producer's side of a store."""
+
+    def __init__(self, store: Store, queues: Queues) -> None:
+        self._store = store
+        self._queues = queues
+        self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
+
+    async def add(self, name: str, jobs: Sequence[PreparedJob], connection: Any = None) -> list[Added]:
+        """Add jobs in order; with a connection inside its transaction."""
+        queue = await self._queues.find(name)
+        if queue is None:
+            return [Added("", NO_SUCH_QUEUE)] * len(jobs)
+        if not jobs:
+            return []
+        ids = new_ids(len(jobs))
+        rows = [row_of(job, job_id, queue.policy) for job, job_id in zip(jobs, ids, strict=True)]
+        added: list[Added] = []
+        for start in range(0, len(rows), _TOGETHER):
+            added += await self.insert(queue, rows[start : start + _TOGETHER], connection)
+        return added
+
+    async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any = None) -> list[Added]:
+        """Store rows; one answer each."""
+        faults = [_fault(queue, row) for row in rows]
+        good = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        there: set[str] = set()
+        if good:
+            found = await self._insert_into(queue, good, connection)
+            if found and found[0][0] is None:
+                self._queues.forget(queue.name)
+                return [Added("", NO_SUCH_QUEUE)] * len(rows)
+            there = {row[0] for row in found}
+        refused = [row for row in good if row["id"].lower() not in there]
+        reasons = await self._reasons(queue, refused, connection) if refused else {}
+        return [
+            Added("", fault) if fault is not None else reasons.get(row["id"]) or Added(row["id"].lower())
+            for row, fault in zip(rows, faults, strict=True)
+        ]
+
+    async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> list[Row]:
+        call = self.call(queue, rows)
+        if connection is not None:
+            return await transactions.run(connection, call, self._store.where)
+        try:
+            [found] = await self._store.run([call])
+            return found
+        except Refused as error:
+            if error.sqlstate not in _MOVED:
+                raise
+        # The queue was deleted, or made anew with another table: ask again where it is.
+        fresh = await self._queues.reread(queue.name)
+        if fresh is None:
+            return [(None, 0)]
+        [found] = await self._store.run([self.call(fresh, rows)])
+        return found
+
+    def call(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]]) -> Call:
+        """The statement that stores rows."""
+        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._bells}
+        # Most jobs bring nothing but data, and reading columns that are not there costs as much as reading them.
+        plain = all(len(row) == 2 for row in rows)
+        return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values
+
+    async def _reasons(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> dict[str, Added]:
+        """Who is in the way of jobs that were not added. Whoever it was may be gone by now: then nobody is named."""
+        asked = [{key: value for key, value in row.items() if key != "data"} for row in rows]
+        values = {"queue": text(queue.name), "jobs": orjson.dumps(asked)}
+        call: Call = (self._store.statements.get("refusal", queue.table), values)
+        if connection is not None:
+            found = await transactions.run(connection, call, self._store.where)
+        else:
+            [found] = await self._store.run([call])
+        return {asked: Added(holder or "", reason) for asked, reason, holder in found}
+
+
+def _fault(queue: QueueRow, row: Mapping[str, Any]) -> str | None:
+    if queue.policy == "key_strict_fifo" and row.get("singleton_key") is None:
+        return NEEDS_KEY
+    if queue.partition and row.get("policy") is not None:
+        return NO_INDEX
+    return None

@@ -1,0 +1,164 @@
+"""pg-boss behind jobwire's boundary."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
+from jobwire.backends.pgboss import adding
+from jobwire.backends.pgboss.adding import Adding
+from jobwire.backends.pgboss.admin import Admin
+from jobwire.backends.pgboss.consumer import PgConsumer
+from jobwire.backends.pgboss.cron_pass import CronPass
+from jobwire.backends.pgboss.doorbell import Doorbell
+from jobwire.backends.pgboss.duties import Duties
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.reading import Reading
+from jobwire.backends.pgboss.schedules import Schedules
+from jobwire.backends.pgboss.store import Store
+from jobwire.backends.pgboss.supervision import Supervision
+from jobwire.errors import NotSupported
+from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
+from jobwire.options import NewJob, NewSchedule
+from jobwire.urls import Address
+
+CAPABILITIES = Capabilities(
+    protocol="pgboss",
+    priority="high_first",
+    per_job_attempts=True,
+    backoff=frozenset({"fixed", "exponential"}),
+    job_timeout=True,
+    expires=True,
+    unique=frozenset({"key"}),
+    transactional_add=True,
+    progress=True,
+    logs=True,
+    results=True,
+    null_character=False,
+    pause=True,
+    cancel=True,
+    promote=True,
+    schedules=frozenset({"cron", "tz"}),
+    rate_limit=True,
+    nearest={
+        "job_names": "a queue holds one kind of job: use a queue per kind",
+        "custom_ids": "ids are UUIDs: give one of your own as extra={'id': '…'}",
+        "lifo": "give the job a higher priority",
+        "keep": "finished jobs are kept for a time: extra={'deleteAfterSeconds': 3600}",
+        "unique.ttl": "extra={'singletonSeconds': 60} admits one job of a key in each minute",
+        "flows": "jobwire.backends.pgboss.Boss.flow adds jobs that wait for others",
+        "schedules.every": "give a cron expression: its finest step is a minute",
+        "events": "ask for the job, or wait for it",
+        "workers": "Node's instances are in the table `instance`",
+    },
+)
+
+
+class PgBossBackend:
+    """Implements Backend. `boss` is the way to what only pg-boss has."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self.store = Store(address)
+        self.queues = Queues(self.store)
+        self.adding = Adding(self.store, self.queues)
+        self.admin = Admin(self.store, self.queues)
+        self._reading = Reading(self.store, self.queues)
+        self._schedules = Schedules(self.store, self.queues)
+        self.cron = CronPass(self.store, self.queues, self.adding)
+        self.supervision = Supervision(self.store, self.queues)
+        self._duties = Duties(self.store, self.queues, self.cron, self.supervision)
+        self._doorbell = Doorbell(self.store)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
+
+    async def open(self) -> None:
+        await self.store.open()
+
+    async def close(self) -> None:
+        await self._doorbell.close()
+        await self.store.close()
+
+    def twin(self) -> Backend:
+        return PgBossBackend(self._address)
+
+    def check(self, queue: str, job: NewJob) -> None:
+        adding.check(job)
+
+    async def register(self, queue: str) -> None:
+        await self.queues.ensure(queue)
+
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+        return await self.adding.add(queue, jobs, connection)
+
+    def consumer(self, settings: ConsumerSettings) -> Consumer:
+        return PgConsumer(self.store, self.queues, self._doorbell, self._duties, settings)
+
+    async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
+        return await self._reading.get(queue, job_ids)
+
+    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
+        return await self._reading.jobs(queue, state, limit, cursor)
+
+    async def counts(self, queue: str) -> Mapping[State, int]:
+        return await self._reading.counts(queue)
+
+    async def pause(self, queue: str) -> None:
+        await self.admin.pause(queue)
+
+    async def resume(self, queue: str) -> None:
+        await self.admin.resume(queue)
+
+    async def paused(self, queue: str) -> bool:
+        return await self.admin.paused(queue)
+
+    async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await self.admin.act("retry", queue, job_ids)
+
+    async def promote(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await self.admin.act("promote", queue, job_ids)
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await self.admin.act("cancel", queue, job_ids)
+
+    async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await self.admin.act("remove", queue, job_ids)
+
+    async def drain(self, queue: str, delayed: bool) -> None:
+        await self.admin.drain(queue, delayed)
+
+    async def clean(self, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
+        return await self.admin.clean(queue, state, older_than, limit)
+
+    async def obliterate(self, queue: str, force: bool) -> None:
+        await self.admin.obliterate(queue, force)
+
+    async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
+        return await self.admin.update_progress(queue, job_id, value)
+
+    async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
+        return await self.admin.log(queue, job_id, line, keep)
+
+    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
+        return await self.admin.logs(queue, job_id)
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        return await self._schedules.put(queue, schedule, job)
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        return await self._schedules.drop(queue, key)
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        return await self._schedules.of(queue)
+
+    async def cursor(self, queue: str) -> str:
+        raise NotSupported("pgboss", "event stream", CAPABILITIES.nearest["events"])
+
+    def events(self, queue: str, since: str) -> AsyncIterator[Event]:
+        raise NotSupported("pgboss", "event stream", CAPABILITIES.nearest["events"])
+
+    async def workers(self, queue: str) -> Sequence[WorkerInfo]:
+        raise NotSupported("pgboss", "list of workers", CAPABILITIES.nearest["workers"])

@@ -1,0 +1,42 @@
+"""`jobwire pgboss …`: commands that only pg-boss needs. The command line joins them with `add_typer`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(name="pgboss", help="Look after a database that pg-boss keeps its queues in.", no_args_is_help=True)
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="The database, such as pgboss+postgresql://host/name?schema=pgboss. Without it: JOBWIRE_URL.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback()
+def group() -> None: ...
+
+
+@app.command()
+def init(url: Url = None) -> None:
+    """Make pg-boss's schema in an empty database. Node pg-boss 12.38 then starts on it without a migration."""
+    from jobwire import urls
+    from jobwire.backends.pgboss.schema import NEWEST
+    from jobwire.backends.pgboss.schema_install import install
+
+    where = url if url is not None else urls.default_url()
+    address = urls.parse(where)
+    made = asyncio.run(install(where))
+    name = address.options.get("schema", "pgboss")
+    typer.echo(
+        f"made schema {name}, version {NEWEST}" if made else f"schema {name} is there already; nothing was changed"
+    )

@@ -1,0 +1,114 @@
+"""pg-boss rows as jobs, outcomes as the outputs that pg-boss stores."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, cast
+
+import orjson
+
+from jobwire import codec
+from jobwire.backends.pgboss.wire import Row
+from jobwire.model import Job, State
+
+READY = {"created", "retry"}
+_STATES = {
+    "active": State.ACTIVE,
+    "completed": State.COMPLETED,
+    "cancelled": State.CANCELLED,
+    "failed": State.FAILED,
+}
+# JSON allows these, jsonb does not: the null character, and half of a surrogate pair.
+_UNSTORABLE = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?:0000|[dD][89a-fA-F])")  # whole pairs are never written as escapes
+CAN_NOT_HOLD = "PostgreSQL's jsonb can't hold the null character (U+0000) or half of a surrogate pair"
+
+
+def storable(encoded: bytes) -> bool:
+    """Whether jsonb takes this JSON."""
+    return b"\\u" not in encoded or _UNSTORABLE.search(encoded) is None
+
+
+def output_of(result: bytes) -> bytes:
+    """A handler's result as pg-boss keeps it: objects as they are, other values under `value`, null as nothing."""
+    return result if result.startswith(b"{") or result == b"null" else b'{"value":' + result + b"}"
+
+
+def failure_output(error: str, stack: str) -> bytes:
+    """An error as pg-boss keeps one of JavaScript."""
+    output = {"name": "Error", "message": error, "stack": stack or error}
+    return codec.dumps({key: _clean(value) for key, value in output.items()})
+
+
+def _clean(value: str) -> str:
+    return value.replace("\x00", "�").encode("utf-8", "replace").decode()
+
+
+def result_of(output: Any) -> Any:
+    """What a handler returned. A value under `value` alone was no object when it was returned."""
+    fields = _fields(output)
+    if fields is not None and len(fields) == 1 and "value" in fields and not isinstance(fields["value"], dict):
+        return fields["value"]
+    return output
+
+
+def error_of(output: Any) -> tuple[str | None, tuple[str, ...]]:
+    """The message and the stack of a failure, however the client that wrote it put them."""
+    if output is None:
+        return None, ()
+    fields = _fields(output)
+    if fields is not None and "message" not in fields and "value" in fields:
+        output = fields["value"]
+        fields = _fields(output)
+    if fields is None:
+        return (output if isinstance(output, str) else orjson.dumps(output).decode()), ()
+    message, stack = fields.get("message"), fields.get("stack")
+    text = str(message) if message is not None else orjson.dumps(fields).decode()
+    return text, (str(stack),) if stack else ()
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def state_of(native: str, start_after: datetime | None, now: datetime, blocked: bool) -> State:
+    if native in READY:
+        if blocked:
+            return State.WAITING_CHILDREN
+        return State.DELAYED if start_after is None or start_after > now else State.WAITING
+    return _STATES.get(native, State.WAITING)
+
+
+def attempts_made(native: str, retry_count: int, started: bool) -> int:
+    """Runs that have ended. `retry_count` counts claims after the first, so the run of the last claim comes on top."""
+    return retry_count + 1 if started and native != "active" else retry_count
+
+
+def read_job(queue: str, row: Row) -> Job:
+    """A row of `sql/columns`, whose last column holds everything else that was stored."""
+    (
+        job_id, native, now, data, priority, count, limit, start_after, created, started, completed, output, blocked,
+        progress, rest,
+    ) = row  # fmt: skip
+    state = state_of(native, start_after, now, blocked)
+    error, stack = error_of(output) if state is not State.COMPLETED else (None, ())
+    return Job(
+        id=job_id,
+        queue=queue,
+        name=queue,
+        data=data,
+        state=state,
+        native_state=native,
+        priority=priority,
+        attempts=limit + 1,
+        attempts_made=attempts_made(native, count, started is not None),
+        progress=codec.loads(progress) if progress is not None else None,
+        result=result_of(output) if state is State.COMPLETED else None,
+        error=error,
+        stacktrace=stack,
+        created_at=created,
+        run_at=start_after,
+        started_at=started,
+        finished_at=completed,
+        raw=rest,
+    )

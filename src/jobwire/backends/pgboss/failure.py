@@ -1,0 +1,47 @@
+"""What an error of PostgreSQL means to jobwire: try again later, or don't.
+
+Transient, so StoreUnavailable: no connection, a server that starts, stops or fails over (classes 08 and 57, 25006),
+one that is short of something (class 53), a deadlock or a lock not granted (40, 55P03). Everything else the server
+says is StoreRefused. Both carry the server's code as `sqlstate`, for the few that have a meaning of their own.
+"""
+
+from __future__ import annotations
+
+from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
+from jobwire.urls import redact
+
+UNIQUE_VIOLATION = "23505"
+FOREIGN_KEY_VIOLATION = "23503"
+CHECK_VIOLATION = "23514"
+UNDEFINED_TABLE = "42P01"
+DUPLICATE_OBJECT = ("42P06", "42P07", "42710", "23505", "42723")
+INSUFFICIENT_PRIVILEGE = "42501"
+
+_TRANSIENT_CLASSES = ("08", "53", "57", "40")
+_TRANSIENT_CODES = ("25006", "55P03")
+
+
+class Unreachable(StoreUnavailable):
+    """PostgreSQL can't be reached."""
+
+    sqlstate: str = ""
+
+
+class Refused(StoreRefused):
+    """PostgreSQL refused a statement."""
+
+    sqlstate: str = ""
+
+
+def failure(where: str, words: str, sqlstate: str = "") -> JobwireError:
+    """The jobwire error for what the server said, or for what befell the connection when it said nothing."""
+    words = " ".join(redact(words).split()) or "the connection was lost"
+    transient = not sqlstate or sqlstate.startswith(_TRANSIENT_CLASSES) or sqlstate in _TRANSIENT_CODES
+    kind, verb = (Unreachable, "is unavailable") if transient else (Refused, "refused")
+    error = kind(f"{where} {verb}: {words}")
+    error.sqlstate = sqlstate
+    return error
+
+
+def sqlstate_of(error: BaseException) -> str:
+    return getattr(error, "sqlstate", None) or ""

@@ -1,0 +1,50 @@
+"""How a queue's jobs are claimed: which statement, by its policy and by what the worker asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from jobwire.backends.pgboss.queues import QueueRow
+from jobwire.backends.pgboss.store import Store
+from jobwire.backends.pgboss.wire import Call, Statement, Value, number, text
+from jobwire.backends.pgboss.worker_options import WorkerOptions
+
+_BY_POLICY = {
+    "singleton": ("one_of_key", "singleton"),
+    "stately": ("one_of_key", "stately"),
+    "key_strict_fifo": ("fifo",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPlan:
+    """The statement of one worker for one queue, and the values that stay the same from claim to claim."""
+
+    statement: Statement
+    values: dict[str, Value]
+
+    @classmethod
+    def of(cls, queue: QueueRow, options: WorkerOptions, store: Store, *, paced: bool = False) -> FetchPlan:
+        features = [*_BY_POLICY.get(queue.policy, ())]
+        if options.groupConcurrency is not None and store.layout.has("group_id"):
+            features.append("grouped")
+        if paced and options.keyRate is not None:
+            features += ["paced", "paced_by_group" if options.keyRateBy == "group" else "paced_by_key"]
+        name = "fetch_keyed" if features else "fetch"
+        if options.minPriority is not None:
+            features.append("min_priority")
+        if options.maxPriority is not None:
+            features.append("max_priority")
+        values: dict[str, Value] = {
+            "min_priority": number(options.minPriority),
+            "max_priority": number(options.maxPriority),
+            "tiers": orjson.dumps(dict(options.tiers)),
+            "most": number(options.most_of_group),
+            "pace": number(options.keyRate[0] if options.keyRate is not None else None),
+        }
+        return cls(store.statements.get(name, queue.table, store.features(*features)), values)
+
+    def call(self, queue: str, count: int, lease: bytes) -> Call:
+        return self.statement, {**self.values, "queue": text(queue), "count": number(count), "lease": lease}

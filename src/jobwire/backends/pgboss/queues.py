@@ -1,0 +1,159 @@
+"""Queues as pg-boss keeps them: a row each, made before its first job."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from jobwire.backends.pgboss.schema import lock_key
+from jobwire.backends.pgboss.store import Store
+from jobwire.backends.pgboss.wire import text
+from jobwire.errors import InvalidOption, StoreRefused
+from jobwire.options import whole
+
+POLICIES = ("standard", "short", "singleton", "stately", "exclusive", "key_strict_fifo")
+NEW_QUEUE: Mapping[str, Any] = {"policy": "standard", "retryLimit": 0, "notify": True}
+"""What a queue is when jobwire makes it unasked: jobs run once unless they say otherwise, and workers are woken."""
+
+_NAME = re.compile(r"[\w\-./]+", re.ASCII)
+_FRESH_FOR = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """A queue's settings, as far as a client must know them before it speaks to the queue."""
+
+    name: str
+    policy: str
+    table: str
+    partition: bool
+    notify: bool
+    expire_seconds: int
+    dead_letter: str | None
+    read_at: float
+
+
+class Queues:
+    """The rows that were read lately. A missing one is looked up at once, a known one again after half a minute."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rows: dict[str, QueueRow] = {}
+
+    async def find(self, name: str) -> QueueRow | None:
+        row = self._rows.get(name)
+        return row if row is not None and self.is_fresh(row) else await self.reread(name)
+
+    def is_fresh(self, row: QueueRow) -> bool:
+        return self._rows.get(row.name) is row and time.monotonic() - row.read_at < _FRESH_FOR
+
+    async def reread(self, name: str) -> QueueRow | None:
+        found = await self._store.ask("queue_row", {"queue": text(name)})
+        self._rows.pop(name, None)
+        if not found:
+            return None
+        policy, table, partition, notify, expire_seconds, dead_letter = found[0]
+        row = QueueRow(name, policy, table, partition, notify, expire_seconds, dead_letter, time.monotonic())
+        self._rows[name] = row
+        return row
+
+    async def ensure(self, name: str) -> QueueRow:
+        """The queue's row; makes the queue if there is none."""
+        row = await self.find(name)
+        if row is None:
+            check_name("queue", name)
+            await self.create(name, NEW_QUEUE)
+            row = await self.reread(name)
+        if row is None:
+            raise StoreRefused(f"queue {name!r} was deleted while it was being made")
+        return row
+
+    async def create(self, name: str, options: Mapping[str, Any]) -> None:
+        """Make a queue; one that exists stays as it is."""
+        values = {"queue": text(name), "options": orjson.dumps(dict(options)), "lock": await self.lock("create-queue")}
+        await self._store.run(
+            [
+                (self._store.statements.get("lock"), values),
+                (self._store.statements.get("create_queue"), values),
+            ]
+        )
+
+    async def lock(self, suffix: str) -> bytes:
+        """The number of the advisory lock of this schema for a purpose."""
+        return str(lock_key(await self._database(), self._store.name, suffix)).encode()
+
+    async def _database(self) -> str:
+        [(name,)] = await self._store.ask("database", {})
+        return str(name)
+
+    def forget(self, name: str) -> None:
+        self._rows.pop(name, None)
+
+
+def check_name(field: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InvalidOption(field, name, "must be letters, digits, _ - . / only, as pg-boss demands")
+    return name
+
+
+def check_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a queue by their native names, or InvalidOption."""
+    for name, value in options.items():
+        rule = _RULES.get(name)
+        if rule is None:
+            raise InvalidOption(name, value, f"is not a setting of a queue; known are {', '.join(_RULES)}")
+        if value is not None:
+            rule(name, value)
+    if options.get("retryDelayMax") is not None and not options.get("retryBackoff"):
+        raise InvalidOption("retryDelayMax", options["retryDelayMax"], "needs retryBackoff in the same call")
+    return dict(options)
+
+
+def _at_least(minimum: int, most: int = 2**31 - 1) -> Any:
+    def rule(field: str, value: Any) -> None:
+        if whole(field, value, minimum=minimum) > most:
+            raise InvalidOption(field, value, f"must be at most {most}")
+
+    return rule
+
+
+def _flag(field: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise InvalidOption(field, value, "must be true or false")
+
+
+def _policy(field: str, value: Any) -> None:
+    if value not in POLICIES:
+        raise InvalidOption(field, value, f"must be one of {', '.join(POLICIES)}")
+
+
+def _queue(field: str, value: Any) -> None:
+    check_name(field, str(value))
+
+
+_RULES: dict[str, Any] = {
+    "policy": _policy,
+    "partition": _flag,
+    "retryLimit": _at_least(0),
+    "retryDelay": _at_least(0),
+    "retryBackoff": _flag,
+    "retryDelayMax": _at_least(0),
+    "expireInSeconds": _at_least(1, 86_400),
+    "retentionSeconds": _at_least(1),
+    "deleteAfterSeconds": _at_least(0),
+    "warningQueueSize": _at_least(0),
+    "deadLetter": _queue,
+    "heartbeatSeconds": _at_least(10),
+    "notify": _flag,
+}
+JOB_RULES: dict[str, Any] = {
+    **{name: _RULES[name] for name in ("retryLimit", "retryDelay", "retryBackoff", "retryDelayMax", "expireInSeconds")},
+    **{name: _RULES[name] for name in ("retentionSeconds", "deleteAfterSeconds", "deadLetter", "heartbeatSeconds")},
+    "singletonSeconds": _at_least(1),
+    "singletonOffset": _at_least(0),
+}

@@ -1,0 +1,93 @@
+"""Schedules: rows that every scheduler of the schema, Node's or jobwire's, reads in its pass."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from jobwire.backend import PreparedJob
+from jobwire.backends.pgboss.native import options_of
+from jobwire.backends.pgboss.queues import Queues, check_name
+from jobwire.backends.pgboss.store import Store
+from jobwire.backends.pgboss.wire import Row, text
+from jobwire.cron import Cron
+from jobwire.errors import InvalidOption, StoreRefused
+from jobwire.model import Schedule
+from jobwire.options import NewSchedule
+
+_log = logging.getLogger("jobwire.pgboss")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRow:
+    """A schedule as it is stored."""
+
+    name: str
+    key: str
+    cron: str
+    timezone: str
+    data: Any
+    options: dict[str, Any]
+    created: datetime
+    now: datetime
+    kind: str
+
+    @classmethod
+    def of(cls, row: Row) -> ScheduleRow:
+        name, key, cron, timezone, data, options, created, now, kind = row
+        return cls(name, key, cron, timezone, data, options or {}, created, now, kind)
+
+    def described(self) -> Schedule:
+        return Schedule(
+            key=self.key,
+            queue=self.name,
+            name=self.name,
+            cron=self.cron,
+            tz=self.timezone,
+            data=self.data,
+            next_run=self._next(),
+            raw={"kind": self.kind, "options": self.options},
+        )
+
+    def _next(self) -> datetime | None:
+        if self.kind != "cron":
+            return None
+        try:
+            return Cron.parse(self.cron, repeats=True).next_after(self.now, self.timezone)
+        except InvalidOption as error:  # a peer may have stored what it can read and we can't
+            _log.warning("schedule %s of queue %s can't be read: %s", self.key, self.name, error)
+            return None
+
+
+class Schedules:
+    def __init__(self, store: Store, queues: Queues) -> None:
+        self._store = store
+        self._queues = queues
+
+    async def put(self, name: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        if await self._queues.find(name) is None:
+            raise StoreRefused(f"there is no queue {name!r} to schedule jobs for")
+        check_name("key", schedule.key)
+        cron, zone = schedule.cron or "", schedule.tz or "UTC"
+        parsed = Cron.parse(cron)
+        options = {**options_of(job.new), **({"tz": schedule.tz} if schedule.tz else {}), "key": schedule.key}
+        values = {
+            "queue": text(name), "key": text(schedule.key), "cron": text(cron), "timezone": text(zone),
+            "data": None if job.data == b"null" else job.data, "options": orjson.dumps(options),
+        }  # fmt: skip
+        parsed.next_ms(0, zone)  # an unknown zone is refused before anything is written
+        await self._store.ask("schedule_put", values)
+        [made] = [one for one in await self.of(name) if one.key == schedule.key]
+        return made
+
+    async def drop(self, name: str, key: str) -> bool:
+        return bool(await self._store.ask("schedule_drop", {"queue": text(name), "key": text(key)}))
+
+    async def of(self, name: str) -> Sequence[Schedule]:
+        rows = await self._store.ask("schedules", {"queue": text(name)}, features=("of_queue",))
+        return [ScheduleRow.of(row).described() for row in rows]

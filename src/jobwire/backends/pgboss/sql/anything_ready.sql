@@ -1,0 +1,6 @@
+-- Whether a queue has a job that may run now.
+SELECT 1 FROM {job} j
+WHERE j.name = :queue AND j.state < 'active' AND j.start_after <= {now}
+    AND NOT j.blocked --? blocked
+    AND NOT EXISTS (SELECT FROM {side}.held h WHERE h.name = :queue) --? side
+LIMIT 1

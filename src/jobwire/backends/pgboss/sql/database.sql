@@ -1,0 +1,2 @@
+-- The name of the database, part of every advisory lock's key.
+SELECT current_database()::text

@@ -1,0 +1,19 @@
+-- Delete jobs that have been finished, or have waited, for longer than they are to be kept; how many.
+WITH old AS (
+    SELECT j.name, j.id FROM {job} j
+    WHERE j.name = :queue AND (
+        (j.deletion_seconds > 0 AND j.completed_on + j.deletion_seconds * interval '1 second' < {now})
+        OR (j.state < 'active' AND j.keep_until < {now})
+    )
+    LIMIT 10000
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM {job} j USING old WHERE j.name = old.name AND j.id = old.id RETURNING j.id
+), forgotten AS ( --? side
+    DELETE FROM {side}.progress p USING gone g WHERE p.name = :queue AND p.id = g.id --? side
+), unlogged AS ( --? side
+    DELETE FROM {side}.log l USING gone g WHERE l.name = :queue AND l.id = g.id --? side
+), forgiven AS ( --? side
+    DELETE FROM {side}.stall t USING gone g WHERE t.name = :queue AND t.id = g.id --? side
+)
+SELECT count(*) FROM gone

@@ -1,0 +1,2 @@
+-- Delete a queue with its jobs by pg-boss's own function.
+SELECT {schema}.delete_queue(:queue)

@@ -1,0 +1,54 @@
+-- Fail jobs that are still ours: retried after pg-boss's wait (or the one given) while they may be, else failed for good, with a
+-- copy in their dead letter queue.
+WITH held AS MATERIALIZED (
+    SELECT j.id,
+        :outputs::jsonb -> (p.place - 1) AS output,
+        (:heartbeats::integer[])[p.place] AS heartbeat,
+        j.retry_count < j.retry_limit AND NOT (:finals::boolean[])[p.place]
+        AND NOT (j.policy IS NOT DISTINCT FROM 'stately' AND EXISTS (
+            SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'retry' AND o.policy = 'stately'
+                AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
+        )) AS again,
+        coalesce((:waits::float8[])[p.place], CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(
+            j.retry_delay_max, greatest(j.retry_delay, 1) * 2 ^ least(16, j.retry_count + 1) / 2 * (1 + random())
+        ) END) AS wait
+    FROM {job} j CROSS JOIN LATERAL (SELECT array_position(:ids, j.id) AS place) p
+    WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
+        AND j.retry_count = (:attempts::integer[])[p.place] AND j.started_on = (:starts::timestamptz[])[p.place]
+    FOR UPDATE OF j
+), settled AS (
+    UPDATE {job} j
+    SET state = CASE WHEN h.again THEN 'retry' ELSE 'failed' END::{schema}.job_state,
+        completed_on = CASE WHEN h.again THEN NULL ELSE {now} END,
+        start_after = CASE WHEN h.again THEN {now} + h.wait * interval '1 second' ELSE j.start_after END,
+        heartbeat_on = NULL, --? heartbeat_on
+        heartbeat_seconds = h.heartbeat, --? heartbeat_seconds
+        upsert_by_key = NULL, --? upsert_by_key
+        output = nullif(h.output, 'null')
+    FROM held h
+    WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.id = h.id
+    RETURNING j.*
+), dead AS (
+    INSERT INTO {schema}.job (
+        name, data, priority, singleton_key, retry_limit, retry_backoff, retry_delay, expire_seconds, deletion_seconds,
+        start_after, created_on, keep_until
+        , group_id, group_tier --? group_id
+        , heartbeat_seconds --? heartbeat_seconds
+        , source_name, source_id, source_created_on, source_retry_count --? source_name
+        , source_output, source_root_id --? source_root_id
+        , trace_context --? trace_context
+    )
+    SELECT
+        d.name, s.data, s.priority, s.singleton_key, d.retry_limit, d.retry_backoff, d.retry_delay, d.expire_seconds,
+        d.deletion_seconds, {now}, {now}, {now} + d.retention_seconds * interval '1 second'
+        , s.group_id, s.group_tier --? group_id
+        , d.heartbeat_seconds --? heartbeat_seconds
+        , s.name, s.id, s.created_on, s.retry_count --? source_name
+        , s.output, coalesce(s.source_root_id, s.id) --? source_root_id
+        , s.trace_context --? trace_context
+    FROM settled s JOIN {schema}.queue d ON d.name = s.dead_letter
+    WHERE s.state = 'failed'
+    ON CONFLICT DO NOTHING
+    RETURNING 1
+)
+SELECT s.id, s.state FROM settled s

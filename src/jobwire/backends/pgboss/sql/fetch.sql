@@ -1,0 +1,31 @@
+-- Claim the next jobs of a queue. The lease becomes the heartbeat of jobs that have none, so that any supervisor, Node's
+-- too, takes them back from a worker that died. A job that is claimed again counts one attempt more.
+WITH next AS MATERIALIZED (
+    SELECT j.id
+        , j.heartbeat_seconds IS NULL AS leased --? heartbeat_seconds
+    FROM {job} j
+    WHERE j.name = :queue
+        AND j.state < 'active'
+        AND NOT j.blocked --? blocked
+        AND j.start_after <= {now}
+        AND j.priority >= :min_priority --? min_priority
+        AND j.priority <= :max_priority --? max_priority
+        AND NOT EXISTS (SELECT FROM {side}.held h WHERE h.name = :queue) --? side
+    ORDER BY j.priority DESC, j.created_on
+    LIMIT :count
+    FOR UPDATE OF j SKIP LOCKED
+)
+UPDATE {job} j
+SET state = 'active',
+    started_on = {now},
+    heartbeat_on = {now}, --? heartbeat_on
+    heartbeat_seconds = coalesce(j.heartbeat_seconds, :lease), --? heartbeat_seconds
+    retry_count = j.retry_count + CASE WHEN j.started_on IS NULL THEN 0 ELSE 1 END
+WHERE j.name = :queue AND j.id = ANY (ARRAY(SELECT n.id FROM next n))
+RETURNING
+    j.id, j.data, j.priority, j.retry_count, j.retry_limit, j.expire_seconds, j.created_on, j.start_after,
+    j.started_on::text, j.singleton_key,
+    CASE WHEN j.id <> ALL (ARRAY(SELECT n.id FROM next n WHERE n.leased)) THEN j.heartbeat_seconds END, --? heartbeat_seconds
+    NULL::integer, --! heartbeat_seconds
+    j.group_id --? group_id
+    NULL::text --! group_id

@@ -1,0 +1,85 @@
+-- Claim where a job's key or group limits what may run beside it. Candidates are looked at first and locked after, so that a
+-- batch takes no more of a key than it may.
+WITH seen AS MATERIALIZED (
+    SELECT j.id, j.priority, j.created_on, coalesce(j.singleton_key, '') AS key
+        , j.group_id, j.group_tier --? group_id
+        , 'key:' || j.singleton_key AS pace_key --? paced_by_key
+        , 'group:' || j.group_id AS pace_key --? paced_by_group
+    FROM {job} j
+    WHERE j.name = :queue
+        AND j.state < 'active'
+        AND NOT j.blocked --? blocked
+        AND j.start_after <= {now}
+        AND j.priority >= :min_priority --? min_priority
+        AND j.priority <= :max_priority --? max_priority
+        AND NOT EXISTS (SELECT FROM {side}.held h WHERE h.name = :queue) --? side
+        AND NOT EXISTS ( --? one_of_key
+            SELECT FROM {job} a WHERE a.name = :queue AND a.state = 'active' --? one_of_key
+                AND a.policy = 'singleton' --? singleton
+                AND a.policy = 'stately' --? stately
+                AND coalesce(a.singleton_key, '') = coalesce(j.singleton_key, '') --? one_of_key
+        ) --? one_of_key
+        AND (j.state = 'retry' OR NOT EXISTS ( --? fifo
+            SELECT FROM {job} a WHERE a.name = :queue AND a.singleton_key = j.singleton_key --? fifo
+                AND a.state IN ('active', 'retry', 'failed') AND a.policy = 'key_strict_fifo' --? fifo
+        )) --? fifo
+        AND NOT EXISTS ( --? fifo
+            SELECT FROM {job} a WHERE a.name = :queue AND a.singleton_key = j.singleton_key --? fifo
+                AND a.state < 'active' AND a.policy = 'key_strict_fifo' --? fifo
+                AND NOT a.blocked --? fifo blocked
+                AND j.state = 'created' AND (a.created_on, a.id) < (j.created_on, j.id) --? fifo
+        ) --? fifo
+        AND (j.group_id IS NULL OR ( --? grouped
+            SELECT count(*) FROM {job} a WHERE a.name = :queue AND a.state = 'active' AND a.group_id = j.group_id --? grouped
+        ) < coalesce((:tiers::jsonb->>j.group_tier)::integer, :most)) --? grouped
+        AND NOT EXISTS ( --? paced
+            SELECT FROM {side}.pace p WHERE p.name = :queue AND p.until > clock_timestamp() AND p.started >= :pace --? paced
+                AND p.key = 'key:' || j.singleton_key --? paced_by_key
+                AND p.key = 'group:' || j.group_id --? paced_by_group
+        ) --? paced
+    ORDER BY j.priority DESC, j.created_on
+    LIMIT :count * 10
+), ranked AS (
+    SELECT s.id
+        , row_number() OVER (ORDER BY s.priority DESC, s.created_on) AS place
+    FROM (
+        SELECT s.*
+            , row_number() OVER (PARTITION BY s.key ORDER BY s.priority DESC, s.created_on) AS of_key --? one_of_key
+            , 1 AS of_key --! one_of_key
+            , row_number() OVER (PARTITION BY s.group_id ORDER BY s.priority DESC, s.created_on) AS of_group --? grouped
+            , row_number() OVER (PARTITION BY s.pace_key ORDER BY s.priority DESC, s.created_on) AS of_pace --? paced
+        FROM seen s
+    ) s
+    WHERE s.of_key = 1
+        AND (s.group_id IS NULL OR s.of_group + ( --? grouped
+            SELECT count(*) FROM {job} a WHERE a.name = :queue AND a.state = 'active' AND a.group_id = s.group_id --? grouped
+        ) <= coalesce((:tiers::jsonb->>s.group_tier)::integer, :most)) --? grouped
+        AND (s.pace_key IS NULL OR s.of_pace + coalesce(( --? paced
+            SELECT p.started FROM {side}.pace p --? paced
+            WHERE p.name = :queue AND p.key = s.pace_key AND p.until > clock_timestamp() --? paced
+        ), 0) <= :pace) --? paced
+), next AS MATERIALIZED (
+    SELECT j.id
+        , j.heartbeat_seconds IS NULL AS leased --? heartbeat_seconds
+    FROM {job} j
+    WHERE j.name = :queue
+        AND j.id = ANY (ARRAY(SELECT r.id FROM ranked r ORDER BY r.place LIMIT :count))
+        AND j.state < 'active'
+        AND NOT j.blocked --? blocked
+        AND j.start_after <= {now}
+    FOR UPDATE OF j SKIP LOCKED
+)
+UPDATE {job} j
+SET state = 'active',
+    started_on = {now},
+    heartbeat_on = {now}, --? heartbeat_on
+    heartbeat_seconds = coalesce(j.heartbeat_seconds, :lease), --? heartbeat_seconds
+    retry_count = j.retry_count + CASE WHEN j.started_on IS NULL THEN 0 ELSE 1 END
+WHERE j.name = :queue AND j.id = ANY (ARRAY(SELECT n.id FROM next n))
+RETURNING
+    j.id, j.data, j.priority, j.retry_count, j.retry_limit, j.expire_seconds, j.created_on, j.start_after,
+    j.started_on::text, j.singleton_key,
+    CASE WHEN j.id <> ALL (ARRAY(SELECT n.id FROM next n WHERE n.leased)) THEN j.heartbeat_seconds END, --? heartbeat_seconds
+    NULL::integer, --! heartbeat_seconds
+    j.group_id --? group_id
+    NULL::text --! group_id

@@ -1,0 +1,5 @@
+-- Jobs by their ids.
+SELECT
+{columns}
+FROM {job} j
+WHERE j.name = :queue AND j.id = ANY (:ids::uuid[])

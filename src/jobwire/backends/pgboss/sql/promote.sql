@@ -1,0 +1,14 @@
+-- Make delayed jobs ready now; how long they are kept moves with it.
+WITH was AS (
+    SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
+), moved AS (
+    UPDATE {job} j
+    SET start_after = {now}, keep_until = j.keep_until - (j.start_after - {now})
+    FROM was w
+    WHERE j.name = :queue AND j.id = w.id AND w.state < 'active' AND j.start_after > {now}
+    RETURNING j.id
+), rung AS MATERIALIZED (
+    SELECT pg_notify(:own_bell, :queue) FROM moved HAVING count(*) > 0
+)
+SELECT w.id, w.state, m.id IS NOT NULL, (SELECT count(*) FROM rung)
+FROM was w LEFT JOIN moved m ON m.id = w.id

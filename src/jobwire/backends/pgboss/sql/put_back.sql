@@ -1,0 +1,29 @@
+-- Hand jobs back as if they had not been claimed, at once or for later. Where another job of the key has the state that this
+-- one would get, the other queued state is taken.
+WITH back AS (
+    UPDATE {job} j
+    SET state = CASE
+            WHEN j.policy IN ('short', 'stately') AND EXISTS (
+                SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'created' AND o.policy = j.policy
+                    AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
+            ) THEN 'retry'
+            WHEN j.retry_count > 0 AND NOT (j.policy IS NOT DISTINCT FROM 'stately' AND EXISTS (
+                SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'retry' AND o.policy = 'stately'
+                    AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
+            )) THEN 'retry'
+            ELSE 'created'
+        END::{schema}.job_state,
+        started_on = NULL,
+        heartbeat_on = NULL, --? heartbeat_on
+        heartbeat_seconds = (:heartbeats::integer[])[array_position(:ids, j.id)], --? heartbeat_seconds
+        start_after = coalesce(
+            {now} + (:waits::float8[])[array_position(:ids, j.id)] * interval '1 second', j.start_after
+        )
+    WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
+        AND j.retry_count = (:attempts::integer[])[array_position(:ids, j.id)]
+        AND j.started_on = (:starts::timestamptz[])[array_position(:ids, j.id)]
+    RETURNING j.id
+), rung AS MATERIALIZED (
+    SELECT pg_notify(:own_bell, :queue) FROM back HAVING count(*) > 0
+)
+SELECT b.id, (SELECT count(*) FROM rung) FROM back b

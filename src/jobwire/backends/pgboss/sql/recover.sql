@@ -1,0 +1,29 @@
+-- Take back jobs of a queue that give no sign of life. They are not charged: an attempt is added, as pg-boss does for a
+-- job retried by hand, so that the next claim has a number that the dead worker's can't match. One that this has happened to too often fails.
+WITH x AS MATERIALIZED (
+    SELECT j.id, coalesce(t.times, 0) + 1 AS times
+    FROM {job} j LEFT JOIN {side}.stall t ON t.name = j.name AND t.id = j.id
+    WHERE j.name = :queue AND j.state = 'active'
+        AND j.heartbeat_on + j.heartbeat_seconds * interval '1 second' < {now}
+    LIMIT 1000
+    FOR UPDATE OF j SKIP LOCKED
+), counted AS (
+    INSERT INTO {side}.stall AS t (name, id, times) SELECT :queue, x.id, x.times FROM x
+    ON CONFLICT (name, id) DO UPDATE SET times = excluded.times
+), back AS (
+    UPDATE {job} j
+    SET state = 'retry',
+        retry_limit = j.retry_limit + 1,
+        heartbeat_on = NULL
+    FROM x
+    WHERE j.name = :queue AND j.id = x.id AND x.times <= :most::integer
+        AND NOT (j.policy IS NOT DISTINCT FROM 'stately' AND EXISTS (
+            SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'retry' AND o.policy = 'stately'
+                AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
+        ))
+    RETURNING j.id
+), rung AS MATERIALIZED (
+    SELECT pg_notify(:own_bell, :queue) FROM back HAVING count(*) > 0
+)
+SELECT x.id, b.id IS NOT NULL, j.retry_count, j.started_on::text, (SELECT count(*) FROM rung)
+FROM x JOIN {job} j ON j.name = :queue AND j.id = x.id LEFT JOIN back b ON b.id = x.id

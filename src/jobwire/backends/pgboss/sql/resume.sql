@@ -1,0 +1,17 @@
+-- Let cancelled jobs wait for their turn again.
+WITH was AS (
+    SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
+), again AS (
+    UPDATE {job} j
+    SET state = 'created',
+        completed_on = NULL,
+        upsert_by_key = NULL, --? upsert_by_key
+        start_after = greatest(j.start_after, {now})
+    FROM was w
+    WHERE j.name = :queue AND j.id = w.id AND w.state = 'cancelled'
+    RETURNING j.id
+), rung AS MATERIALIZED (
+    SELECT pg_notify(:own_bell, :queue) FROM again HAVING count(*) > 0
+)
+SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM rung)
+FROM was w LEFT JOIN again a ON a.id = w.id

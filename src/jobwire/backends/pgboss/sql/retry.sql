@@ -1,0 +1,19 @@
+-- Run finished jobs again: failed and completed ones get one attempt more, cancelled ones start afresh. Two rows of answers
+-- for a job: what it was, and what it is now.
+WITH was AS (
+    SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
+), again AS (
+    UPDATE {job} j
+    SET state = CASE WHEN w.state = 'cancelled' THEN 'created' ELSE 'retry' END::{schema}.job_state,
+        retry_limit = j.retry_limit + CASE WHEN w.state = 'cancelled' THEN 0 ELSE 1 END,
+        completed_on = NULL,
+        upsert_by_key = CASE WHEN w.state = 'cancelled' THEN NULL ELSE j.upsert_by_key END, --? upsert_by_key
+        start_after = greatest(j.start_after, {now})
+    FROM was w
+    WHERE j.name = :queue AND j.id = w.id AND w.state > 'active'
+    RETURNING j.id
+), rung AS MATERIALIZED (
+    SELECT pg_notify(:own_bell, :queue) FROM again HAVING count(*) > 0
+)
+SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM rung)
+FROM was w LEFT JOIN again a ON a.id = w.id

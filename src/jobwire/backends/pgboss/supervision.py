@@ -1,0 +1,148 @@
+"""Supervision, shared with Node: every duty is claimed in the database, and whoever claims it does the whole of it.
+
+One pass monitors the queues that are due (counts them, fails jobs that ran too long or gave no sign of life, warns of a
+backlog) and cleans those that are due for that (deletes what has been kept long enough).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+import orjson
+
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.schema import own_channel
+from jobwire.backends.pgboss.store import Store
+from jobwire.backends.pgboss.wire import Row, Value, number, plain_list, text, text_list
+from jobwire.backends.pgboss.worker_options import WorkerOptions
+
+_log = logging.getLogger("jobwire.pgboss")
+
+_CHUNK = 100
+_SWEPT = 1000
+_DELETED = 10_000
+TIMED_OUT = b'{"value":{"message":"job timed out"}}'
+NO_HEARTBEAT = b'{"value":{"message":"job heartbeat timeout"}}'
+
+
+class Supervision:
+    def __init__(self, store: Store, queues: Queues) -> None:
+        self._store = store
+        self._queues = queues
+
+    async def run(self, options: WorkerOptions) -> str:
+        """One pass; a line for the log if there was something to do."""
+        monitored = await self._monitor(options)
+        deleted = await self._maintain(options)
+        words: list[str] = []
+        if monitored:
+            words.append(f"failed {monitored} jobs that ran too long or gave no sign of life")
+        if deleted:
+            words.append(f"deleted {deleted} jobs that had been kept long enough")
+        return "; ".join(words)
+
+    # --- monitoring -------------------------------------------------------------------------------------------------
+
+    async def _monitor(self, options: WorkerOptions) -> int:
+        turn = await self._store.ask("monitor_claim", {"every": number(options.monitorIntervalSeconds)})
+        failed = 0
+        for table, names in _by_table(turn):
+            if not await self._count(table, names, options):
+                await self._store.ask("monitor_release", {"names": text_list(names)})
+            failed += await self._sweep(table, names)
+        return failed
+
+    async def _count(self, table: str, names: Sequence[str], options: WorkerOptions) -> bool:
+        """Count the queues, unless that is not wanted just now; whether it was done."""
+        values = {"names": text_list(names), "lock": await self._queues.lock("queue-stats")}
+        began = time.monotonic()
+        rows = await self._store.ask("count_queues", values, table=table)
+        took = time.monotonic() - began
+        if self._store.layout.has("version.monitor_backoff_on") and took > 1:
+            await self._store.ask("backoff", {"took": number(took)})
+        for name, queued, limit in rows:
+            if queued > (limit or options.warningQueueSize):
+                await self._warn_of_backlog(name, queued, limit or options.warningQueueSize, options.persistWarnings)
+        return bool(rows)
+
+    async def _warn_of_backlog(self, name: str, queued: int, limit: int, keep: bool) -> None:
+        _log.warning("queue %s has a backlog of %d jobs, more than %d", name, queued, limit)
+        if keep and self._store.layout.has("warning"):
+            data = {"name": name, "queuedCount": queued, "warningQueueSize": limit}
+            message = f"queue {name} has {queued} queued jobs, more than {limit}"
+            values = {"type": text("queue_backlog"), "message": text(message), "data": orjson.dumps(data)}
+            await self._store.ask("warn", values)
+
+    async def _sweep(self, table: str, names: Sequence[str]) -> int:
+        """Fail jobs that are overdue, as a worker would have: each while it is still the attempt that we saw."""
+        failed = 0
+        while True:
+            rows = await self._store.ask("overdue", {"names": text_list(names)}, table=table)
+            by_queue: defaultdict[str, list[Row]] = defaultdict(list)
+            for row in rows:
+                by_queue[row[0]].append(row)
+            swept = 0
+            for name, overdue in by_queue.items():
+                swept += len(await self._store.ask("fail", _failing(name, overdue), table=table))
+            failed += swept
+            if len(rows) < _SWEPT or not swept:
+                return failed
+
+    # --- cleaning ---------------------------------------------------------------------------------------------------
+
+    async def _maintain(self, options: WorkerOptions) -> int:
+        turn = await self._store.ask("maintain_claim", {"every": number(options.maintenanceIntervalSeconds)})
+        deleted = 0
+        for name, table in turn:
+            values: dict[str, Value] = {"queue": text(name)}
+            while True:
+                [(gone,)] = await self._store.ask("delete_old", values, table=table)
+                deleted += gone
+                if gone < _DELETED:
+                    break
+            if self._store.layout.has("queue.retained_count"):
+                await self._store.ask("retained", values, table=table)
+            if self._store.layout.has("job_dependency"):
+                await self._store.ask("orphans", values)
+            if self._store.has_side:
+                await self._store.ask("side_orphans", values, table=table)
+        return deleted
+
+    # --- flows ------------------------------------------------------------------------------------------------------
+
+    async def unblock(self, every: float, *, force: bool = False) -> None:
+        """Let go of jobs whose parents have completed, if it is our turn."""
+        if not force and not await self._store.ask("flow_claim", {"every": number(every)}):
+            return
+        while True:
+            [(parents, _)] = await self._store.ask("unblock", {"own_bell": text(own_channel(self._store.name))})
+            if parents < _SWEPT:
+                return
+
+
+def _by_table(turn: Sequence[Row]) -> list[tuple[str, list[str]]]:
+    tables: defaultdict[str, list[str]] = defaultdict(list)
+    for name, table in turn:
+        tables[table].append(name)
+    return [
+        (table, names[start : start + _CHUNK])
+        for table, names in tables.items()
+        for start in range(0, len(names), _CHUNK)
+    ]
+
+
+def _failing(name: str, overdue: Sequence[Row]) -> dict[str, Value]:
+    outputs = [TIMED_OUT if row[5] else NO_HEARTBEAT for row in overdue]
+    return {
+        "queue": text(name),
+        "ids": plain_list([row[1] for row in overdue]),
+        "attempts": plain_list([row[2] for row in overdue]),
+        "starts": ('{"' + '","'.join(row[3] for row in overdue) + '"}').encode(),
+        "heartbeats": plain_list([row[4] for row in overdue]),
+        "outputs": b"[" + b",".join(outputs) + b"]",
+        "finals": plain_list(["false"] * len(overdue)),
+        "waits": plain_list([None] * len(overdue)),
+    }

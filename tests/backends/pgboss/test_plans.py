@@ -1,0 +1,119 @@
+"""Claiming and settling walk an index, however many jobs there are: no scan of the table, no sort of the backlog."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+
+from jobwire import Queue, connect
+from jobwire.backends.pgboss.fetching import FetchPlan
+from jobwire.backends.pgboss.wire import _SETTINGS
+from jobwire.backends.pgboss.worker_options import WorkerOptions
+
+pytestmark = pytest.mark.slow
+
+JOBS = 1_000_000
+ID = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
+FENCE = {
+    "queue": "big",
+    "ids": f"{{{ID}}}",
+    "attempts": "{0}",
+    "starts": "{2026-01-01}",
+    "heartbeats": "{NULL}",
+    "outputs": "[null]",
+    "finals": "{false}",
+    "waits": "{NULL}",
+    "own_bell": "bell",
+}
+FILL = """
+    INSERT INTO {schema}.job_common (name, priority, data, policy, state, start_after, completed_on)
+    SELECT 'big', i % 3, '{{}}', 'standard',
+        (CASE WHEN i % 2 = 0 THEN 'created' WHEN i % 1000 = 1 THEN 'active' ELSE 'completed' END)::{schema}.job_state,
+        now() + CASE WHEN i % 10 = 0 THEN interval '1 hour' ELSE '0' END,
+        CASE WHEN i % 2 = 1 AND i % 1000 <> 1 THEN now() END
+    FROM generate_series(1, {jobs}) i"""
+
+
+@pytest.fixture(scope="module")
+def big(jobwire_postgres):
+    """A queue of a million jobs, half of them waiting, made by the database itself."""
+    schema = "plans_of_a_million"
+    url = f"pgboss+{jobwire_postgres.url}?schema={schema}"
+    with psycopg.connect(jobwire_postgres.url, autocommit=True) as connection:
+        yield schema, url, connection
+        connection.execute(f"DROP SCHEMA {schema} CASCADE")
+        connection.execute(f"DROP SCHEMA {schema}_jobwire CASCADE")
+
+
+@pytest.fixture
+async def backend(big):
+    schema, url, database = big
+    async with connect(url) as connection, Queue("big", connection):
+        backend = connection.backend
+        await backend.store.need_side()
+        count = f"SELECT count(*) FROM {schema}.job_common"
+        if not database.execute(count).fetchone()[0]:
+            # The plans are made while the table is empty, as those of a worker that was there from the start.
+            await _explain(backend, database, "fetch")
+            indexes = database.execute(
+                "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = %s AND tablename = 'job_common'"
+                " AND indexname NOT LIKE '%%pkey'", [schema],
+            ).fetchall()  # fmt: skip
+            # Building the indexes afterwards is several times quicker than keeping them up row by row.
+            for name, _ in indexes:
+                database.execute(f"DROP INDEX {schema}.{name}")
+            database.execute(f"ALTER TABLE {schema}.job_common DISABLE TRIGGER ALL")
+            database.execute(FILL.format(schema=schema, jobs=JOBS))
+            for _, definition in indexes:
+                database.execute(definition)
+            database.execute(f"ALTER TABLE {schema}.job_common ENABLE TRIGGER ALL")
+        yield backend
+
+
+async def _explain(backend, database, name, analyzed=False):
+    queue = await backend.queues.find("big")
+    if name == "fetch":
+        statement = FetchPlan.of(queue, WorkerOptions(), backend.store).statement
+        values = {"queue": "big", "count": "100", "lease": "30"}
+    else:
+        statement = backend.store.statements.get(name, queue.table)
+        values = FENCE
+    listed = ", ".join("'" + values[one].replace("'", "''") + "'" for one in statement.values)
+    database.execute(_SETTINGS)
+    prepared = f"{name}_plan"
+    if not database.execute("SELECT 1 FROM pg_prepared_statements WHERE name = %s", [prepared]).fetchone():
+        database.execute(f"PREPARE {prepared} AS {statement.text.decode()}")
+    with database.transaction(force_rollback=True):
+        how = "ANALYZE, BUFFERS, FORMAT JSON" if analyzed else "FORMAT JSON"
+        [[plan]] = database.execute(f"EXPLAIN ({how}) EXECUTE {prepared}({listed})").fetchall()
+    return plan[0] if isinstance(plan, list) else json.loads(plan)[0]
+
+
+def nodes(plan):
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+@pytest.mark.parametrize("statement", ["fetch", "complete", "fail", "put_back", "touch", "next_due"])
+@pytest.mark.parametrize("analyzed", [False, True], ids=["without statistics", "with statistics"])
+async def test_the_plan_walks_indexes(big, backend, statement, analyzed):
+    schema, _, database = big
+    if analyzed:
+        database.execute(f"ANALYZE {schema}.job_common")
+    plan = await _explain(backend, database, statement, analyzed=True)
+    found = list(nodes(plan["Plan"]))
+    kinds = {node["Node Type"] for node in found}
+    assert not kinds & {"Seq Scan", "Sort", "Incremental Sort", "Bitmap Heap Scan"}, kinds
+    touched = sum(
+        node.get("Actual Rows", 0) * node.get("Actual Loops", 1) for node in found if "Index" in node["Node Type"]
+    )
+    removed = sum(node.get("Rows Removed by Filter", 0) for node in found)
+    assert touched + removed <= 2_000, (touched, removed)
+    if statement == "fetch":
+        assert "job_common_i11" in {node.get("Index Name") for node in found}
+    if statement in ("complete", "fail", "put_back", "touch"):
+        assert "job_common_pkey" in {node.get("Index Name") for node in found}
+    assert plan["Execution Time"] < 500

@@ -1,0 +1,198 @@
+"""Jobs in the caller's own transaction: they commit or vanish with it."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from awaiting import eventually
+from jobwire import InvalidOption, State
+from jobwire.backends import pgboss
+from jobwire.backends.pgboss import Boss
+from jobwire.options import NewJob, Unique
+
+
+async def waiting(queue):
+    return (await queue.counts())[State.WAITING]
+
+
+async def test_a_job_is_seen_when_the_async_transaction_commits(queue, jobwire_postgres):
+    async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
+        added = await queue.add({"n": 1}, connection=connection)
+        assert await queue.get(added.id) is None
+        await connection.commit()
+    assert (await queue.get(added.id)).data == {"n": 1}
+
+
+async def test_a_job_vanishes_when_the_async_transaction_rolls_back(queue, jobwire_postgres):
+    async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
+        await queue.add({"n": 1}, connection=connection)
+        await queue.add_many([NewJob(n) for n in range(5)], connection=connection)
+        await connection.rollback()
+    assert await waiting(queue) == 0
+
+
+@pytest.mark.parametrize("commit", [True, False])
+async def test_a_blocking_connection_serves_as_well(queue, jobwire_postgres, commit):
+    with psycopg.connect(jobwire_postgres.url) as connection:
+        await queue.add_many([NewJob(n) for n in range(3)], connection=connection)
+        await asyncio.to_thread(connection.commit if commit else connection.rollback)
+    assert await waiting(queue) == (3 if commit else 0)
+
+
+async def test_a_connection_keeps_its_own_row_factory(queue, jobwire_postgres):
+    from psycopg.rows import dict_row
+
+    async with await psycopg.AsyncConnection.connect(jobwire_postgres.url, row_factory=dict_row) as connection:
+        added = await queue.add(1, connection=connection)
+    assert await queue.get(added.id)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+async def test_sqlalchemy_connections_and_sessions_commit_with_their_job(queue, jobwire_postgres, commit):
+    import sqlalchemy
+    from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+    from sqlalchemy.orm import Session
+
+    address = "postgresql+psycopg" + jobwire_postgres.url.removeprefix("postgresql")
+    blocking, engine = sqlalchemy.create_engine(address), create_async_engine(address)
+    try:
+        with blocking.connect() as connection:
+            await queue.add("connection", connection=connection)
+            (connection.commit if commit else connection.rollback)()
+        with Session(blocking) as session:
+            await queue.add("session", connection=session)
+            (session.commit if commit else session.rollback)()
+        async with engine.connect() as connection:
+            await queue.add("async connection", connection=connection)
+            await (connection.commit() if commit else connection.rollback())
+        async with AsyncSession(engine) as session:
+            await queue.add("async session", connection=session)
+            await (session.commit() if commit else session.rollback())
+    finally:
+        blocking.dispose()
+        await engine.dispose()
+    assert await waiting(queue) == (4 if commit else 0)
+
+
+async def test_a_refused_job_leaves_the_transaction_usable(queue, jobwire_postgres):
+    first = await queue.add(1, unique=Unique("k"))
+    async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
+        second = await queue.add(2, unique=Unique("k"), connection=connection)
+        assert (second.id, bool(second.refused)) == (first.id, True)
+        await queue.add(3, connection=connection)
+    assert await waiting(queue) == 2
+
+
+async def test_what_is_no_connection_is_refused(queue):
+    with pytest.raises(InvalidOption, match="connection"):
+        await queue.add(1, connection=object())
+
+
+async def test_a_worker_is_woken_by_the_commit(queue, work, jobwire_postgres):
+    seen = asyncio.Event()
+
+    async def handler(job):
+        seen.set()
+
+    async with work(handler) as worker:
+        await eventually(lambda: worker.stats.calls > 0)
+        async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
+            await queue.add(1, connection=connection)
+            assert not seen.is_set()
+        await asyncio.wait_for(seen.wait(), 4)
+
+
+@pytest.fixture
+async def ledger(database):
+    await database.execute("CREATE TABLE ledger (n integer)")
+
+    async def entries():
+        found = await (await database.execute("SELECT n FROM ledger ORDER BY n")).fetchall()
+        return [row["n"] for row in found]
+
+    return entries
+
+
+async def test_a_handlers_writes_commit_with_its_completion(queue, work, unique, ledger):
+    async def handler(job):
+        connection = await pgboss.connection(job)
+        await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [job.data])
+        assert await ledger() == []
+        return "written"
+
+    added = await queue.add(7)
+    async with work(handler):
+        assert await added.wait(timeout=20) == "written"
+    assert await ledger() == [7]
+
+
+async def test_a_failed_handlers_writes_are_rolled_back(queue, work, unique, ledger):
+    runs = []
+
+    async def handler(job):
+        connection = await pgboss.connection(job)
+        await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [job.data])
+        runs.append(job.id)
+        if len(runs) == 1:
+            raise RuntimeError("half way")
+
+    added = await queue.add(7, attempts=2)
+    async with work(handler):
+        await added.wait(timeout=20)
+    assert len(runs) == 2
+    assert await ledger() == [7]
+
+
+async def test_the_writes_of_a_claim_that_was_lost_are_rolled_back(queue, work, unique, ledger, rows):
+    """Effectively once: whoever runs the job meanwhile commits its own writes, and ours are gone."""
+    runs = []
+
+    async def handler(job):
+        connection = await pgboss.connection(job)
+        await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [len(runs)])
+        runs.append(job.id)
+        if len(runs) == 1:
+            await rows("UPDATE job SET state = 'retry' WHERE id = %s RETURNING 1", job.id)
+        return len(runs)
+
+    added = await queue.add({})
+    async with work(handler) as worker:
+        assert await added.wait(timeout=20) == 2
+    assert (worker.stats.lost, worker.stats.completed) == (1, 1)
+    assert await ledger() == [1]
+
+
+async def test_many_handlers_with_connections_run_beside_others(queue, work, unique, ledger):
+    async def handler(job):
+        if job.data % 2:
+            connection = await pgboss.connection(job)
+            await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [job.data])
+
+    await queue.add_many([NewJob(n) for n in range(40)])
+    async with work(handler, concurrency=8) as worker:
+        await eventually(lambda: worker.stats.completed == 40)
+    assert await ledger() == list(range(1, 40, 2))
+
+
+async def test_the_facade_refuses_other_protocols():
+    from jobwire import connect
+
+    with pytest.raises(InvalidOption, match="pg-boss"):
+        Boss(connect("memory:"))
+
+
+async def test_passwords_are_in_no_error(jobwire_postgres, unique):
+    from jobwire import StoreRefused, StoreUnavailable, connect
+
+    secret = "hunter2-very-secret"
+    parts = urlsplit(jobwire_postgres.url)
+    wrong = f"pgboss+postgresql://jobwire:{secret}@{parts.hostname}:{parts.port}/postgres"
+    with pytest.raises((StoreRefused, StoreUnavailable)) as refusal:
+        await connect(wrong).open()
+    assert secret not in str(refusal.value)
+    with pytest.raises(StoreUnavailable):
+        await connect("pgboss+postgresql://jobwire:x@127.0.0.1:1/postgres").open()

@@ -1,0 +1,85 @@
+"""One schema, seen from both languages: `boss` and `queue` are jobwire's, `node` is Node's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from jobwire import Connection, Queue, Worker, connect
+from jobwire.backends.pgboss import Boss
+from jobwire.embedded import Server
+
+from .node import NodeBoss, Peer
+
+QUEUE = "letters"
+
+
+@pytest.fixture(scope="module")
+def peer(jobwire_postgres: Server) -> Iterator[Peer]:
+    """A Node process with pg-boss 12.38."""
+    with Peer(jobwire_postgres.url) as peer:
+        yield peer
+
+
+@pytest.fixture
+def url(jobwire_postgres: Server, unique: str) -> str:
+    return f"pgboss+{jobwire_postgres.url}?schema={unique}"
+
+
+@pytest.fixture
+async def node(peer: Peer, unique: str) -> AsyncIterator[NodeBoss]:
+    """A quiet Node instance, which made the schema of the test."""
+    boss = NodeBoss(peer, unique)
+    await boss.start()
+    yield boss
+    await boss.stop()
+
+
+@pytest.fixture
+async def connection(url: str, node: NodeBoss) -> AsyncIterator[Connection]:
+    async with connect(url) as connection:
+        yield connection
+
+
+@pytest.fixture
+def boss(connection: Connection) -> Boss:
+    return Boss(connection)
+
+
+@pytest.fixture
+async def queue(connection: Connection, node: NodeBoss) -> AsyncIterator[Queue]:
+    """A queue that Node made, with Node's defaults and a bell."""
+    await node.call("createQueue", QUEUE, {"notify": True})
+    async with Queue(QUEUE, connection) as queue:
+        yield queue
+
+
+@pytest.fixture
+def work(connection: Connection) -> Callable[..., Worker]:
+    def make(handler: Callable[[Any], Any], *, queue: str = QUEUE, **options: Any) -> Worker:
+        return Worker(queue, handler, connection, **options)
+
+    return make
+
+
+@pytest.fixture
+async def database(jobwire_postgres: Server, unique: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """A plain connection for looking at what was stored; its search path is the schema of the test."""
+    connection = await psycopg.AsyncConnection.connect(jobwire_postgres.url, autocommit=True, row_factory=dict_row)
+    async with connection:
+        await connection.execute(f'SET search_path TO "{unique}", public')
+        yield connection
+
+
+@pytest.fixture
+def rows(database: psycopg.AsyncConnection[Any]) -> Callable[..., Any]:
+    """What a query finds."""
+
+    async def ask(query: str, *values: Any) -> list[dict[str, Any]]:
+        return await (await database.execute(query, values)).fetchall()
+
+    return ask
