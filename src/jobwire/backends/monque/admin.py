@@ -1,0 +1,158 @@
+"""What an operator does to jobs and to a queue, with the peer's preconditions in the filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pymongo import errors as driver
+
+from jobwire.backend import Acted
+from jobwire.backends.monque.clock import moment, now_ms
+from jobwire.backends.monque.codec import PRIVATE, key_of
+from jobwire.backends.monque.notes import Notes
+from jobwire.backends.monque.reading import in_state
+from jobwire.backends.monque.settling import RELEASE
+from jobwire.backends.monque.store import Document, Store
+from jobwire.errors import WrongState
+from jobwire.model import State
+
+ONE_OFF: Document = {"repeatInterval": {"$in": [None, ""]}}
+_AT_ONCE = 1000
+REVIVE_UNSETS: Document = {**RELEASE, "failReason": "", PRIVATE: ""}
+
+
+async def retry(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
+    """As the peer's retryJob, and for completed jobs too: due now, failures forgotten."""
+    acted: list[Acted] = []
+    for job_id in job_ids:
+        now = moment(now_ms())
+        revived = {"status": "pending", "failCount": 0, "nextRunAt": now, "updatedAt": now}
+        finished = {"status": {"$in": ["failed", "cancelled", "completed"]}}
+        change = {"$set": revived, "$unset": REVIVE_UNSETS}
+        try:
+            acted.append(await _act(store, queue, job_id, finished, change))
+        except driver.DuplicateKeyError:
+            raise WrongState(f"job {job_id!r} can't be retried: another live job has its unique key") from None
+    return acted
+
+
+async def promote(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
+    now = moment(now_ms())
+    delayed = {"status": "pending", "nextRunAt": {"$gt": now}}
+    change = {"$set": {"nextRunAt": now, "updatedAt": now}}
+    return [await _act(store, queue, job_id, delayed, change) for job_id in job_ids]
+
+
+async def reschedule(store: Store, job_id: str, at_ms: int) -> Acted:
+    change = {"$set": {"nextRunAt": moment(at_ms), "updatedAt": moment(now_ms())}}
+    return await _act(store, None, job_id, {"status": "pending"}, change)
+
+
+async def cancel(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
+    acted: list[Acted] = []
+    for job_id in job_ids:
+        change = {"$set": {"status": "cancelled", "updatedAt": moment(now_ms())}}
+        done = await _act(store, queue, job_id, {"status": "pending"}, change)
+        # Cancelling twice is no error to the peer either.
+        acted.append(Acted.DONE if done is Acted.WRONG_STATE and await _is(store, job_id, "cancelled") else done)
+    return acted
+
+
+async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Acted]:
+    acted: list[Acted] = []
+    for job_id in job_ids:
+        key = key_of(job_id)
+        with store.reaching():
+            gone = await store.jobs.delete_one({"_id": key, "name": queue, "status": {"$ne": "processing"}})
+        if gone.deleted_count:
+            await notes.forget([key])
+            acted.append(Acted.DONE)
+        else:
+            acted.append(await _refusal(store, queue, key, Acted.LOCKED))
+    return acted
+
+
+async def _act(store: Store, queue: str | None, job_id: str, condition: Document, change: Document) -> Acted:
+    key = key_of(job_id)
+    own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
+    try:
+        result = await store.jobs.update_one({**own, **condition}, change)
+    except driver.DuplicateKeyError:
+        raise
+    except driver.PyMongoError:
+        with store.reaching():
+            raise
+    return Acted.DONE if result.matched_count else await _refusal(store, queue, key, None)
+
+
+async def _refusal(store: Store, queue: str | None, key: Any, otherwise: Acted | None) -> Acted:
+    own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
+    with store.reaching():
+        found = await store.jobs.find_one(own, {"status": 1})
+    if found is None:
+        return Acted.NOT_FOUND
+    if otherwise is not None:
+        return otherwise
+    return Acted.LOCKED if found.get("status") == "processing" else Acted.WRONG_STATE
+
+
+async def _is(store: Store, job_id: str, status: str) -> bool:
+    with store.reaching():
+        return await store.jobs.find_one({"_id": key_of(job_id), "status": status}, {"_id": 1}) is not None
+
+
+# --- the queue as a whole -------------------------------------------------------------------------------------------
+
+
+async def drain(store: Store, notes: Notes, queue: str, delayed: bool) -> None:
+    """Recurring jobs stay: emptying a queue does not stop its schedules."""
+    condition: Document = {"name": queue, "status": "pending", **ONE_OFF}
+    if not delayed:
+        condition["nextRunAt"] = {"$lte": moment(now_ms())}
+    await delete(store, notes, condition, 0)
+
+
+async def clean(store: Store, notes: Notes, queue: str, state: State, *, older_than: float, limit: int) -> list[str]:
+    now = now_ms()
+    condition = in_state(queue, state, now)
+    if condition is None or state is State.ACTIVE:
+        return []
+    long_ago = {"updatedAt": {"$lte": moment(now - round(older_than * 1000))}}
+    if not state.finished:
+        condition = {**condition, **ONE_OFF}
+    return await delete(store, notes, {**condition, **long_ago}, limit)
+
+
+async def delete(store: Store, notes: Notes, condition: Document, limit: int) -> list[str]:
+    """Delete what the condition finds, oldest first, with its notes; the ids. A job that leaves the condition
+    meanwhile (a worker takes it) stays."""
+    gone: list[Any] = []
+    while not limit or len(gone) < limit:
+        some = min(limit - len(gone), _AT_ONCE) if limit else _AT_ONCE
+        with store.reaching():
+            found = await store.jobs.find(condition, {"_id": 1}, sort=[("updatedAt", 1)], limit=some).to_list()
+            keys = [one["_id"] for one in found]
+            if not keys:
+                break
+            result = await store.jobs.delete_many({"$and": [condition, {"_id": {"$in": keys}}]})
+            if result.deleted_count < len(keys):
+                left = await store.jobs.find({"_id": {"$in": keys}}, {"_id": 1}).to_list()
+                stayed = {one["_id"] for one in left}
+                keys = [key for key in keys if key not in stayed]
+        gone += keys
+        await notes.forget(keys)
+    return [str(key) for key in gone]
+
+
+async def obliterate(store: Store, notes: Notes, queue: str, force: bool) -> None:
+    condition: Document = {"name": queue}
+    if not force:
+        with store.reaching():
+            active = await store.jobs.count_documents({"name": queue, "status": "processing"})
+        if active:
+            raise WrongState(f"queue {queue!r} has {active} active jobs; force=True deletes them too")
+        condition["status"] = {"$ne": "processing"}
+    with store.reaching():
+        await store.jobs.delete_many(condition)
+    await notes.forget_queue(queue)

@@ -1,0 +1,180 @@
+"""The Monque protocol behind jobwire's one boundary; the work is done by the modules beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
+from jobwire.backends.monque import adding, admin, reading, schedules
+from jobwire.backends.monque.clock import ms_of, now_ms
+from jobwire.backends.monque.consumer import MonqueConsumer
+from jobwire.backends.monque.doorbell import Doorbell
+from jobwire.backends.monque.events import Reader
+from jobwire.backends.monque.notes import Notes
+from jobwire.backends.monque.settings import place_of
+from jobwire.backends.monque.store import Store
+from jobwire.errors import NotSupported
+from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
+from jobwire.options import NewJob, NewSchedule
+from jobwire.urls import Address
+
+CAPABILITIES = Capabilities(
+    protocol="Monque",
+    unique=frozenset({"key"}),
+    transactional_add=True,
+    progress=True,
+    logs=True,
+    results=True,
+    null_key=False,
+    events=True,
+    pause=True,
+    cancel=True,
+    promote=True,
+    schedules=frozenset({"cron"}),
+    nearest={
+        "job_names": "a queue is a job name: use a queue per name",
+        "custom_ids": "use unique=Unique(key), which admits one live job per key",
+        "priority": "use a queue per priority, or run_at: jobs run in the order of their due time",
+        "lifo": "jobs run in the order of their due time: give an earlier run_at",
+        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or Worker(max_retries=…)",
+        "backoff": "backoff is a setting of the instance: Worker(base_retry_interval=…) or Worker(backoff=callable)",
+        "job_timeout": "give the worker timeout=…",
+        "expires": "cancel(id) keeps a job from being run",
+        "keep": "give the worker keep_completed=Keep(age=…)",
+        "unique.ttl": "a key is held while its job is pending or processing",
+        "unique.extend": "a key is held while its job is pending or processing",
+        "unique.replace": "cancel the job that holds the key, then add",
+        "flows": "add the next job from the handler of the one before",
+        "routing": "use a queue per group of workers",
+        "schedules.every": "use cron=…, with 6 fields for seconds",
+        "schedules.tz": "the zone is a setting of the instance: ?tz= in the URL",
+        "schedules.limit": "unschedule(key) from the handler",
+        "schedules.window": "schedule and unschedule at those times",
+        "schedules.immediately": "add a job beside the schedule",
+        "rate_limit": "limit the concurrency of the workers",
+        "global_concurrency": "limit the concurrency of the workers",
+        "workers": "a running job names its instance in Job.worker",
+        "events": "a standalone server pushes no changes: make it a replica set of one",
+    },
+)
+
+
+class Monque:
+    """Implements Backend."""
+
+    def __init__(self, address: Address, *, make_indexes: bool = True) -> None:
+        self._address = address
+        self.store = Store(place_of(address), make_indexes=make_indexes)
+        self.notes = Notes(self.store)
+        self._doorbell = Doorbell(self.store)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Known in full once opened: a standalone server has no event stream."""
+        return CAPABILITIES if self.store.streams else replace(CAPABILITIES, events=False)
+
+    async def open(self) -> None:
+        await self.store.open()
+
+    async def close(self) -> None:
+        await self._doorbell.close()
+        await self.store.close()
+
+    def twin(self) -> Backend:
+        return Monque(self._address, make_indexes=False)
+
+    def check(self, queue: str, job: NewJob) -> None:
+        adding.check(queue, job)
+
+    async def register(self, queue: str) -> None:
+        """Monque keeps no record of names."""
+        adding.check_name(queue)
+
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+        made = adding.documents(queue, jobs)
+        if connection is not None:
+            return await adding.add_in(self.store, made, connection)
+        added = await adding.add(self.store, made)
+        if made:
+            self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))
+        return added
+
+    def consumer(self, settings: ConsumerSettings) -> Consumer:
+        if settings.rate is not None:
+            CAPABILITIES.require("rate_limit", "rate limits")
+        return MonqueConsumer(self.store, self.notes, self._doorbell, settings)
+
+    async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
+        return await reading.get(self.store, self.notes, queue, job_ids)
+
+    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
+        return await reading.jobs(self.store, self.notes, queue, state, limit=limit, cursor=cursor)
+
+    async def counts(self, queue: str) -> Mapping[State, int]:
+        return await reading.counts(self.store, queue)
+
+    async def pause(self, queue: str) -> None:
+        await self.notes.set_paused(queue, True)
+
+    async def resume(self, queue: str) -> None:
+        await self.notes.set_paused(queue, False)
+
+    async def paused(self, queue: str) -> bool:
+        return await self.notes.paused(queue)
+
+    async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        acted = await admin.retry(self.store, queue, job_ids)
+        self._doorbell.ring(queue, now_ms())
+        return acted
+
+    async def promote(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        acted = await admin.promote(self.store, queue, job_ids)
+        self._doorbell.ring(queue, now_ms())
+        return acted
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await admin.cancel(self.store, queue, job_ids)
+
+    async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await admin.remove(self.store, self.notes, queue, job_ids)
+
+    async def drain(self, queue: str, delayed: bool) -> None:
+        await admin.drain(self.store, self.notes, queue, delayed)
+
+    async def clean(self, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
+        return await admin.clean(self.store, self.notes, queue, state, older_than=older_than, limit=limit)
+
+    async def obliterate(self, queue: str, force: bool) -> None:
+        await admin.obliterate(self.store, self.notes, queue, force)
+
+    async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
+        return await self.notes.progress(queue, job_id, value)
+
+    async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
+        return await self.notes.log(queue, job_id, line, keep)
+
+    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
+        return await self.notes.logs(job_id)
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        made = await schedules.schedule(self.store, queue, schedule, job)
+        if made.next_run is not None:
+            self._doorbell.ring(queue, ms_of(made.next_run) or 0)
+        return made
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        return await schedules.unschedule(self.store, self.notes, queue, key)
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        return await schedules.schedules(self.store, queue)
+
+    async def cursor(self, queue: str) -> str:
+        return await Reader(self.store, queue).cursor()
+
+    def events(self, queue: str, since: str) -> AsyncIterator[Event]:
+        return Reader(self.store, queue).read(since)
+
+    async def workers(self, queue: str) -> Sequence[WorkerInfo]:
+        raise NotSupported(CAPABILITIES.protocol, "list of workers", CAPABILITIES.nearest["workers"])

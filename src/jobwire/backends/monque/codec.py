@@ -1,0 +1,182 @@
+"""A Monque job document and jobwire's Job.
+
+The document has exactly the peer's fields, present when the peer has them. While one of our workers runs a job there
+is one more, the sub-document `jobwire`: what tells this claim from any other (`claim`), who made it (`by`), when
+(`at`), how long it holds (`until`) and how often a worker died of the job (`stalls`). It goes when the job is settled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from bson import ObjectId
+
+from jobwire import codec as json_codec
+from jobwire.backends.monque.clock import moment, ms_of
+from jobwire.backends.monque.payload import from_bson
+from jobwire.errors import MalformedPayload
+from jobwire.model import Job, State
+
+PRIVATE = "jobwire"
+STATES = {
+    "pending": State.WAITING,
+    "processing": State.ACTIVE,
+    "completed": State.COMPLETED,
+    "failed": State.FAILED,
+    "cancelled": State.CANCELLED,
+}
+_DATES = ("nextRunAt",)
+_TEXTS = ("uniqueKey", "repeatInterval")
+
+
+def new_document(
+    name: str, data: Any, *, now: int, due: int, unique_key: str | None = None, cron: str | None = None
+) -> dict[str, Any]:
+    """A fresh job, field for field as the peer makes it; what is not used is absent, never null."""
+    created = moment(now)
+    document: dict[str, Any] = {
+        "_id": ObjectId(),
+        "name": name,
+        "data": data,
+        "status": "pending",
+        "nextRunAt": moment(due),
+        "failCount": 0,
+        "createdAt": created,
+        "updatedAt": created,
+    }
+    if unique_key is not None:
+        document["uniqueKey"] = unique_key
+    if cron is not None:
+        document["repeatInterval"] = cron
+    return document
+
+
+def key_of(job_id: str) -> Any:
+    """The `_id` meant by a job id: an ObjectId, or the text itself where someone wrote such an `_id` by hand."""
+    return ObjectId(job_id) if ObjectId.is_valid(job_id) else job_id
+
+
+def fault_of(document: Mapping[str, Any]) -> str | None:
+    """Why the document is no job that may be run, or None."""
+    status = document.get("status")
+    if not isinstance(status, str) or status not in STATES:
+        return f"malformed job: unknown status {_shown(status)}"
+    for field in ("data", "failCount", "nextRunAt"):
+        if field not in document:
+            return f"malformed job: {field} is missing"
+    if not isinstance(document["nextRunAt"], datetime):
+        return f"malformed job: nextRunAt is {_shown(document['nextRunAt'])}, not a date"
+    count = document["failCount"]
+    if isinstance(count, bool) or not isinstance(count, (int, float)) or not math.isfinite(count) or count < 0:
+        return f"malformed job: failCount is {_shown(count)}, not a count"
+    for field in _TEXTS:
+        value = document.get(field)
+        if value is not None and not isinstance(value, str):
+            return f"malformed job: {field} is {_shown(value)}, not a text"
+    return None
+
+
+def fail_count(document: Mapping[str, Any]) -> int:
+    count = document.get("failCount")
+    if isinstance(count, bool) or not isinstance(count, (int, float)) or not math.isfinite(count):
+        return 0
+    return max(0, int(count))
+
+
+def stalls_of(document: Mapping[str, Any]) -> int:
+    stalls = private(document).get("stalls")
+    return stalls if isinstance(stalls, int) and not isinstance(stalls, bool) else 0
+
+
+def private(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = document.get(PRIVATE)
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def cron_of(document: Mapping[str, Any]) -> str | None:
+    """The cron text of a recurring job; an empty one counts as none, as in the peer."""
+    text = document.get("repeatInterval")
+    return text if isinstance(text, str) and text else None
+
+
+def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: int, attempts: int) -> Job:
+    """A snapshot. `note` is what our side collection knows of the job. Never raises, whatever is stored."""
+    status = document.get("status")
+    state = STATES.get(status, State.FAILED) if isinstance(status, str) else State.FAILED
+    due = ms_of(document.get("nextRunAt"))
+    if state is State.WAITING and due is not None and due > now:
+        state = State.DELAYED
+    runs = runs_of(note)
+    updated = ms_of(document.get("updatedAt"))
+    last: Mapping[str, Any] = runs.get(str(updated), {}) if state.finished else {}
+    failures = fail_count(document)
+    reason = document.get("failReason")
+    name = str(document.get("name"))
+    return Job(
+        id=str(document.get("_id")),
+        queue=name,
+        name=name,
+        data=from_bson(document.get("data")),
+        state=state,
+        native_state=str(status),
+        attempts=attempts,
+        attempts_made=failures + 1 if state is State.COMPLETED else failures,
+        progress=_json(note.get("progress")) if note else None,
+        result=_json(last.get("result")) if state is State.COMPLETED else None,
+        error=_error(document, reason),
+        stacktrace=tuple(str(run["stack"]) for _, run in sorted(runs.items()) if run.get("stack")),
+        created_at=_date(document.get("createdAt")),
+        run_at=_date(document.get("nextRunAt")),
+        started_at=_started(document, state, last),
+        finished_at=_date(document.get("updatedAt")) if state.finished else None,
+        worker=_worker(document, last),
+        raw=document,
+    )
+
+
+def runs_of(note: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
+    """The ends of runs that were noted, each under the `updatedAt` (in ms) that it gave to the job."""
+    runs = note.get("runs") if note else None
+    return cast("Mapping[str, Mapping[str, Any]]", runs) if isinstance(runs, dict) else {}
+
+
+def _error(document: Mapping[str, Any], reason: Any) -> str | None:
+    if reason is not None:
+        return str(reason)
+    return fault_of(document) if document.get("status") not in STATES else None
+
+
+def _started(document: Mapping[str, Any], state: State, last: Mapping[str, Any]) -> datetime | None:
+    if state.finished:
+        return _date(last.get("startedAt"))
+    if state is not State.ACTIVE:
+        return None
+    ours = private(document)
+    # We renew lockedAt, so for our own claims the start is kept apart.
+    return _date(ours.get("at")) if ours.get("by") == document.get("claimedBy") else _date(document.get("lockedAt"))
+
+
+def _worker(document: Mapping[str, Any], last: Mapping[str, Any]) -> str | None:
+    worker = document.get("claimedBy", last.get("worker"))
+    return None if worker is None else str(worker)
+
+
+def _date(value: Any) -> datetime | None:
+    return value if isinstance(value, datetime) else None
+
+
+def _json(text: Any) -> Any:
+    if not isinstance(text, str):
+        return None
+    try:
+        return json_codec.loads(text)
+    except MalformedPayload:
+        return None
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return f"{shown[:60]}… ({type(value).__name__})" if len(shown) > 60 else f"{shown} ({type(value).__name__})"

@@ -1,0 +1,80 @@
+"""The peer's page cursors: a letter, then base64url without padding of where a page ended.
+
+Sorted by identifier upwards it is the 12 bytes of an ObjectId; else JSON with the id and the value sorted by. Either
+side accepts the other's.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from bson import ObjectId
+from bson.errors import InvalidId
+
+from jobwire.backends.monque.payload import iso
+from jobwire.errors import InvalidOption
+
+SortField = Literal["identifier", "createdAt", "updatedAt", "nextRunAt"]
+_RULE = "must be a cursor of a page with the same sort"
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """By what pages are sorted; `identifier` is the `_id`, which is also the tie-break of the others."""
+
+    by: SortField = "identifier"
+    descending: bool = False
+
+    def __post_init__(self) -> None:
+        if self.by not in ("identifier", "createdAt", "updatedAt", "nextRunAt"):
+            raise InvalidOption("sort.by", self.by, "must be identifier, createdAt, updatedAt or nextRunAt")
+
+    @property
+    def plain(self) -> bool:
+        return self.by == "identifier" and not self.descending
+
+    @property
+    def field(self) -> str:
+        return "_id" if self.by == "identifier" else self.by
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The job that a page ends at, which the next page does not show again."""
+
+    id: ObjectId
+    value: datetime | None = None
+
+
+def write(document: dict[str, Any], sort: Sort, *, backward: bool) -> str:
+    key: ObjectId = document["_id"]
+    if sort.plain:
+        place = key.binary
+    else:
+        direction = "desc" if sort.descending else "asc"
+        # Sorted by identifier downwards, the peer has the time of the id for a value.
+        value = key.generation_time if sort.by == "identifier" else document[sort.by]
+        shown = {"id": str(key), "sort": {"by": sort.by, "direction": direction, "value": iso(value)}}
+        place = json.dumps(shown, separators=(",", ":")).encode()
+    return ("B" if backward else "F") + base64.urlsafe_b64encode(place).decode().rstrip("=")
+
+
+def read(cursor: str, sort: Sort) -> Anchor:
+    try:
+        if cursor[:1] not in ("F", "B"):
+            raise ValueError(cursor)
+        place = base64.urlsafe_b64decode(cursor[1:] + "=" * (-len(cursor[1:]) % 4))
+        if sort.plain:
+            return Anchor(ObjectId(place))
+        shown = json.loads(place)
+        direction = "desc" if sort.descending else "asc"
+        if shown["sort"]["by"] != sort.by or shown["sort"]["direction"] != direction:
+            raise ValueError(cursor)
+        return Anchor(ObjectId(shown["id"]), datetime.fromisoformat(shown["sort"]["value"]))
+    except (ValueError, TypeError, KeyError, InvalidId, binascii.Error) as fault:
+        raise InvalidOption("cursor", cursor, _RULE) from fault

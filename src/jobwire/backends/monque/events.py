@@ -1,0 +1,159 @@
+"""What happens on a queue, told from a change stream over the jobs and our notes.
+
+One change may tell two things (a job was added, and it waits), so an event's id is the place before its change and how
+many of the change's events are over: `<token>+1`; the last one of a change is at `<its own token>+0`. A deletion does
+not say what it deleted, so a reader is told of every job that is removed from the collection, except those that it has
+seen to be of another queue; ids are unique over all queues.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pymongo import errors as driver
+
+from jobwire import codec as json_codec
+from jobwire.backends.monque.clock import ms_of, now_ms
+from jobwire.backends.monque.codec import runs_of
+from jobwire.backends.monque.failure import failure_of, transient
+from jobwire.backends.monque.store import Document, Store
+from jobwire.errors import InvalidOption, NotSupported
+from jobwire.model import Event
+
+_AWAIT_MS = 1000
+_REMEMBERED = 10_000
+_CURSOR = re.compile(r"([0-9A-Fa-f]+)\+([0-9]{1,2})")
+
+
+class Reader:
+    """One reader of one queue's events."""
+
+    def __init__(self, store: Store, queue: str) -> None:
+        self._store = store
+        self._queue = queue
+        self._others: OrderedDict[Any, None] = OrderedDict()
+
+    async def cursor(self) -> str:
+        with self._store.reaching():
+            async with await self._watch(None) as stream:
+                token = stream.resume_token
+                while token is None:
+                    await stream.try_next()
+                    token = stream.resume_token
+        return f"{token['_data']}+0"
+
+    async def read(self, since: str) -> AsyncIterator[Event]:
+        found = _CURSOR.fullmatch(since)
+        if found is None:
+            raise InvalidOption("since", since, "must be the id of an event, or a cursor")
+        place, over = found[1], int(found[2])
+        while True:
+            try:
+                async with await self._watch(place) as stream:
+                    while True:
+                        change = await stream.try_next()
+                        token = stream.resume_token
+                        if change is not None:
+                            told = await self._told(change)
+                            for number, event in enumerate(told, 1):
+                                last = number == len(told)
+                                here = f"{change['_id']['_data']}+0" if last else f"{place}+{number}"
+                                if number > over:
+                                    yield _placed(event, here)
+                            over = 0
+                            place = change["_id"]["_data"]
+                        elif token is not None:
+                            place, over = token["_data"], 0
+            except driver.PyMongoError as error:
+                # A resumable one: go on from the place. The driver itself waits for a new primary.
+                if not transient(error):
+                    raise failure_of(error, self._store.where) from error
+
+    async def _watch(self, place: str | None) -> Any:
+        if not self._store.streams:
+            raise NotSupported("Monque", "event stream on a standalone server", "make it a replica set of one")
+        names = [self._store.place.collection, self._store.place.side]
+        opening = self._store.database.watch(
+            [{"$match": {"ns.coll": {"$in": names}}}],
+            full_document="updateLookup",
+            max_await_time_ms=_AWAIT_MS,
+            resume_after=None if place is None else {"_data": place},
+        )
+        return await self._store.sheltered(opening)
+
+    async def _told(self, change: Mapping[str, Any]) -> list[Event]:
+        kind = change["operationType"]
+        document: Document = change.get("fullDocument") or {}
+        if kind not in ("insert", "update", "replace", "delete"):
+            return []
+        key = change["documentKey"]["_id"]
+        at = _when(change)
+        aside = change["ns"]["coll"] == self._store.place.side
+        if kind == "delete":
+            return [] if aside or key in self._others else [_event("removed", key, at)]
+        if document.get("name") != self._queue:
+            if document and not aside:
+                self._remember(key)
+            return []
+        fields: Mapping[str, Any] = change["updateDescription"]["updatedFields"] if kind == "update" else document
+        if aside:
+            return _of_note(key, fields, at)
+        if kind == "insert":
+            return [_event("added", key, at, name=self._queue), *await self._of_status(key, fields, document, at)]
+        return await self._of_status(key, fields, document, at)
+
+    async def _of_status(self, key: Any, fields: Mapping[str, Any], document: Document, at: datetime) -> list[Event]:
+        match fields.get("status"):
+            case "pending":
+                due = ms_of(fields.get("nextRunAt", document.get("nextRunAt")))
+                return [_event("delayed" if due is not None and due > now_ms() else "waiting", key, at)]
+            case "processing":
+                return [_event("active", key, at, worker=str(fields.get("claimedBy")))]
+            case "completed":
+                return [_event("completed", key, at, result=await self._result(key, fields))]
+            case "failed":
+                return [_event("failed", key, at, error=str(fields.get("failReason", document.get("failReason", ""))))]
+            case "cancelled":
+                return [_event("cancelled", key, at)]
+            case None if "nextRunAt" in fields:
+                return [_event("rescheduled", key, at)]
+            case _:
+                return []
+
+    async def _result(self, key: Any, fields: Mapping[str, Any]) -> Any:
+        note = await self._store.side.find_one({"_id": key}, {"runs": 1})
+        text = runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result")
+        return json_codec.loads(text) if isinstance(text, str) else None
+
+    def _remember(self, key: Any) -> None:
+        self._others[key] = None
+        if len(self._others) > _REMEMBERED:
+            self._others.popitem(last=False)
+
+
+def _of_note(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
+    if "paused" in fields:
+        return [_event("paused" if fields["paused"] else "resumed", None, at)]
+    if "progress" in fields:
+        value = json_codec.loads(str(fields["progress"]))
+        return [_event("progress", key, at, progress=value)]
+    return []
+
+
+def _event(kind: str, key: Any, at: datetime, *, result: Any = None, error: str | None = None, **data: Any) -> Event:
+    return Event("", kind, None if key is None else str(key), at, data, result, error)
+
+
+def _placed(event: Event, here: str) -> Event:
+    return Event(here, event.type, event.job_id, event.at, event.data, event.result, event.error)
+
+
+def _when(change: Mapping[str, Any]) -> datetime:
+    wall = change.get("wallTime")
+    if isinstance(wall, datetime):
+        return wall
+    return datetime.fromtimestamp(change["clusterTime"].time, UTC)

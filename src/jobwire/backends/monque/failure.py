@@ -1,0 +1,105 @@
+"""What an error of the MongoDB driver means to jobwire: try again later, or don't.
+
+Transient, so StoreUnavailable: no connection, no primary, a primary that steps down or shuts down, timeouts, a write
+that the majority did not confirm in time. Everything else is StoreRefused: wrong password, missing permission, an
+index that conflicts, a document that the server does not take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+from bson.errors import BSONError
+from pymongo import errors as driver
+
+from jobwire.backoff import reconnect_delay
+from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
+from jobwire.urls import redact
+
+Answer = TypeVar("Answer")
+
+DUPLICATE_KEY = 11_000
+_TRANSIENT_CODES = frozenset(
+    {
+        6,  # HostUnreachable
+        7,  # HostNotFound
+        24,  # LockTimeout
+        50,  # MaxTimeMSExpired
+        64,  # WriteConcernFailed: written here, not confirmed by the majority in time
+        89,  # NetworkTimeout
+        91,  # ShutdownInProgress
+        112,  # WriteConflict
+        134,  # ReadConcernMajorityNotAvailableYet
+        189,  # PrimarySteppedDown
+        202,  # NetworkInterfaceExceededTimeLimit
+        262,  # ExceededTimeLimit
+        9001,  # SocketException
+        10_058,  # LegacyNotPrimary
+        10_107,  # NotWritablePrimary
+        11_600,  # InterruptedAtShutdown
+        11_602,  # InterruptedDueToReplStateChange
+        13_435,  # NotPrimaryNoSecondaryOk
+        13_436,  # NotPrimaryOrSecondary
+    }
+)
+_TRANSIENT_LABELS = ("RetryableWriteError", "TransientTransactionError", "RetryableError")
+
+
+def transient(error: driver.PyMongoError) -> bool:
+    """True if the same call may succeed later."""
+    if isinstance(error, driver.ConnectionFailure):
+        return True
+    if any(error.has_error_label(label) for label in _TRANSIENT_LABELS):
+        return True
+    return bool(_codes(error)) and _codes(error) <= _TRANSIENT_CODES
+
+
+def failure_of(error: Exception, where: str) -> JobwireError:
+    words = redact(str(error)) or type(error).__name__
+    if isinstance(error, driver.PyMongoError) and transient(error):
+        return StoreUnavailable(f"{where} is unavailable: {words}")
+    return StoreRefused(f"{where} refused: {words}")
+
+
+@contextmanager
+def reaching(where: str) -> Generator[None]:
+    """Let nothing but jobwire's own errors out of a conversation with the server."""
+    try:
+        yield
+    except (driver.PyMongoError, BSONError, UnicodeError, OverflowError) as error:  # the last two: unfit for BSON
+        raise failure_of(error, where) from error
+
+
+async def enduring(call: Callable[[], Awaitable[Answer]], patience: float) -> Answer:
+    """The answer of a call that may be repeated without harm, repeated while the server is without a primary.
+
+    The driver repeats a write once, and waits for a primary only where it looks for one itself: not when it was told
+    to talk to this server and no other (`directConnection`).
+    """
+    end = time.monotonic() + patience
+    for attempt in itertools.count():
+        try:
+            return await call()
+        except driver.PyMongoError as error:
+            pause = reconnect_delay(attempt)
+            if not transient(error) or time.monotonic() + pause > end:
+                raise
+            await asyncio.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+def _codes(error: driver.PyMongoError) -> frozenset[int]:
+    if isinstance(error, driver.BulkWriteError):
+        details: Mapping[str, Any] = error.details
+        parts = cast(
+            "list[Mapping[str, Any]]", [*details.get("writeErrors", ()), *details.get("writeConcernErrors", ())]
+        )
+        return frozenset(int(part["code"]) for part in parts if "code" in part)
+    if isinstance(error, driver.OperationFailure) and error.code is not None:
+        return frozenset({error.code})
+    return frozenset()

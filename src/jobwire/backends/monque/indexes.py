@@ -1,0 +1,51 @@
+"""The indexes of a Monque collection: keys, options and default names exactly as the peer makes them.
+
+Another name for the same keys, or the same keys with other options, and the peer's scheduler does not start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymongo import ASCENDING as UP
+from pymongo import DESCENDING as DOWN
+from pymongo import IndexModel
+from pymongo.asynchronous.collection import AsyncCollection
+
+from jobwire.backends.monque.failure import reaching
+
+LIVE = ("pending", "processing")
+CLAIM_INDEX = "name_1_status_1_nextRunAt_1_claimedBy_1"
+
+
+def job_indexes() -> list[IndexModel]:
+    live: dict[str, Any] = {"uniqueKey": {"$exists": True}, "status": {"$in": list(LIVE)}}
+    return [
+        IndexModel([("status", UP), ("nextRunAt", UP)]),
+        IndexModel([("name", UP), ("uniqueKey", UP)], unique=True, partialFilterExpression=live),
+        IndexModel([("name", UP), ("status", UP)]),
+        IndexModel([("createdAt", DOWN), ("_id", DOWN)]),
+        IndexModel([("updatedAt", DOWN), ("_id", DOWN)]),
+        IndexModel([("nextRunAt", DOWN), ("_id", DOWN)]),
+        IndexModel([("claimedBy", UP), ("status", UP)]),
+        IndexModel([("lastHeartbeat", UP), ("status", UP)]),
+        IndexModel([("name", UP), ("status", UP), ("nextRunAt", UP), ("claimedBy", UP)]),
+        IndexModel([("status", UP), ("lockedAt", UP), ("lastHeartbeat", UP)]),
+    ]
+
+
+def retention_index() -> IndexModel:
+    """The peer makes it only where retention is configured, and so do we."""
+    finished: dict[str, Any] = {"status": {"$in": ["completed", "failed"]}, "updatedAt": {"$exists": True}}
+    return IndexModel([("status", UP), ("updatedAt", UP)], partialFilterExpression=finished)
+
+
+def side_indexes() -> list[IndexModel]:
+    """For the lines of a job's log, and for everything of a queue."""
+    logs: dict[str, Any] = {"job": {"$exists": True}}
+    return [IndexModel([("job", UP), ("_id", UP)], partialFilterExpression=logs), IndexModel([("name", UP)])]
+
+
+async def create(collection: AsyncCollection[dict[str, Any]], indexes: list[IndexModel], where: str) -> None:
+    with reaching(where):
+        await collection.create_indexes(indexes)

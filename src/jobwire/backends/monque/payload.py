@@ -1,0 +1,108 @@
+"""A job's data between JSON and BSON, as the Node.js driver would write it and jobwire shows it.
+
+A whole number goes in as a 32-bit integer or, beyond that, as a double; a double without a fraction comes out as an
+int. What only BSON has (dates, object ids, decimals, binary) comes out as JavaScript's JSON would show it; the stored
+form stays in `Job.raw`.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import bson
+from bson import DatetimeMS, DBRef, Decimal128, ObjectId
+from bson.binary import Binary
+
+from jobwire.errors import InvalidOption, PayloadTooLarge
+
+MAX_DOCUMENT = 16 * 1024 * 1024
+_RESERVED = 192 * 1024
+"""Room for the fields that a job gets in its life, a failure's message among them."""
+LIMIT = MAX_DOCUMENT - _RESERVED
+_SURELY_SMALL = 1024 * 1024
+"""JSON of this size can't become a BSON document near the limit: at worst it grows about sevenfold."""
+_INT32 = 2**31
+_SAFE = 2**53
+MAX_DEPTH = 90
+"""The server takes 100 levels and the job is one; some are left for what peers wrap around a payload."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def to_bson(value: Any, path: str = "data", depth: int = 0) -> Any:
+    """The value as the peer's driver would store it; InvalidOption for what BSON can't hold."""
+    kind = cast("type[object]", type(value))
+    if kind is int:
+        return value if -_INT32 <= value < _INT32 else float(value)
+    if kind is str:
+        if not value.isascii() and _SURROGATE.search(value):
+            raise InvalidOption(path, value, "must be valid Unicode (it has a lone surrogate)")
+        return value
+    if kind is dict:
+        _check_depth(path, depth)
+        return {_key(key, path): to_bson(each, f"{path}.{key}", depth + 1) for key, each in value.items()}
+    if kind is list:
+        _check_depth(path, depth)
+        return [to_bson(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
+    return value
+
+
+def _check_depth(path: str, depth: int) -> None:
+    if depth >= MAX_DEPTH:
+        raise InvalidOption(path[:80], "…", f"must not be nested deeper than {MAX_DEPTH} levels")
+
+
+def _key(key: str, path: str) -> str:
+    if "\x00" in key:
+        raise InvalidOption(path, key, "a key must not hold the null character; BSON ends a key with it")
+    if not key.isascii() and _SURROGATE.search(key):
+        raise InvalidOption(path, key, "a key must be valid Unicode (it has a lone surrogate)")
+    return key
+
+
+def from_bson(value: Any) -> Any:
+    """A stored value as JSON has it."""
+    kind = cast("type[object]", type(value))
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    if kind is dict:
+        return {key: from_bson(each) for key, each in value.items()}
+    if kind is list:
+        return [from_bson(each) for each in value]
+    if kind is float:
+        return int(value) if value.is_integer() and -_SAFE < value < _SAFE else value
+    return _foreign(value)
+
+
+def _foreign(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, int):  # Int64
+        return int(value)
+    if isinstance(value, (ObjectId, Decimal128, DatetimeMS)):
+        return str(value)
+    if isinstance(value, (bytes, Binary)):
+        return base64.b64encode(value).decode()
+    if isinstance(value, DBRef):
+        return from_bson(dict(value.as_doc()))
+    if isinstance(value, Mapping):
+        return {str(key): from_bson(each) for key, each in cast("Mapping[Any, Any]", value).items()}
+    return repr(value)
+
+
+def iso(when: datetime) -> str:
+    """JavaScript's toISOString."""
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def check_size(document: Mapping[str, Any], json_size: int) -> None:
+    """Refuse, before anything is written, what the server would refuse afterwards."""
+    if json_size < _SURELY_SMALL:
+        return
+    size = len(bson.encode(document))
+    if size > LIMIT:
+        raise PayloadTooLarge(size, LIMIT)

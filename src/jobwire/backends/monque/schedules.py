@@ -1,0 +1,122 @@
+"""Recurring jobs. In Monque a schedule is a job with a cron text: one document, which goes back into the line after
+each success. Its key is the job's unique key, so a schedule of a key exists once per queue.
+
+The peer leaves an existing one as it is when it is scheduled again; here the newer call wins, by updating it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobwire import codec as json_codec
+from jobwire.backend import PreparedJob
+from jobwire.backends.monque import payload
+from jobwire.backends.monque.adding import add, check_key
+from jobwire.backends.monque.clock import now_ms
+from jobwire.backends.monque.codec import cron_of, key_of, new_document
+from jobwire.backends.monque.indexes import LIVE
+from jobwire.backends.monque.notes import Notes
+from jobwire.backends.monque.store import Document, Store
+from jobwire.cron import Cron
+from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
+from jobwire.model import Schedule
+from jobwire.options import NewSchedule
+
+_DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
+_ROUNDS = 6
+_FIELDS = (5, 6)
+_RECURRING: Document = {"$type": "string", "$ne": ""}
+
+
+async def schedule(store: Store, queue: str, new: NewSchedule, job: PreparedJob) -> Schedule:
+    for option in _DECIDED_BY_THE_SCHEDULE:
+        value = getattr(new.job, option)
+        if value is not None:
+            raise InvalidOption(option, value, "can't be given: the schedule decides it for its jobs")
+    cron = new.cron or ""
+    check_key("key", new.key)
+    # The peer fills missing fields up from the left: what looks like minutes would be a weekday.
+    if not cron.startswith("@") and len(cron.split()) not in _FIELDS:
+        raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
+    now = now_ms()
+    due = Cron.parse(cron).next_ms(now, store.place.tz)
+    data = payload.to_bson(json_codec.loads(job.data))
+    document = new_document(queue, data, now=now, due=due, unique_key=new.key, cron=cron)
+    payload.check_size(document, len(job.data))
+    for _ in range(_ROUNDS):
+        stands = await _replace(store, document)
+        if stands is not None:
+            return _described(stands, store.place.tz)
+        [added] = await add(store, [document])
+        if added.refused is None:
+            return _described(document, store.place.tz)
+        await _refuse_if_it_does_not_repeat(store, queue, new.key)
+    raise StoreUnavailable(f"{store.where}: the schedule {new.key!r} changed hands in every one of {_ROUNDS} tries")
+
+
+async def _replace(store: Store, document: Document) -> Document | None:
+    """Change the schedule that stands. One whose job runs keeps its due time: the end of the run decides the next."""
+    own = {"name": document["name"], "uniqueKey": document["uniqueKey"], "repeatInterval": _RECURRING}
+    change = {name: document[name] for name in ("data", "repeatInterval", "updatedAt")}
+    with store.reaching():
+        stands = await store.jobs.find_one_and_update(
+            {**own, "status": "pending"},
+            {"$set": {**change, "nextRunAt": document["nextRunAt"]}},
+            return_document=True,
+        )
+        if stands is None:
+            del change["updatedAt"]  # a running job's own: by it an outcome is recognised
+            stands = await store.jobs.find_one_and_update(
+                {**own, "status": "processing"}, {"$set": change}, return_document=True
+            )
+    return stands
+
+
+async def _refuse_if_it_does_not_repeat(store: Store, queue: str, key: str) -> None:
+    live = {"name": queue, "uniqueKey": key, "status": {"$in": list(LIVE)}}
+    with store.reaching():
+        holder = await store.jobs.find_one(live, {"repeatInterval": 1})
+    if holder is not None and cron_of(holder) is None:
+        raise WrongState(f"the key {key!r} is held by job {holder['_id']}, which does not repeat")
+
+
+async def unschedule(store: Store, notes: Notes, queue: str, key: str) -> bool:
+    """Delete the job that waits for its next turn; one that runs is told to be its last."""
+    named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
+    own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
+    for _ in range(_ROUNDS):
+        with store.reaching():
+            gone = await store.jobs.find_one_and_delete({**own, "status": "pending"})
+        if gone is not None:
+            await notes.forget([gone["_id"]])
+            return True
+        with store.reaching():
+            running = await store.jobs.update_one({**own, "status": "processing"}, {"$unset": {"repeatInterval": ""}})
+            if running.matched_count:
+                return True
+            if await store.jobs.find_one(own, {"_id": 1}) is None:
+                return False
+    raise StoreUnavailable(f"{store.where}: the schedule {key!r} changed hands in every one of {_ROUNDS} tries")
+
+
+async def schedules(store: Store, queue: str) -> list[Schedule]:
+    live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
+    with store.reaching():
+        found = await store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
+    return [_described(one, store.place.tz) for one in found]
+
+
+def _described(document: Document, tz: str) -> Schedule:
+    key: Any = document.get("uniqueKey")
+    name = str(document["name"])
+    due = document.get("nextRunAt")
+    return Schedule(
+        key=key if isinstance(key, str) else str(document["_id"]),
+        queue=name,
+        name=name,
+        cron=cron_of(document),
+        tz=tz,
+        data=payload.from_bson(document.get("data")),
+        next_run=due if due is None or hasattr(due, "tzinfo") else None,
+        raw=document,
+    )

@@ -1,0 +1,151 @@
+"""The connection to a MongoDB server and the two collections that jobwire uses there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC
+from typing import Any, TypeVar
+
+from bson.codec_options import CodecOptions, DatetimeConversion
+from pymongo import AsyncMongoClient, WriteConcern
+from pymongo import errors as driver
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.asynchronous.database import AsyncDatabase
+
+from jobwire import embedded
+from jobwire.backends.monque import indexes
+from jobwire.backends.monque.failure import reaching
+from jobwire.backends.monque.settings import Place
+from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
+
+Document = dict[str, Any]
+Answer = TypeVar("Answer")
+
+OLDEST_SERVER = 6
+# A date beyond year 9999 or a text that is not UTF-8 must not keep the rest of a batch from being read.
+READABLE: CodecOptions[Document] = CodecOptions(
+    tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_AUTO,
+    unicode_decode_error_handler="replace",
+)  # fmt: skip
+# Given to the driver where the URL says nothing: longer than an election (12 s), shorter than a worker's patience.
+_DEFAULTS: Mapping[str, Any] = {
+    "w": "majority",
+    "wTimeoutMS": 25_000,
+    "serverSelectionTimeoutMS": 20_000,
+    # Two connections less per server. A failover is noticed by the call that meets it, not by one that waits for it.
+    "serverMonitoringMode": "poll",
+    "appName": "jobwire",
+}
+
+
+_LAST_ERRANDS = 3.0
+
+
+class Store:
+    """One client with its pool. It belongs to the event loop in which it was opened."""
+
+    def __init__(self, place: Place, *, make_indexes: bool) -> None:
+        self.place = place
+        self.where = place.where
+        self.streams = True
+        """The server can push changes: a replica set or a sharded cluster. Known once opened."""
+        self._sharded = False
+        self._make_indexes = make_indexes and place.create_indexes
+        self._client: AsyncMongoClient[Document] | None = None
+        self._server: embedded.Server | None = None
+        self._opening = asyncio.Lock()
+        self._errands: set[asyncio.Future[Any]] = set()
+
+    @property
+    def database(self) -> AsyncDatabase[Document]:
+        if self._client is None:
+            raise StoreUnavailable(f"{self.where} is not open")
+        return self._client.get_database(self.place.database, codec_options=READABLE)
+
+    @property
+    def jobs(self) -> AsyncCollection[Document]:
+        return self.database[self.place.collection]
+
+    @property
+    def side(self) -> AsyncCollection[Document]:
+        return self.database[self.place.side]
+
+    @property
+    def hasty_side(self) -> AsyncCollection[Document]:
+        """For what is written before a job's own write: in one replica set, that one's confirmation covers both."""
+        return self.side if self._sharded else self.side.with_options(write_concern=WriteConcern(1))
+
+    def jobs_in(self, session: AsyncClientSession) -> AsyncCollection[Document]:
+        """The jobs as the caller's own client sees them: a session can be used with its client only."""
+        return session.client.get_database(self.place.database)[self.place.collection]
+
+    def reaching(self) -> AbstractContextManager[None]:
+        return reaching(self.where)
+
+    async def open(self) -> None:
+        async with self._opening:
+            if self._client is not None:
+                return
+            if self.place.folder is not None:
+                self._server = await asyncio.to_thread(embedded.mongo, self.place.folder)
+            client = self._connect()
+            try:
+                with self.reaching():
+                    await self._look_at(client)
+                self._client = client
+                if self._make_indexes:
+                    await indexes.create(self.jobs, indexes.job_indexes(), self.where)
+                    await indexes.create(self.side, indexes.side_indexes(), self.where)
+            except BaseException:
+                self._client = None
+                await client.close()
+                await self._leave_server()
+                raise
+
+    async def sheltered(self, call: Coroutine[Any, Any, Answer]) -> Answer:
+        """The answer of a call that goes on when its caller is cancelled, as one who waits often is. The driver leaves
+        a socket behind if it is cancelled while it connects; `close` waits for what is still under way."""
+        errand = asyncio.ensure_future(call)
+        self._errands.add(errand)
+        errand.add_done_callback(self._returned)
+        return await asyncio.shield(errand)
+
+    def _returned(self, errand: asyncio.Future[Any]) -> None:
+        self._errands.discard(errand)
+        if not errand.cancelled():
+            errand.exception()  # whoever asked has had it, or is gone
+
+    async def close(self) -> None:
+        if self._errands:
+            await asyncio.wait(self._errands, timeout=_LAST_ERRANDS)
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+        await self._leave_server()
+
+    def _connect(self) -> AsyncMongoClient[Document]:
+        url = self.place.driver_url if self._server is None else self._server.url
+        defaults = {key: value for key, value in _DEFAULTS.items() if key.lower() not in self.place.driver_options}
+        try:
+            return AsyncMongoClient(url, tz_aware=True, **defaults)
+        except (driver.ConfigurationError, driver.InvalidURI, ValueError) as error:
+            raise InvalidOption("url", self.where, str(error)) from None
+
+    async def _look_at(self, client: AsyncMongoClient[Document]) -> None:
+        hello = await client.admin.command("hello")
+        self._sharded = hello.get("msg") == "isdbgrid"
+        self.streams = "setName" in hello or self._sharded
+        if self.streams is False and not hello.get("isWritablePrimary"):
+            raise StoreRefused(f"{self.where} takes no writes")
+        version = (await client.admin.command("buildInfo"))["versionArray"]
+        if version[0] < OLDEST_SERVER:
+            shown = ".".join(str(part) for part in version[:3])
+            raise StoreRefused(f"{self.where} is MongoDB {shown}; Monque's indexes need {OLDEST_SERVER}.0 or newer")
+
+    async def _leave_server(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await asyncio.to_thread(server.close)

@@ -1,0 +1,120 @@
+"""How soon a worker learns of work, by the change stream and without one."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import time
+from datetime import timedelta
+
+import pytest
+from pymongo import MongoClient
+
+from awaiting import eventually
+from jobwire import Queue, Worker
+from jobwire.embedded import binaries
+
+from .peer import Peer, now
+
+
+@pytest.fixture
+def standalone(tmp_path, unique):
+    """A server outside of any replica set, which pushes no changes."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(binaries.MONGO.find()), "--port", str(port), "--bind_ip", "127.0.0.1", "--nounixsocket"]
+    with (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen([*command, "--dbpath", str(tmp_path)], stdout=log)
+    try:
+        with MongoClient(port=port) as client:
+            client.admin.command("ping")
+        yield f"mongodb://127.0.0.1:{port}/{unique}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+class Seen:
+    """A handler that notes when it got which job."""
+
+    def __init__(self) -> None:
+        self.at: dict[object, float] = {}
+
+    async def __call__(self, job):
+        self.at[job.data] = time.monotonic()
+
+
+async def test_an_idle_worker_starts_what_another_program_writes_within_half_a_second(queue, work, peer, jobs):
+    seen = Seen()
+    async with work(seen) as worker:
+        await eventually(lambda: worker.stats.calls > 0)
+        job = await asyncio.to_thread(peer.enqueue, "emails", "later", run_at=now() + timedelta(hours=1))
+        for data, write in [
+            ("inserted", lambda: peer.enqueue("emails", "inserted")),
+            ("later", lambda: jobs.update_one({"_id": job["_id"]}, {"$set": {"nextRunAt": now()}})),
+            ("replaced", lambda: jobs.replace_one({"_id": job["_id"]}, peer.fresh("emails", "replaced"))),
+        ]:
+            asked = time.monotonic()
+            await asyncio.to_thread(write)
+            await eventually(lambda data=data: data in seen.at)
+            assert seen.at[data] - asked < 0.5
+
+
+async def test_a_steady_stream_of_inserts_holds_nothing_up(queue, work, peer):
+    seen, sent = Seen(), {}
+    async with work(seen) as worker:
+        await eventually(lambda: worker.stats.calls > 0)
+        for n in range(40):
+            sent[n] = time.monotonic()
+            await asyncio.to_thread(peer.enqueue, "emails", n)
+            await asyncio.sleep(0.03)
+        await eventually(lambda: len(seen.at) == 40)
+    waits = sorted(seen.at[n] - sent[n] for n in range(40))
+    assert waits[30] < 0.3, waits
+    assert seen.at[0] < sent[39], "the first job was started only when the stream of inserts had ended"
+
+
+async def test_a_job_that_comes_due_starts_on_time(queue, work, peer):
+    seen = Seen()
+    async with work(seen) as worker:
+        await eventually(lambda: worker.stats.calls > 0)
+        asked = time.monotonic()
+        await asyncio.to_thread(peer.enqueue, "emails", "soon", run_at=now() + timedelta(seconds=0.5))
+        await eventually(lambda: seen.at)
+    assert 0.49 <= seen.at["soon"] - asked < 1.0
+
+
+async def test_jobs_of_other_names_wake_nobody(queue, work, peer):
+    async with work(Seen()) as worker:
+        await eventually(lambda: worker.stats.calls > 0)
+        before = worker.stats.calls
+        for n in range(10):
+            await asyncio.to_thread(peer.enqueue, "letters", n)
+        await asyncio.to_thread(peer.enqueue, "emails", 1)
+        await eventually(lambda: worker.stats.completed == 1)
+    assert worker.stats.calls - before <= 4
+
+
+async def test_no_stream_is_held_open_for_workers_that_are_busy(queue, work, connection):
+    doorbell = connection.backend._doorbell
+    async with work(lambda job: None) as idle:
+        await eventually(lambda: doorbell.listening)
+        await idle.stop()
+    await eventually(lambda: not doorbell.listening)
+
+
+async def test_without_a_replica_set_a_worker_looks_every_second(standalone):
+    seen = Seen()
+    url = f"monque+{standalone}"
+    async with Queue("emails", url) as queue, Worker("emails", seen, url) as worker:
+        assert queue.capabilities.events is False
+        await eventually(lambda: worker.stats.calls > 0)
+        with MongoClient(standalone, tz_aware=True) as client:
+            asked = time.monotonic()
+            Peer(client.get_default_database()["monque_jobs"], "node-1").enqueue("emails", "polled")
+        await eventually(lambda: "polled" in seen.at)
+        assert seen.at["polled"] - asked < 2.5
+        added = await queue.add("local")
+        assert await added.wait(timeout=20) is None
