@@ -1,0 +1,309 @@
+"""BridgeMQ's JSON documents <-> jobwire's model. Milliseconds and native names stay on this side.
+
+What jobwire adds stands in one object `x` of a document, which peers carry along unread.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, cast
+
+import orjson
+
+from jobwire import codec
+from jobwire.backend import PreparedJob
+from jobwire.backoff import Backoff
+from jobwire.errors import InvalidOption, MalformedPayload
+from jobwire.model import Job, State
+from jobwire.options import NewJob, seconds
+
+Document = dict[str, Any]
+
+DEFAULT_PRIORITY = 5
+FRONT_FROM = 7
+DEFAULT_RETRIES = 3
+DEFAULT_BACKOFF = {"type": "exponential", "delay": 2000}
+ROW = 8
+"""Values per job in the replies of the reading scripts: id, place, score, data, status, result, progress, claim."""
+
+_PLAIN_TAIL = (
+    b',"schedule":{},"retry":{"attempts":0},"priority":5,"dependsOn":[],"target":{},"metadata":{},"createdAt":'
+)
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_STATES = {
+    "waiting": State.WAITING,
+    "delayed": State.DELAYED,
+    "cron": State.DELAYED,
+    "active": State.ACTIVE,
+    "completed": State.COMPLETED,
+    "failed": State.FAILED,
+    "dead": State.FAILED,
+}
+
+
+def to_ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def from_ms(value: Any) -> datetime | None:
+    """A moment from stored milliseconds; None for what is absent or no moment."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return datetime.fromtimestamp(value / 1000, UTC)
+        except (ValueError, OverflowError, OSError):
+            return None
+    return None
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _head(queue: str) -> bytes:
+    return b'","type":%b,"payload":' % codec.dumps(queue)
+
+
+def encode_plain(job: PreparedJob, queue: str, job_id: str, now_ms: int) -> bytes:
+    """As encode_job, for a job with a generated id and no options: most are, and this is a third of the work."""
+    return b'{"jobId":"%b%b%b%b%d,"attempts":0}' % (job_id.encode(), _head(queue), job.data, _PLAIN_TAIL, now_ms)
+
+
+def encode_job(job: PreparedJob, queue: str, job_id: str, now_ms: int, schedule: Document | None = None) -> bytes:
+    """The data of a new job, with every field that the peer's own dispatch writes. Nothing in it is null but what the
+    caller put into the payload: the peer's script stumbles over nulls."""
+    new = job.new
+    head: Document = {"jobId": job_id, "type": queue}
+    tail: Document = {
+        "schedule": schedule if schedule is not None else _schedule(new),
+        "retry": _retry(new),
+        "priority": DEFAULT_PRIORITY if new.priority is None else new.priority,
+        "dependsOn": [],
+        "target": _target(new),
+        "metadata": new.extra.get("metadata", {}) if new.extra else {},
+        "createdAt": now_ms,
+        "attempts": 0,
+    }
+    if new.extra:
+        limits = {name: new.extra[name] for name in ("maxConcurrent", "maxPerMinute") if name in new.extra}
+        if limits:
+            tail["rateLimit"] = limits
+    private = _private(new)
+    if private:
+        tail["x"] = private
+    return b"".join((codec.dumps(head)[:-1], b',"payload":', job.data, b",", codec.dumps(tail)[1:]))
+
+
+def _schedule(new: NewJob) -> Document:
+    if new.run_at is not None:
+        return {"runAt": to_ms(new.run_at)}
+    return {"delay": round(seconds("delay", new.delay) * 1000)} if new.delay is not None else {}
+
+
+def _retry(new: NewJob) -> Document:
+    """`retry.attempts` counts runs after the first one. Without attempts a job runs once, as everywhere in jobwire."""
+    retry: Document = {"attempts": (new.attempts or 1) - 1}
+    if new.backoff is not None:
+        retry["backoff"] = _backoff(new.backoff)
+    for name in ("skipOn", "rerouteOn"):
+        if name in new.extra:
+            retry[name] = list(new.extra[name])
+    return retry
+
+
+def _backoff(rule: Backoff) -> Document:
+    stored: Document = {"type": rule.kind, "delay": round(rule.delay * 1000)}
+    if rule.cap is not None:
+        stored["maxDelay"] = round(rule.cap * 1000)
+    if rule.jitter:
+        stored["jitter"] = True
+    return stored
+
+
+def _target(new: NewJob) -> Document:
+    target = new.target
+    if target is None:
+        return {}
+    stored: Document = {"server": target.server} if target.server else {}
+    stored |= {name: list(values) for name in ("stack", "capabilities", "region") if (values := getattr(target, name))}
+    if stored:
+        stored["mode"] = target.mode
+    return stored
+
+
+def _private(new: NewJob) -> Document:
+    private: Document = {}
+    if new.timeout is not None:
+        private["timeoutMs"] = round(seconds("timeout", new.timeout) * 1000)
+    return private
+
+
+def rewritten(document: Mapping[str, Any]) -> bytes:
+    """Stored data with changes. A peer's numbers that JavaScript can't hold stay as they are."""
+    try:
+        return codec.dumps(document)
+    except InvalidOption:
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def encode_progress(value: bytes, now_ms: int) -> bytes:
+    """Any JSON value as the spec's progress: a number is the percentage, a text the message, the rest data."""
+    seen = codec.loads(value)
+    document: Document = {"percent": 0}
+    if isinstance(seen, (int, float)) and not isinstance(seen, bool):
+        document["percent"] = seen
+    elif isinstance(seen, str):
+        document |= {"message": seen, "x": {"only": "message"}}
+    elif _is_native_progress(seen):
+        document = dict(cast(Document, seen))
+    else:
+        document |= {"data": seen, "x": {"only": "data"}}
+    return codec.dumps({**document, "updatedAt": now_ms}, field="progress")
+
+
+def _is_native_progress(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    fields = cast(Document, value)
+    percent = fields.get("percent")
+    return fields.keys() <= {"percent", "message", "data"} and isinstance(percent, (int, float)) and len(fields) > 1
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def load(raw: bytes) -> Any:
+    """Any JSON value; MalformedPayload if it is none. Numbers too long for orjson are looked for in the text, which is
+    quicker than looking through the value."""
+    if _LONG_NUMBER.search(raw) is None:
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            pass
+    return codec.loads(raw)
+
+
+def parse(raw: bytes) -> Document | None:
+    """A JSON object, or None for anything else."""
+    try:
+        value = load(raw)
+    except MalformedPayload:
+        return None
+    return cast(Document, value) if isinstance(value, dict) else None
+
+
+def read_row(queue: str, row: Sequence[bytes]) -> Job | None:
+    """A job from a row of the reading scripts; None if there is none of this queue."""
+    job_id, place, score, data, status, result, progress, claim = row
+    document = parse(data) if data else None
+    if document is None:
+        return _unreadable(queue, row) if data and place in (b"dead", b"failed") else None
+    if document.get("type") != queue:
+        return None
+    native = status.decode(errors="replace") or place.decode()
+    state = _STATES.get(place.decode(), State.WAITING)
+    due = from_ms(float(score)) if score else None
+    _, started, _, worker = [*claim.decode(errors="replace").split("|", 3), "", "", ""][:4]
+    return read_job(
+        queue,
+        job_id.decode(errors="replace"),
+        document,
+        state,
+        native_state=place.decode() if place in (b"waiting", b"active") else native,
+        result=parse(result) if result else None,
+        progress=parse(progress) if progress else None,
+        run_at=due,
+        started_ms=int(started) if started.isdigit() and worker else None,
+        worker=worker or None,
+    )
+
+
+def _unreadable(queue: str, row: Sequence[bytes]) -> Job:
+    """A dead job whose data nobody can read, its type included: shown to whoever asks for it."""
+    job_id, place, _, data, _, result, _, _ = row
+    job = read_job(
+        queue,
+        job_id.decode(errors="replace"),
+        {},
+        State.FAILED,
+        native_state=place.decode(),
+        result=parse(result) if result else None,
+    )
+    return replace(job, raw={"data": data})
+
+
+def read_job(
+    queue: str,
+    job_id: str,
+    document: Document,
+    state: State,
+    *,
+    native_state: str,
+    result: Document | None = None,
+    progress: Document | None = None,
+    run_at: datetime | None = None,
+    started_ms: int | None = None,
+    worker: str | None = None,
+) -> Job:
+    """The job; fields of a wrong type count as absent."""
+    made = integer(document.get("attempts"), 0)
+    outcome = result or {}
+    error = mapping(outcome.get("error"))
+    about = mapping(outcome.get("x"))
+    ended = state.finished
+    failed = outcome.get("success") is False
+    message = error.get("message")
+    return Job(
+        id=job_id,
+        queue=queue,
+        name=queue,
+        data=document.get("payload"),
+        state=state,
+        native_state=native_state,
+        priority=integer(document.get("priority"), DEFAULT_PRIORITY) or DEFAULT_PRIORITY,
+        attempts=retries(document) + 1,
+        attempts_made=made + 1 if state is State.COMPLETED else made,
+        progress=_progress(progress) if progress is not None else None,
+        result=outcome.get("data") if state is State.COMPLETED else None,
+        error=str(message) if failed and message is not None else None,
+        stacktrace=(str(error["stack"]),) if failed and error.get("stack") else (),
+        created_at=from_ms(document.get("createdAt")),
+        run_at=run_at,
+        started_at=from_ms(about.get("startedAt")) if ended else from_ms(started_ms),
+        finished_at=from_ms(outcome.get("completedAt")) if ended else None,
+        worker=str(about["worker"]) if ended and about.get("worker") else worker,
+        raw=document,
+    )
+
+
+def retries(document: Mapping[str, Any]) -> int:
+    """How often a failed job may run again; the peer's default where the job says nothing."""
+    retry = document.get("retry")
+    if retry is None:
+        return DEFAULT_RETRIES
+    return max(0, integer(mapping(retry).get("attempts"), DEFAULT_RETRIES))
+
+
+def _progress(stored: Document) -> Any:
+    only = mapping(stored.get("x")).get("only")
+    if only in ("message", "data"):
+        return stored.get(only)
+    shown = {name: stored[name] for name in ("percent", "message", "data") if name in stored}
+    return shown.get("percent") if shown.keys() <= {"percent"} else shown
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
+
+
+def integer(value: Any, default: int) -> int:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return int(value)
+        except (ValueError, OverflowError):
+            return default
+    return default

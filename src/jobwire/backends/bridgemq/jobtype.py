@@ -1,0 +1,22 @@
+"""A queue of this protocol: one job type of a namespace, and the way to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jobwire.backends.bridgemq.keys import Keys
+from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.scripts import Argument, Scripts
+
+
+@dataclass(frozen=True, slots=True)
+class JobType:
+    name: str
+    keys: Keys
+    store: RedisStore
+    scripts: Scripts
+
+    async def run(self, script: str, *args: Argument) -> Any:
+        """Run a script of this protocol; each takes the namespace as its one key and builds the others from it."""
+        return await self.scripts.run(script, [self.keys.base], args)

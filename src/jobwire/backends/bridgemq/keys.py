@@ -1,0 +1,91 @@
+"""Where BridgeMQ keeps things: `<namespace>:<category>:…`. One namespace holds all job types; a queue is a job type."""
+
+from __future__ import annotations
+
+import re
+
+from jobwire.errors import InvalidOption
+
+DEFAULT_NAMESPACE = "bridge"
+GONE = "x:gone"
+"""What our index writes into the waiting list in place of a job that was taken out of its midst."""
+
+_LONGEST = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def check_name(field: str, value: str) -> None:
+    """Refuse a job type, job id or server id that could not stand in a key."""
+    if not 1 <= len(value) <= _LONGEST or _CONTROL.search(value):
+        raise InvalidOption(field, value, f"must have 1 to {_LONGEST} characters and no control characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidOption(field, value, "must be valid Unicode (it has a lone surrogate)") from None
+
+
+def check_job_id(value: str) -> None:
+    check_name("id", value)
+    if value.startswith(GONE):
+        raise InvalidOption("id", value, f"must not start with {GONE!r}, which marks gaps in the waiting list")
+
+
+def check_server_id(value: str) -> None:
+    """A server id shares its keys' prefix with the registry's own words."""
+    check_name("server_id", value)
+    if value == "active" or value.startswith("heartbeat:"):
+        raise InvalidOption("server_id", value, "must not be 'active' nor begin with 'heartbeat:'")
+
+
+def has_hash_tag(namespace: str) -> bool:
+    """True if a cluster keeps the whole namespace on one server.
+
+    >>> has_hash_tag("{bridge}"), has_hash_tag("bridge"), has_hash_tag("a{}")
+    (True, False, False)
+    """
+    opening = namespace.find("{")
+    return opening >= 0 and namespace.find("}", opening + 1) > opening + 1
+
+
+class Keys:
+    """The keys of one namespace that Python names itself; scripts build theirs from `base`.
+
+    >>> keys = Keys("bridge")
+    >>> keys.worker("w1"), keys.heartbeat("w1"), keys.data("7"), keys.wake
+    ('bridge:workers:w1', 'bridge:workers:heartbeat:w1', 'bridge:jobs:data:7', 'bridge:x:wake')
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self.base = base = f"{namespace}:"
+        self.workers = base + "workers:active"
+        self.waiting = base + "jobs:waiting"
+        self.cron = base + "jobs:cron"
+        self.paused = base + "queues:paused"
+        self.wake = base + "x:wake"
+        """The channel on which pushes are told: the job type, or `*`."""
+
+    def worker(self, server: str) -> str:
+        return f"{self.base}workers:{server}"
+
+    def heartbeat(self, server: str) -> str:
+        return f"{self.base}workers:heartbeat:{server}"
+
+    def data(self, job_id: str) -> str:
+        return f"{self.base}jobs:data:{job_id}"
+
+    def logs(self, job_id: str) -> str:
+        return f"{self.base}x:logs:{job_id}"
+
+    def claims(self, job_type: str) -> str:
+        return f"{self.base}x:claims:{job_type}"
+
+    def routes(self, scope: str) -> str:
+        return f"{self.base}x:routes:{scope}"
+
+    def servers(self, job_type: str) -> str:
+        """The servers that jobs of the type have named as their target."""
+        return f"{self.base}x:servers:{job_type}"
+
+    def line(self, signature: str, scope: str) -> str:
+        return f"{self.base}x:line:{signature}:{scope}"

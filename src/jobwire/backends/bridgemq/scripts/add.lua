@@ -1,0 +1,48 @@
+-- Store jobs of one type, in order. KEYS[1] namespace; ARGV: now ms, type, number of jobs, then per job: id, 'i' if the
+-- id is the caller's own (it may be taken), data, due ms or '', 'f' for the front of the list or '', server, signature,
+-- words of its route. Returns the places (from 1) of jobs whose id was taken; these changed nothing.
+--@include finish
+local now, kind, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local values, taken, seen = {}, {}, {}
+local group, route, key, front, waiting, delayed = {}, nil, nil, nil, false, {}
+
+adopt_ends(now)
+local function flush()
+  if #group > 0 then enqueue(group, route, front) end
+  group = {}
+end
+
+for index = 1, number do
+  local at = 4 + (index - 1) * 8
+  local id, due = ARGV[at], ARGV[at + 3]
+  if ARGV[at + 1] == 'i' and (seen[id] or redis.call('EXISTS', DATA .. id) == 1) then
+    taken[#taken + 1] = index
+  else
+    if ARGV[at + 1] == 'i' then seen[id] = true end
+    local n = #values
+    values[n + 1], values[n + 2] = DATA .. id, ARGV[at + 2]
+    values[n + 3], values[n + 4] = STATUS .. id, due ~= '' and 'delayed' or 'waiting'
+    if due ~= '' then
+      delayed[#delayed + 1], delayed[#delayed + 2] = due, id
+    else
+      local scope = scope_of(kind, ARGV[at + 5])
+      local its_key = ARGV[at + 4] .. ARGV[at + 6] .. scope
+      if its_key ~= key then
+        flush()
+        route = given_route(kind, ARGV[at + 5], ARGV[at + 6], ARGV[at + 7])
+        key, front = its_key, ARGV[at + 4] == 'f'
+      end
+      group[#group + 1] = id
+    end
+  end
+end
+-- Data first: an id in the list without data is dropped by whoever meets it.
+over_keys('MSET', values)
+flush()
+if #delayed > 0 then
+  over_items('ZADD', DELAYED, delayed)
+  over_items('ZADD', X .. 'delayed:' .. kind, delayed)
+  redis.call('SADD', X .. 'types', kind)
+end
+wake(kind)
+return taken

@@ -1,0 +1,130 @@
+-- One step of bringing our index in line with what others did to the spec's own keys. Changes nothing that a peer
+-- reads, but for ids without data and jobs that nobody can read. KEYS[1] namespace; ARGV: now ms, positions reached in
+-- the waiting, the delayed and the dead (0 at first). Returns 1 while there is more, and the positions.
+--@include finish
+--@include foreign
+local now, STEP = ARGV[1], 500
+local at = { order = tonumber(ARGV[2]), delayed = tonumber(ARGV[3]), dead = tonumber(ARGV[4]) }
+local reached = { order = 0, delayed = 0, dead = 0 }
+local types = redis.call('SMEMBERS', X .. 'types')
+
+local function total(command, place)
+  local sum = 0
+  for _, kind in ipairs(types) do sum = sum + redis.call(command, X .. place .. ':' .. kind) end
+  return sum
+end
+
+local function type_of(id)
+  local data = redis.call('MGET', DATA .. id)[1]
+  local route = data and route_of(data)
+  return route and route.type
+end
+
+-- A walk goes on from call to call: the caller keeps its position. `visit` tells whether it removed the id. Returns the
+-- next position, 0 at the end.
+local function walk(at, read, visit)
+  local ids, removed = read(at, at + STEP - 1), 0
+  for _, id in ipairs(ids) do
+    if visit(id) then removed = removed + 1 end
+  end
+  return #ids < STEP and 0 or at + STEP - removed
+end
+
+local function range(command, key)
+  return function(first, last) return redis.call(command, key, first, last) end
+end
+
+local more = false
+adopt_ends(now)
+if adopt_step(now) then more = true end
+
+-- Waiting jobs that a peer took: they are running, or ended, or gone.
+if redis.call('ZCARD', ORDER) > redis.call('LLEN', WAITING) then
+  local stale, near, searches = {}, {}, 0
+  local function read(first, last)
+    for _, id in ipairs(redis.call('LRANGE', WAITING, math.max(0, first - STEP), last + STEP)) do near[id] = true end
+    return redis.call('ZRANGE', ORDER, first, last)
+  end
+  reached.order = walk(at.order, read, function(id)
+    if near[id] or id:sub(1, #GONE) == GONE then return false end
+    local status = redis.call('MGET', STATUS .. id)[1]
+    local left = status == 'completed' or status == 'dead' or status == 'active'
+      or redis.call('SISMEMBER', ACTIVE, id) == 1 or redis.call('EXISTS', DATA .. id) == 0
+    if not left and searches < EXACT_SEARCHES then
+      searches = searches + 1
+      left = not redis.call('LPOS', WAITING, id)
+    end
+    if left then stale[#stale + 1] = id end
+    return left
+  end)
+  for _, id in ipairs(stale) do
+    redis.call('ZREM', ORDER, id)
+    local data = redis.call('MGET', DATA .. id)[1]
+    local route = data and route_of(data)
+    if route then
+      forget(route, { id })
+      follow(route.type, id, now)
+    else
+      for _, kind in ipairs(types) do redis.call('ZREM', X .. 'type:' .. kind, id) end
+    end
+  end
+end
+
+-- Delayed jobs that a peer put there, and those that a peer moved on.
+local delayed = redis.call('ZCARD', DELAYED)
+local noted = total('ZCARD', 'delayed')
+if delayed > noted then
+  reached.delayed = walk(at.delayed, range('ZRANGE', DELAYED), function(id)
+    local kind = type_of(id)
+    if kind then
+      redis.call('SADD', X .. 'types', kind)
+      redis.call('ZADD', X .. 'delayed:' .. kind, redis.call('ZSCORE', DELAYED, id), id)
+    end
+  end)
+elseif delayed < noted then
+  for _, kind in ipairs(types) do
+    local mine = X .. 'delayed:' .. kind
+    for _, id in ipairs(redis.call('ZRANGE', mine, 0, STEP - 1)) do
+      if not redis.call('ZSCORE', DELAYED, id) then redis.call('ZREM', mine, id) end
+    end
+  end
+end
+
+-- Dead jobs likewise.
+local dead, buried = redis.call('LLEN', DEADLETTER), total('ZCARD', 'dead')
+if dead > buried then
+  reached.dead = walk(at.dead, range('LRANGE', DEADLETTER), function(id)
+    local kind = type_of(id) or ''
+    redis.call('SADD', X .. 'types', kind)
+    redis.call('ZADD', X .. 'dead:' .. kind, 'NX', now, id)
+  end)
+elseif dead < buried then
+  for _, kind in ipairs(types) do
+    local mine = X .. 'dead:' .. kind
+    for _, id in ipairs(redis.call('ZRANGE', mine, 0, STEP - 1)) do
+      if not redis.call('LPOS', DEADLETTER, id) then redis.call('ZREM', mine, id) end
+    end
+  end
+end
+
+-- Running jobs: a peer's claims get a record without a token, and records whose run a peer ended go.
+local running, claimed = redis.call('SCARD', ACTIVE), total('HLEN', 'claims')
+if running ~= claimed then
+  for _, kind in ipairs(types) do
+    for _, id in ipairs(redis.call('HKEYS', claims_of(kind))) do
+      if redis.call('SISMEMBER', ACTIVE, id) == 0 then
+        redis.call('HDEL', claims_of(kind), id)
+        follow(kind, id, now)
+      end
+    end
+  end
+  for _, id in ipairs(redis.call('SMEMBERS', ACTIVE)) do
+    local kind = type_of(id)
+    if kind then
+      redis.call('SADD', X .. 'types', kind)
+      follow(kind, id, now)
+    end
+  end
+end
+if reached.order + reached.delayed + reached.dead > 0 then more = true end
+return { more and 1 or 0, reached.order, reached.delayed, reached.dead }

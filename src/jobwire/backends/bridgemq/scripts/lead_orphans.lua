@@ -1,0 +1,33 @@
+-- The leader takes back jobs that a peer claimed and left. Peers leave no token and may be between two steps, so a job
+-- without a lock is an orphan when it is found so twice, some time apart; one whose lock belongs to a dead worker is at
+-- once. KEYS[1] namespace; ARGV: scheduler id, now ms, ms between the two looks. Returns the ids, or {-1} if the caller
+-- does not lead.
+--@include leader
+if not leads() then return { -1 } end
+local now, SUSPECTS = tonumber(ARGV[2]), X .. 'suspects'
+local found, alive, checked = {}, {}, {}
+for _, kind in ipairs(redis.call('SMEMBERS', X .. 'types')) do
+  local records = redis.call('HGETALL', claims_of(kind))
+  for index = 1, #records, 2 do
+    local id = records[index]
+    if records[index + 1]:sub(1, 1) == '|' then
+      checked[id] = true
+      local owner = redis.call('MGET', LOCK .. id)[1]
+      local since = redis.call('ZSCORE', SUSPECTS, id)
+      local orphan = since and now - since >= tonumber(ARGV[3])
+      if owner then orphan = not is_alive(owner, now, alive) end
+      if orphan then
+        if take_back(id, kind, 3, ARGV[2]) then found[#found + 1] = id end
+      end
+      if orphan or owner then
+        redis.call('ZREM', SUSPECTS, id)
+      elseif not since then
+        redis.call('ZADD', SUSPECTS, now, id)
+      end
+    end
+  end
+end
+for _, id in ipairs(redis.call('ZRANGE', SUSPECTS, 0, -1)) do
+  if not checked[id] then redis.call('ZREM', SUSPECTS, id) end
+end
+return found

@@ -1,0 +1,89 @@
+-- Ending a run. Only the owner may: the lock must hold its server id, and the claim its token.
+--@include promote
+--@include counting
+
+local function claims_of(kind) return X .. 'claims:' .. kind end
+
+local function count_down(kind, number)
+  if number > 0 and count(CONCURRENT .. kind, -number) < 0 then redis.call('SET', CONCURRENT .. kind, 0) end
+end
+
+local function is_of(record, token) return record and record:sub(1, #token + 1) == token .. '|' end
+
+-- Take one job back from its worker; false if it is not that worker's any more.
+local function let_go(worker, id, token)
+  local claims = claims_of(worker.type)
+  if redis.call('MGET', LOCK .. id)[1] ~= worker.server or not is_of(redis.call('HGET', claims, id), token) then
+    return false
+  end
+  if redis.call('SREM', ACTIVE, id) == 0 then return false end
+  redis.call('DEL', LOCK .. id)
+  redis.call('HDEL', claims, id)
+  count_down(worker.type, 1)
+  return true
+end
+
+-- Completed jobs come as ARGV at `first`, four each: id, token, result, and 'c' for a job that repeats by cron. They
+-- share what commands can share. Fills in a code per job (0 done, 1 lost); returns how many were done.
+local COMPLETION = 4
+
+local function complete_all(worker, first, number, now, codes)
+  local ids, claims = {}, claims_of(worker.type)
+  for index = 1, number do ids[index] = ARGV[first + (index - 1) * COMPLETION] end
+  local locks, records, seen = strings_at(LOCK, ids), {}, {}
+  for from = 1, number, 1000 do
+    local part = redis.call('HMGET', claims, unpack(ids, from, math.min(from + 999, number)))
+    for index = 1, #part do records[from + index - 1] = part[index] end
+  end
+  local done, scores = {}, {}
+  for index = 1, number do
+    local id, at = ids[index], first + (index - 1) * COMPLETION
+    if locks[index] ~= worker.server or seen[id] or not is_of(records[index], ARGV[at + 1]) then
+      codes[index] = 1
+    else
+      codes[index], seen[id] = 0, true
+      done[#done + 1] = id
+      redis.call('SET', RESULT .. id, ARGV[at + 2], 'EX', DAY)
+      if ARGV[at + 3] == 'c' and redis.call('ZSCORE', CRON, id) then
+        redis.call('SET', STATUS .. id, 'cron')
+      else
+        redis.call('SET', STATUS .. id, 'completed', 'EX', DAY)
+        redis.call('EXPIRE', DATA .. id, DAY)
+        scores[#scores + 1], scores[#scores + 2] = now, id
+      end
+    end
+  end
+  if #done == 0 then return 0 end
+  over_keys('DEL', prefixed(LOCK, done))
+  over_items('SREM', ACTIVE, done)
+  over_items('HDEL', claims, done)
+  over_items('HDEL', X .. 'stalls', done)
+  count_down(worker.type, #done)
+  if redis.call('EXISTS', TALKED) == 1 then
+    for _, id in ipairs(done) do
+      if redis.call('SREM', TALKED, id) == 1 then
+        redis.call('EXPIRE', PROGRESS .. id, DAY)
+        redis.call('EXPIRE', LOGS .. id, DAY)
+      end
+    end
+  end
+  local completed = X .. 'completed:' .. worker.type
+  over_items('ZADD', completed, scores)
+  redis.call('ZREMRANGEBYSCORE', completed, '-inf', now - DAY * 1000)
+  return #done
+end
+
+-- Put a job off until a moment.
+local function postpone(kind, id, due)
+  redis.call('SET', STATUS .. id, 'delayed')
+  redis.call('ZADD', DELAYED, due, id)
+  redis.call('ZADD', X .. 'delayed:' .. kind, due, id)
+  redis.call('SADD', X .. 'types', kind)
+end
+
+local function wait_again(id, route, front)
+  redis.call('SET', STATUS .. id, 'waiting')
+  enqueue({ id }, route, front)
+end
+
+local function wake(kind) redis.call('PUBLISH', X .. 'wake', kind) end

@@ -1,0 +1,46 @@
+-- Jobs whose worker is gone. A worker is alive while it beats, or if it registered a moment ago (a peer registers
+-- before its first beat).
+--@include finish
+local FRESH = 30000
+
+local function is_alive(server, now, known)
+  if known[server] == nil then
+    local alive = redis.call('EXISTS', HEARTBEAT .. server) == 1
+    if not alive then
+      local fine, about = pcall(cjson.decode, redis.call('MGET', base .. 'workers:' .. server)[1] or '')
+      local seen = fine and type(about) == 'table' and tonumber(about.lastSeen)
+      alive = seen and now - seen < FRESH or false
+    end
+    known[server] = alive
+  end
+  return known[server]
+end
+
+-- Take a job back: to the front, where it had been, or to the dead if it stalled more often than it may. A stall is no
+-- failure of the handler, so no attempt is charged. False if someone ended the run in the meantime.
+local function take_back(id, kind, allowed, now)
+  if redis.call('SREM', ACTIVE, id) == 0 then return false end
+  redis.call('DEL', LOCK .. id)
+  redis.call('HDEL', claims_of(kind), id)
+  count_down(kind, 1)
+  local data = redis.call('MGET', DATA .. id)[1]
+  if not data then return false end
+  local route, problem = route_of(data)
+  local stalls = redis.call('HINCRBY', X .. 'stalls', id, 1)
+  if not route then
+    bury(id, '', failure('PoisonedJob', problem, now), now)
+  elseif stalls > allowed then
+    redis.call('HDEL', X .. 'stalls', id)
+    if redis.call('ZSCORE', CRON, id) then
+      redis.call('SET', STATUS .. id, 'cron')
+    else
+      local words = 'job stalled more than ' .. allowed .. ' times: its workers died or lost it'
+      bury(id, kind, failure('JobStalled', words, now), now)
+    end
+  else
+    adopt_ends(now)
+    wait_again(id, route, true)
+    wake(kind)
+  end
+  return true
+end

@@ -1,0 +1,13 @@
+-- Where things are: KEYS[1] is the namespace with its colon, `<ns>:`. What the spec names stands under `jobs:`,
+-- `ratelimit:` and so on; all of ours under `x:`.
+local base = KEYS[1]
+local WAITING, ACTIVE, DELAYED = base .. 'jobs:waiting', base .. 'jobs:active', base .. 'jobs:delayed'
+local CRON, DEADLETTER = base .. 'jobs:cron', base .. 'jobs:deadletter'
+local DATA, STATUS, RESULT = base .. 'jobs:data:', base .. 'jobs:status:', base .. 'jobs:result:'
+local LOCK, PROGRESS = base .. 'jobs:lock:', base .. 'jobs:progress:'
+local CONCURRENT, MINUTE = base .. 'ratelimit:concurrent:', base .. 'ratelimit:minute:'
+local PAUSED, HEARTBEAT = base .. 'queues:paused', base .. 'workers:heartbeat:'
+local X = base .. 'x:'
+local LOGS = X .. 'logs:'
+local TALKED = X .. 'talked' -- ids of jobs that have progress or a log
+local DAY = 86400

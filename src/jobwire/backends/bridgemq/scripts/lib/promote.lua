@@ -1,0 +1,43 @@
+-- Delayed jobs that have come due. Whoever removes one from the set pushes it, so two at once do no harm.
+--@include adopt
+
+-- Move these ids of the delayed set to waiting, in order; how many were moved.
+local function move_due(ids, now)
+  local data, moved = strings_at(DATA, ids), 0
+  local group, route, key
+  local function flush()
+    if group then enqueue(group, route, route.front) end
+    group = nil
+  end
+  local statuses = {}
+  for index, id in ipairs(ids) do
+    if redis.call('ZREM', DELAYED, id) == 1 and data[index] then
+      local its, problem = route_of(data[index])
+      if its then
+        redis.call('ZREM', X .. 'delayed:' .. its.type, id)
+        local its_key = line_of(its) .. (its.front and '+' or '')
+        if its_key ~= key then flush() end
+        group, route, key = group or {}, its, its_key
+        group[#group + 1] = id
+        statuses[#statuses + 1], statuses[#statuses + 2] = STATUS .. id, 'waiting'
+        moved = moved + 1
+      else
+        bury(id, '', failure('PoisonedJob', problem, now), now)
+      end
+    end
+  end
+  flush()
+  over_keys('MSET', statuses)
+  return moved
+end
+
+-- The due jobs of one type, as our own index of the delayed knows them.
+local function promote_type(kind, now)
+  local mine = X .. 'delayed:' .. kind
+  local ids = redis.call('ZRANGEBYSCORE', mine, '-inf', now, 'LIMIT', 0, 100)
+  if #ids == 0 then return 0 end
+  adopt_ends(now)
+  local moved = move_due(ids, now)
+  over_items('ZREM', mine, ids)
+  return moved
+end

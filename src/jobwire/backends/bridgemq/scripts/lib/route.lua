@@ -1,0 +1,75 @@
+-- What a job's data says about who may run it. Jobs of one type that ask for the same workers and carry the same limits
+-- share a route; a route has a scope (type, and the server if the job names one) and a signature within it. The job's
+-- own data is the authority; a route only sorts jobs.
+
+local PLAIN = '-'
+
+-- `0::type`, or `<length>:<server>:type`: the length keeps names with colons apart.
+local function scope_of(kind, server) return #server .. ':' .. server .. ':' .. kind end
+
+local function line_of(route) return X .. 'line:' .. route.sig .. ':' .. route.scope end
+
+-- A route that the caller of a script has worked out.
+local function given_route(kind, server, sig, words)
+  return { type = kind, server = server, scope = scope_of(kind, server), sig = sig, words = words }
+end
+
+-- A list of texts: nil where there is none, false where it is something else.
+local function texts(value)
+  if value == nil or value == cjson.null then return nil end
+  if type(value) ~= 'table' then return false end
+  local count = 0
+  for _ in pairs(value) do count = count + 1 end
+  for index = 1, count do
+    if type(value[index]) ~= 'string' then return false end
+  end
+  return count > 0 and value or nil
+end
+
+local function limit(limits, name)
+  local value = limits[name]
+  if value == nil or value == cjson.null then return nil end
+  if type(value) ~= 'number' then return false end
+  return math.floor(value)
+end
+
+-- The route of a job, or nil and what is wrong with its data. A null stands for an absent value, except for a server:
+-- the spec's script lets nobody run such a job, and so do we.
+local function route_of(data)
+  local fine, job = pcall(cjson.decode, data)
+  if not fine or type(job) ~= 'table' then return nil, 'the job data is not a JSON object' end
+  if type(job.type) ~= 'string' or job.type == '' then return nil, 'the job has no type' end
+  local target, limits = job.target, job.rateLimit
+  if target == cjson.null or target == nil then target = {} end
+  if limits == cjson.null or limits == nil then limits = {} end
+  if type(target) ~= 'table' then return nil, 'target is not an object' end
+  if type(limits) ~= 'table' then return nil, 'rateLimit is not an object' end
+  local parts, server = {}, ''
+  local function part(name, value) parts[#parts + 1] = '"' .. name .. '":' .. cjson.encode(value) end
+  if target.server == cjson.null then
+    part('nobody', true)
+  elseif target.server ~= nil and target.server ~= '' then
+    if type(target.server) ~= 'string' then return nil, 'target.server is not a string' end
+    server = target.server
+    part('server', server)
+  else
+    for _, name in ipairs({ 'stack', 'capabilities', 'region' }) do
+      local list = texts(target[name])
+      if list == false then return nil, 'target.' .. name .. ' is not a list of strings' end
+      if list then part(name, list) end
+    end
+    if #parts > 0 and target.mode ~= nil and target.mode ~= 'any' then part('mode', 'all') end
+  end
+  for _, name in ipairs({ 'maxConcurrent', 'maxPerMinute' }) do
+    local most = limit(limits, name)
+    if most == false then return nil, 'rateLimit.' .. name .. ' is not a number' end
+    if most then part(name, most) end
+  end
+  local route = given_route(job.type, server, PLAIN, '')
+  if #parts > 0 then
+    route.words = '{' .. table.concat(parts, ',') .. '}'
+    route.sig = redis.sha1hex(route.words):sub(1, 16)
+  end
+  route.front = type(job.priority) == 'number' and job.priority >= 7
+  return route
+end

@@ -1,0 +1,19 @@
+-- The last of a type: its schedules, counters and our own keys. KEYS[1] namespace; ARGV: type.
+--@include removing
+local kind = ARGV[1]
+for _, id in ipairs(redis.call('ZRANGE', CRON, 0, -1)) do
+  local data = redis.call('MGET', DATA .. id)[1]
+  local route = data and route_of(data)
+  if route and route.type == kind then
+    redis.call('ZREM', CRON, id)
+    delete_keys({ id })
+  end
+end
+local servers = redis.call('SMEMBERS', X .. 'servers:' .. kind)
+servers[#servers + 1] = ''
+for _, server in ipairs(servers) do redis.call('DEL', X .. 'routes:' .. scope_of(kind, server)) end
+redis.call('DEL', CONCURRENT .. kind, MINUTE .. kind)
+over_keys('DEL', { X .. 'rate:' .. kind, X .. 'servers:' .. kind, X .. 'claims:' .. kind })
+redis.call('SREM', X .. 'types', kind)
+redis.call('SREM', PAUSED, kind)
+return 1

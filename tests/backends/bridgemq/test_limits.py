@@ -1,0 +1,85 @@
+"""Limits of a job type, carried by its jobs or kept by its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from awaiting import eventually
+from jobwire import NewJob
+from jobwire.backend import Completed, Failed, Released, Snoozed
+
+
+async def test_the_limit_is_never_exceeded_by_fifty_workers(queue, work, peer):
+    running = most = 0
+
+    async def handler(job):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.005)
+        running -= 1
+
+    jobs = [NewJob(n, extra={"maxConcurrent": 3}) for n in range(120)]
+    async with contextlib.AsyncExitStack() as stack:
+        workers = [await stack.enter_async_context(work(handler, concurrency=2)) for _ in range(50)]
+        await queue.add_many(jobs)
+        await eventually(lambda: sum(worker.stats.completed for worker in workers) == 120, within=60)
+    assert most <= 3
+    assert await peer.redis.get(peer.key("ratelimit", "concurrent", "mail")) == "0"
+
+
+async def test_jobs_with_different_limits_share_the_types_counter(queue, consume, claimed):
+    await queue.add_many([NewJob(n, extra={"maxConcurrent": 2}) for n in range(3)])
+    await queue.add_many([NewJob(n) for n in (10, 11)])
+    await queue.add_many([NewJob(n, extra={"maxConcurrent": 5}) for n in range(20, 24)])
+    assert [claim.job.data for claim in await claimed(consume(), 10)] == [0, 1, 10, 11, 20]
+
+
+async def test_a_limit_of_none_lets_none_run(queue, consume, claimed):
+    await queue.add(1, extra={"maxConcurrent": 0})
+    await queue.add(2, extra={"maxPerMinute": 0})
+    assert await claimed(consume(), 5) == []
+
+
+async def test_no_more_start_in_a_minute_than_allowed_and_the_wait_is_told(queue, consume, peer):
+    await queue.add_many([NewJob(n, extra={"maxPerMinute": 4}) for n in range(10)])
+    consumer = consume()
+    settled = await consumer.settle([], 10)
+    assert len(settled.claims) == 4
+    again = await consumer.settle([Completed(claim, b"1") for claim in settled.claims], 10)
+    assert list(again.claims) == []
+    assert 50 < again.next_in <= 60
+    await peer.redis.delete(peer.key("ratelimit", "minute", "mail"))
+    assert len((await consumer.settle([], 10)).claims) == 4
+
+
+async def test_the_smaller_of_the_workers_and_the_jobs_limit_counts(queue, consume, claimed):
+    await queue.add_many([NewJob(n, extra={"maxConcurrent": 5}) for n in range(10)])
+    assert len(await claimed(consume(max_concurrent=2), 10)) == 2
+    assert len(await claimed(consume(max_concurrent=9), 10)) == 3
+
+
+async def test_a_limited_type_does_not_hold_up_another(queue, consume, claimed, connection):
+    from jobwire import Queue
+
+    await queue.add_many([NewJob(n, extra={"maxConcurrent": 0}) for n in range(300)])
+    async with Queue("letter", connection) as other:
+        await other.add("goes out")
+    assert [claim.job.data for claim in await claimed(consume(queue="letter"), 5)] == ["goes out"]
+
+
+async def test_the_counter_comes_back_whatever_the_outcome(queue, consume, claimed, peer):
+    await queue.add_many([NewJob(n, attempts=2) for n in range(5)])
+    consumer = consume()
+    a, b, c, d, e = await claimed(consumer, 5)
+    counter = peer.key("ratelimit", "concurrent", "mail")
+    assert await peer.redis.get(counter) == "5"
+    outcomes = [Completed(a, b"1"), Failed(b, "no"), Failed(c, "no", final=True), Released(d), Snoozed(e, 60)]
+    await consumer.settle(outcomes, 0)
+    assert await peer.redis.get(counter) == "0"
+
+
+async def test_a_peer_respects_the_limit_that_we_wrote(queue, peer):
+    await queue.add_many([NewJob(n, extra={"maxConcurrent": 2}) for n in range(5)])
+    assert [job and job["payload"] for job in [await peer.claim() for _ in range(3)]] == [0, 1, None]

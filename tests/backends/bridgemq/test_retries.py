@@ -1,0 +1,122 @@
+"""Failed tries: how long they wait, when they end, where they go next."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jobwire import Backoff, Target
+from jobwire.backend import Claim, Failed
+from jobwire.backends.bridgemq.retries import decide, error_name, wait_ms
+from jobwire.model import Job
+
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("rule", "waits"),
+    [
+        ({"type": "fixed", "delay": 500}, [500, 500, 500]),
+        ({"type": "linear", "delay": 500}, [500, 1000, 1500]),
+        ({"type": "exponential", "delay": 500}, [500, 1000, 2000]),
+        ({"type": "exponential", "delay": 500, "maxDelay": 900}, [500, 900, 900]),
+        ({}, [0, 0, 0]),
+        ({"type": "fixed", "delay": "soon"}, [0, 0, 0]),
+    ],
+)
+def test_the_wait_follows_the_rule(rule, waits):
+    assert [wait_ms(rule, earlier, HOUR) for earlier in range(3)] == waits
+
+
+@pytest.mark.parametrize(("rng", "expected"), [(0.0, 750), (0.5, 1000), (1.0, 1250)])
+def test_jitter_spreads_by_a_quarter_to_both_sides(rng, expected):
+    assert wait_ms({"type": "fixed", "delay": 1000, "jitter": True}, 0, HOUR, lambda: rng) == expected
+
+
+def test_the_cap_holds_after_the_jitter_too():
+    assert wait_ms({"type": "fixed", "delay": 1000, "maxDelay": 1000, "jitter": True}, 0, HOUR, lambda: 1.0) == 1000
+    assert wait_ms({"type": "exponential", "delay": 1000}, 5000, HOUR) == HOUR
+
+
+def failed(stack=""):
+    return Failed(Claim(Job("1", "mail", "mail", None), "t"), "no", stack)
+
+
+def test_a_job_that_says_nothing_is_retried_as_the_peer_would():
+    waits = [decide(failed(), {"attempts": made}, 3600).delay for made in range(4)]
+    assert waits == [2000, 4000, 8000, None]
+
+
+@pytest.mark.parametrize(
+    ("stack", "name"),
+    [
+        ("Traceback (most recent call last):\n  File 'x', line 1\nKeyError: 'a'\n", "KeyError"),
+        ("Traceback (most recent call last):\n  File 'x'\nsome.lib.Timeout: a\nSecond: line\n", "Timeout"),
+        (
+            "Traceback (most recent call last):\n  F\nA: 1\n\nDuring:\n\nTraceback (most recent call last):\n  G\nB\n",
+            "B",
+        ),
+        ("", "Error"),
+    ],
+)
+def test_the_errors_name_is_read_from_the_stack(stack, name):
+    assert error_name(failed(stack)) == name
+
+
+async def test_an_error_that_is_to_be_skipped_ends_the_job_at_once(queue, work):
+    runs = []
+
+    async def handler(job):
+        runs.append(job.id)
+        raise KeyError("customer")
+
+    from jobwire import JobFailed
+
+    added = await queue.add(1, attempts=5, extra={"skipOn": ["KeyError"]})
+    async with work(handler):
+        with pytest.raises(JobFailed):
+            await added.wait(timeout=10)
+    assert len(runs) == 1
+
+
+async def test_an_error_that_reroutes_frees_the_job_from_its_server(queue, peer, consume, claimed):
+    added = await queue.add(1, attempts=3, target=Target(server="w1", stack=("py",)), extra={"rerouteOn": ["OSError"]})
+    consumer = consume("w1")
+    [claim] = await claimed(consumer)
+    stack = "Traceback (most recent call last):\n  File 'x'\nOSError: disk full\n"
+    await consumer.settle([Failed(claim, "disk full", stack)], 0)
+    stored = json.loads(await peer.redis.get(peer.key("jobs", "data", added.id)))
+    assert (stored["target"], stored["attempts"]) == ({"stack": ["py"], "mode": "any"}, 1)
+    assert await claimed(consumer) == []
+    assert [claim.job.id for claim in await claimed(consume("w2", stack="py"))] == [added.id]
+
+
+async def test_a_retry_keeps_its_place_by_priority_and_resets_progress(queue, peer, consume, claimed):
+    urgent = await queue.add("urgent", attempts=2, priority=9)
+    await queue.add("plain")
+    consumer = consume()
+    [claim] = await claimed(consumer)
+    await queue.connection.backend.update_progress("mail", urgent.id, b"10")
+    await consumer.settle([Failed(claim, "once")], 0)
+    assert (await queue.get(urgent.id)).progress is None
+    assert [job.data for job in await queue.jobs()] == ["urgent", "plain"]
+
+
+async def test_a_failed_try_leaves_its_result_and_waits_in_the_delayed_set(queue, peer, consume, claimed):
+    added = await queue.add(1, attempts=2, backoff=Backoff.fixed(60))
+    consumer = consume()
+    [claim] = await claimed(consumer)
+    await consumer.settle([Failed(claim, "busy")], 0)
+    assert await peer.redis.zscore(peer.key("jobs", "delayed"), added.id)
+    assert await peer.redis.get(peer.key("jobs", "status", added.id)) == "delayed"
+    assert json.loads(await peer.redis.get(peer.key("jobs", "result", added.id)))["error"]["message"] == "busy"
+
+
+async def test_numbers_that_javascript_can_not_hold_survive_a_retry(queue, peer, consume, claimed):
+    job_id = await peer.dispatch("mail", {"big": 12345678901234567890}, retry={"attempts": 1})
+    consumer = consume()
+    [claim] = await claimed(consumer)
+    await consumer.settle([Failed(claim, "once")], 0)
+    [again] = await claimed(consumer)
+    assert (again.job.id, again.job.data) == (job_id, {"big": 12345678901234567890})
