@@ -1,0 +1,25 @@
+"""A worker in a process of its own, for tests that kill it: python pgboss_worker.py URL."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+
+from jobwire import ActiveJob, Worker
+from jobwire.backends import pgboss
+
+
+async def handle(job: ActiveJob) -> int:
+    """Half of the jobs write into a ledger in the transaction that completes them."""
+    if job.data["n"] % 2:
+        connection = await pgboss.connection(job)
+        await connection.execute("INSERT INTO ledger (n) VALUES (%s)", [job.data["n"]])
+    await asyncio.sleep(random.uniform(0, 0.01))
+    return int(job.data["n"])
+
+
+if __name__ == "__main__":
+    asyncio.run(
+        Worker("work", handle, sys.argv[1], concurrency=8, lease=1.0, recover_every=0.3, max_stalled=10_000).run()
+    )
