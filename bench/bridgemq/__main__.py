@@ -27,10 +27,12 @@ JOBS = 20_000
 def main() -> None:
     options = _options()
     jobs = JOBS // 10 if options.quick else JOBS
+    load = os.getloadavg()[0]
     sizes = list(backlog.SIZES[:3] if options.quick else backlog.SIZES)
     with tempfile.TemporaryDirectory() as folder, embedded.valkey(folder, durable=False) as server:
         results = asyncio.run(_measure(server.url, jobs, sizes, options.rounds))
     results["about"] = {
+        "load": round(load, 1),
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
         "rounds": options.rounds,
@@ -73,7 +75,8 @@ def _markdown(sizes: list[int], lines: dict[str, list[float]], results: dict[str
     text = [
         "# BridgeMQ: routing and backlog",
         "",
-        f"One Valkey without persistence, {about['cpus']} CPUs shared by client and server, Python {about['python']}. "
+        f"One Valkey without persistence, {about['cpus']} CPUs shared by client and server (load {about['load']} "
+        f"before, so read ratios and the shape of the curve, not absolute figures), Python {about['python']}. "
         f"{about['jobs']:,} no-op jobs, one worker of concurrency {throughput.CONCURRENCY}; medians of "
         f"{about['rounds']} rounds. The last row is the spec's own way, written from its description: a script call "
         "claims one job, others finish it.",

@@ -44,5 +44,6 @@ def draw(sizes: list[int], lines: dict[str, list[float]], title: str) -> str:
         for size, value in zip(sizes, values, strict=True):
             parts.append(f'<circle cx="{x(size):.1f}" cy="{y(value):.1f}" r="3" fill="{colour}"/>')
         label = f"{name}: {values[0]:,.0f} to {values[-1]:,.0f} µs"
-        parts.append(f'<text x="{LEFT + 10}" y="{y(values[0]) - 8:.1f}" fill="{colour}">{escape(label)}</text>')
+        row = TOP + 18 + 17 * number
+        parts.append(f'<text x="{LEFT + 10}" y="{row}" fill="{colour}">{escape(label)}</text>')
     return "\n".join([*parts, "</svg>", ""])

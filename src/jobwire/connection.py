@@ -8,7 +8,7 @@ from typing import Self
 
 from jobwire import urls
 from jobwire.backend import Backend
-from jobwire.errors import MissingExtra, NotSupported
+from jobwire.errors import MissingExtra
 
 _EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
 
@@ -56,8 +56,6 @@ def load_backend(address: urls.Address) -> Backend:
     try:
         module = importlib.import_module(f"jobwire.backends.{address.protocol}")
     except ModuleNotFoundError as missing:
-        if missing.name == f"jobwire.backends.{address.protocol}":
-            raise NotSupported("this version of jobwire", f"backend for {address.protocol} yet") from None
         if missing.name and missing.name.startswith("jobwire."):
             raise
         raise MissingExtra(f"{address.protocol}:", _EXTRAS[address.protocol]) from missing

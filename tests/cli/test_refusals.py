@@ -50,10 +50,6 @@ def test_a_url_without_a_protocol(call: Call) -> None:
     _is_one_sentence(said, "say which protocol: bullmq+redis")
 
 
-def test_a_protocol_that_this_version_lacks(call: Call) -> None:
-    _is_one_sentence(call("counts", "emails", "--url", "monque+mongodb://127.0.0.1/x"), "no backend for monque yet")
-
-
 def test_an_unknown_job(call: Call, jobwire_url: str) -> None:
     _is_one_sentence(call("job", "emails", "404", "--url", jobwire_url), "queue 'emails' has no job '404'")
 

@@ -11,6 +11,7 @@ import logging
 import time
 import uuid
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -41,7 +42,7 @@ from jobwire.backends.bridgemq.routing import route_of
 from jobwire.backends.bridgemq.scheduler import TICK, Scheduler
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
-from jobwire.errors import MalformedPayload
+from jobwire.errors import JobwireError, MalformedPayload
 from jobwire.model import State
 
 _log = logging.getLogger("jobwire.bridgemq")
@@ -254,8 +255,10 @@ class BridgeConsumer:
 
     async def close(self) -> None:
         await self._doorbell.close()
-        await self._scheduler.step_down()
-        await self._registration.leave()
+        # A store that can't be reached forgets this worker by itself when the heartbeat ends.
+        with suppress(JobwireError):
+            await self._scheduler.step_down()
+            await self._registration.leave()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 from jobwire.backend import DutyReport
@@ -19,7 +18,6 @@ from jobwire.backends.bridgemq.healing import Healing
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
-from jobwire.errors import JobwireError
 
 _log = logging.getLogger("jobwire.bridgemq")
 
@@ -83,8 +81,7 @@ class Scheduler:
         """Let another one lead at once rather than after the lease."""
         if self.leads:
             self.leads = False
-            with suppress(JobwireError):
-                await self._scripts.run("elect", [self._keys.base], [self.id, 0])
+            await self._scripts.run("elect", [self._keys.base], [self.id, 0])
 
     async def promote(self) -> int:
         """Move what has come due to waiting; how many jobs that were."""

@@ -29,7 +29,7 @@ async def add_flow(scripts: Scripts, keys_of: Callable[[str], Keys], roots: Sequ
     for node in nodes:
         for child in node.children:
             parents[id(child)] = Parent(ids[id(node)], node.queue, child.on_failure)
-    queues = sorted({node.queue for node in nodes})
+    places = {queue: number for number, queue in enumerate(sorted({node.queue for node in nodes}), 1)}
     now = time.time()
     about: list[Argument] = []
     jobs: list[Argument] = []
@@ -37,13 +37,13 @@ async def add_flow(scripts: Scripts, keys_of: Callable[[str], Keys], roots: Sequ
         keys, new, parent = keys_of(node.queue), node.job.new, parents[id(node)]
         delay = delay_ms(new, now)
         opts = codec.encode_opts(new, delay, keys.prefix, parent)
-        parent_key = codec.parent_fields(parent, keys.prefix)[0] if parent is not None else ""
-        about += (queues.index(node.queue) + 1, ids[id(node)], parent_key)
+        parent_key = f"{keys.prefix}:{parent.queue}:{parent.id}" if parent is not None else ""
+        about += (places[node.queue], ids[id(node)], parent_key)
         times = (new.extra.get("timestamp", int(now * 1000)), delay)
         add_features(jobs, node.job, Place(ids[id(node)], parent, bool(node.children)), opts, times, keys.prefix)
     outside = [about[3 * place + 2] for place, root in enumerate(roots) if root.job.new.parent is not None]
     args = [int(now * 1000), len(outside), *outside, len(nodes), *about, *jobs]
-    replies: list[Any] = await scripts.run("add_flow", [keys_of(queue).base for queue in queues], args)
+    replies: list[Any] = await scripts.run("add_flow", [keys_of(queue).base for queue in places], args)
     if len(replies) == 2 and isinstance(replies[0], int):
         read_reply(replies, _named(replies, roots, keys_of))
     return [read_reply(reply, parents[id(node)]) for node, reply in zip(nodes, replies, strict=True)]

@@ -1,4 +1,4 @@
-"""The protocols that the demo shows, each on a server of its own."""
+"""The protocols that the demo shows, on embedded servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from jobwire.cli.demo.station import Station
 
 def stations(folder: Path) -> list[Station]:
     """A protocol joins the demo here."""
-    return [Station("bullmq", "Valkey", embedded_url("bullmq", folder))]
+    return [
+        Station("bullmq", "Valkey", embedded_url("bullmq", folder)),
+        Station("bridgemq", "Valkey", embedded_url("bridgemq", folder)),
+        Station("pgboss", "PostgreSQL", embedded_url("pgboss", folder)),
+        # Retries are Monque's own, up to ten with growing pauses, unless the URL says otherwise.
+        Station("monque", "MongoDB", embedded_url("monque", folder) + "?max_retries=3"),
+    ]
 
 
 def embedded_url(protocol: str, folder: Path) -> str:

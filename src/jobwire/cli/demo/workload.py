@@ -94,14 +94,11 @@ def due_at(job: Job) -> float | None:
 
 
 def fitted(job: NewJob, can: Capabilities) -> NewJob:
-    """The job without the options that a protocol has no place for, its priority in the protocol's own direction."""
-    priority = job.priority
-    if priority is not None and can.priority != "low_first":
-        priority = -priority if can.priority == "high_first" else None
+    """The job without the options that a protocol has no place for, or another meaning of."""
     return replace(
         job,
         name=job.name if can.job_names else None,
-        priority=priority,
+        priority=job.priority if can.priority == "low_first" else None,
         attempts=job.attempts if can.per_job_attempts else None,
         backoff=job.backoff if job.backoff is not None and job.backoff.kind in can.backoff else None,
     )

@@ -1,5 +1,6 @@
 -- Runs finished jobs again. What they count (attempts, stalls) and their stack traces stay.
--- KEYS[1] base of the queue; ARGV[1] '1' to forget the attempts made, as BullMQ can since 5.66; ARGV[2..] ids. Returns one answer per id: 1 done, 0 no such job, -1 not finished.
+-- KEYS[1] base of the queue; ARGV[1] '1' to forget the attempts made, as BullMQ can since 5.66; ARGV[2..] ids.
+-- Returns one answer per id: 1 done, 0 no such job, -1 not finished.
 -- Priority is ignored, as in BullMQ 5.62: someone asked for this job by name. A child goes back among those that its
 -- parent waits for.
 --@include family
