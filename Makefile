@@ -41,6 +41,10 @@ lint: $(READY)  ## formatting, lint, types, import directions
 
 bench: $(READY) $(PEERS)  ## jobwire beside its peers on one server, as ratios, into bench/results
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/depth.py
+	$(BIN)/python bench/pgboss/run.py
+	$(BIN)/python bench/monque/run.py
+	$(BIN)/python -m bench.bridgemq
 
 docs: $(READY)  ## the documentation as a site, into site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs

@@ -122,6 +122,8 @@ STEPS = st.one_of(
     step("drain", st.sampled_from(["", "delayed"])),
     step("clean", st.sampled_from(["completed", "failed", "delayed"]), st.sampled_from([0, 100]), st.integers(0, 2)),
     step("counts"),
+    # What a waiting worker does that is woken: the marker is gone, and must be set again by whoever brings work.
+    *often(3, st.sampled_from("qr").map(lambda queue: Step("redis", ("DEL", f"bull:{queue}:marker")))),
     step("data", ANY, RESULTS),
     step("priority", ANY, st.integers(0, 3), st.sampled_from(["", "front"])),
     step("delay", ANY, st.sampled_from([0, 50, 300])),

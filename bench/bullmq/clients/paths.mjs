@@ -75,12 +75,7 @@ const paths = {
   },
   claim: async () => {
     const worker = await idle();
-    const claims = [];
-    const answer = await times(order.rounds, async () => {}, async () => {
-      claims.push(await worker.getNextJob("t:0", { block: false }));
-    });
-    for (const job of claims) await job.moveToCompleted(null, "t:0", false);
-    return answer;
+    return times(order.rounds, async () => {}, () => worker.getNextJob("t:0", { block: false }));
   },
 };
 

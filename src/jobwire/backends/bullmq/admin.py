@@ -73,10 +73,11 @@ async def _act(
 async def drain(store: RedisStore, scripts: Scripts, keys: Keys, delayed: bool) -> None:
     """Delete what waits at this moment; schedules keep the job that they need for the next one."""
     sizes: list[int] = await store.calls(
-        [("LLEN", keys.wait), ("LLEN", keys.paused), ("ZCARD", keys.prioritized), ("ZCARD", keys.delayed)]
+        [("LLEN", keys.wait), ("LLEN", keys.paused), ("ZCARD", keys.delayed), ("ZCARD", keys.prioritized)]
     )
-    places = ("wait", "paused", "prioritized", *(("delayed",) if delayed else ()))
-    for place, size in zip(places, sizes, strict=False):
+    for place, size in zip(("wait", "paused", "delayed", "prioritized"), sizes, strict=True):
+        if place == "delayed" and not delayed:
+            continue
         kept = 0
         left = size
         while left > 0:
