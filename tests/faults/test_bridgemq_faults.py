@@ -208,3 +208,17 @@ async def test_a_leader_that_was_stopped_beyond_its_lease_ticks_no_more_when_it_
         await ticks_more(3)
         assert await client.get("bridge:scheduler:lock") == other
     assert ticks == sorted(set(ticks)), "a tick was made twice"
+
+
+async def test_a_worker_stops_although_its_server_is_gone(tmp_path: Path) -> None:
+    async def handle(job: Any) -> None: ...
+
+    with embedded.valkey(tmp_path) as server:
+        worker = Worker("work", handle, f"bridgemq+{server.url}", call_timeout=1.0)
+        async with worker:
+            await eventually(lambda: worker.stats.calls > 0)
+            os.kill(server.pid, signal.SIGSTOP)
+            try:
+                await asyncio.wait_for(worker.stop(now=True), 30)
+            finally:
+                os.kill(server.pid, signal.SIGCONT)

@@ -180,3 +180,58 @@ async def test_a_dead_connection_is_told_and_the_next_wait_has_a_new_one(
     await worker.reset()
     await add(backend, NewJob(1))
     assert await seconds(worker.wait(5.0)) < 2.0
+
+
+async def test_a_worker_wakes_with_its_job_in_hand(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys
+) -> None:
+    waiting = asyncio.create_task(worker.wait(5.0))
+    await until(lambda: blocked(redis, keys))
+    await add(backend, NewJob(1))
+    await waiting
+    assert await redis.lrange(keys.active, 0, -1) == [b"1"]
+    [claim_of_one] = await claim(worker)
+    assert claim_of_one.job.id == "1"
+    assert (await redis.get(keys.lock("1"))).decode() == claim_of_one.token
+
+
+async def test_a_job_in_hand_that_nobody_has_room_for_goes_back_uncharged(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys
+) -> None:
+    waiting = asyncio.create_task(worker.wait(5.0))
+    await until(lambda: blocked(redis, keys))
+    await add(backend, NewJob(1), NewJob(2))
+    await waiting
+    await worker.pass_on()
+    assert await redis.lrange(keys.wait, 0, -1) == [b"2", b"1"]
+    assert await redis.llen(keys.active) == 0
+    assert await redis.hget(keys.job("1"), "atm") is None
+    assert await redis.zscore(keys.marker, "0") == 0
+
+
+async def test_a_wait_given_up_while_its_job_comes_hands_it_back(backend: Backend, redis: Redis, keys: Keys) -> None:
+    for turn in range(20):
+        worker = consumer(backend, name="w1")
+        waiting = asyncio.create_task(worker.wait(5.0))
+        await until(lambda: blocked(redis, keys))
+        adding = asyncio.create_task(add(backend, NewJob(turn)))
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting, adding])
+        await worker.close()
+        assert await redis.llen(keys.active) == 0
+        assert await redis.llen(keys.wait) == 1
+        await redis.delete(keys.wait, keys.marker)
+
+
+async def test_the_start_of_a_job_in_hand_is_told_by_our_clock(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys
+) -> None:
+    waiting = asyncio.create_task(worker.wait(5.0))
+    await until(lambda: blocked(redis, keys))
+    before = time.time() * 1000
+    await add(backend, NewJob(1))
+    await waiting
+    started = int(await redis.hget(keys.job("1"), "processedOn"))
+    assert before - 50 <= started <= time.time() * 1000 + 50

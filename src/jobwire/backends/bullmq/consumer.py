@@ -7,6 +7,7 @@ import logging
 import time
 import uuid
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,9 @@ class BullConsumer:
         self._scripts = scripts
         self._keys = keys
         self._settings = settings
-        self._doorbell = Doorbell(store, keys, settings.name)
+        self._doorbell = Doorbell(store, keys, settings.name, self)
+        self._ordered = ""
+        self._brought: list[Claim] = []
         self._unadvanced: list[Claim] = []
         self._owner = uuid.uuid4()
         self._turns = itertools.count()
@@ -87,6 +90,9 @@ class BullConsumer:
         self._about: tuple[Argument, ...] = (settings.name or "", *rate, settings.extra.get("metrics", ""))
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        if self._brought and claim and not outcomes:
+            brought, self._brought = self._brought, []
+            return Settled((), brought, next_in=0.0)  # there may be more
         now = int(time.time() * 1000)
         token = f"{self._owner}:{next(self._turns)}"
         completed: list[Argument] = []
@@ -106,8 +112,7 @@ class BullConsumer:
         reply = await self._scripts.run("settle", [self._keys.base], [*head, *completed, *others])
         codes, jobs, limited, due, odd = reply
         throttled = limited and any(isinstance(outcome, Throttled) for outcome in outcomes)
-        if odd:
-            _log.warning("queue %s: threw out entries that are no jobs: %s", self._keys.queue, odd)
+        self._tell_odd(odd)
         verdicts = [Verdict.COMPLETED] * len(outcomes)
         for place, verdict in others_at:
             verdicts[place] = verdict
@@ -130,6 +135,10 @@ class BullConsumer:
             # would not find it in the store again.
             blocked_for=limited / 1000 if throttled else min(limited / 1000, _LONGEST_LIMIT),
         )
+
+    def _tell_odd(self, odd: list[bytes]) -> None:
+        if odd:
+            _log.warning("queue %s: threw out entries that are no jobs: %s", self._keys.queue, odd)
 
     def _encode(self, args: list[Argument], outcome: Failed | Released | Snoozed | Completed) -> Verdict:
         """Append an outcome other than completion in the form of the script; what it comes to if it is accepted."""
@@ -207,10 +216,33 @@ class BullConsumer:
             _log.warning("queue %s: %s", self._keys.queue, problem)
 
     async def wait(self, timeout: float) -> None:
-        await self._doorbell.wait(timeout)
+        if not self._brought:
+            await self._doorbell.wait(timeout)
 
     async def pass_on(self) -> None:
-        await self._doorbell.ring()
+        if self._brought:
+            await self.refuse()
+        else:
+            await self._doorbell.ring()
+
+    def place(self, skew_ms: int) -> tuple[Argument, ...]:
+        self._ordered = f"{self._owner}:{next(self._turns)}"
+        args = (f"T{skew_ms}", 1, self._ordered, self._lease_ms, *self._about, 0, 0)
+        return self._scripts.command("settle", [self._keys.base], args)
+
+    async def fill(self, reply: Any) -> bool:
+        _, jobs, _, due, odd = reply
+        self._tell_odd(odd)
+        self._doorbell.due_ms = due or None
+        if not jobs:
+            return False
+        self._brought += self._read(jobs, self._ordered, int(time.time() * 1000))
+        await self._advance_schedules(self._brought)
+        return True
+
+    async def refuse(self) -> None:
+        brought, self._brought = self._brought, []
+        await self.settle([Released(claim) for claim in brought], 0)
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         lost: list[Claim] = []
@@ -239,6 +271,9 @@ class BullConsumer:
 
     async def close(self) -> None:
         await self._doorbell.close()
+        if self._brought:
+            with suppress(JobwireError):  # then they come back by recovery
+                await self.refuse()
 
 
 def _options(claim: Claim) -> StoredOptions:

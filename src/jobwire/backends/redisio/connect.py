@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub says too little
 from redis.asyncio import ConnectionPool, Redis, RedisCluster, Sentinel
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import SSLConnection, parse_url
@@ -163,24 +164,29 @@ class BlockingLink:
         self._connection: Any = None
         self._client_id: Any = None
         self._node: Any = None
-        self.waiting = False
-        """A call was cancelled while the server had its command: the answer is still to come, by `answer`."""
+        self.unanswered = 0
+        """Commands that the server has, and whose answers are still to come, by `answer`."""
 
-    async def call(self, *command: Any, within: float) -> Any:
-        """One command; no answer within that many seconds means that the connection is dead."""
+    async def call(self, *command: Any, within: float, then: tuple[Any, ...] = ()) -> Any:
+        """One command; no answer within that many seconds means that the connection is dead.
+
+        `then` is a second command for the server to carry out right after the first, which need not wait for us to
+        have heard of that; its answer comes by `answer`.
+        """
         with reaching(self._store.where):
             try:
                 async with asyncio.timeout(within):
                     connection = self._connection or await self._connect()
-                    await connection.send_command(*command)
-                    self.waiting = True
+                    commands = [command, then] if then else [command]
+                    await connection.send_packed_command([pack_command(each) for each in commands], check_health=False)
+                    self.unanswered = len(commands)
             except BaseException:
                 await self.drop()
                 raise
         return await self.answer(within)
 
     async def answer(self, within: float) -> Any:
-        """The answer to the command under way. Cancelled, it leaves the connection as it is."""
+        """The next answer that is due. Cancelled, it leaves the connection as it is."""
         connection = self._connection
         limit = asyncio.timeout(within)
         with reaching(self._store.where):
@@ -188,14 +194,14 @@ class BlockingLink:
                 async with limit:
                     reply = await connection.read_response(disconnect_on_error=False)
             except ResponseError:
-                self.waiting = False
+                self.unanswered -= 1
                 raise
             except asyncio.CancelledError:
                 raise
             except BaseException:
                 await self.drop()
                 raise
-        self.waiting = False
+        self.unanswered -= 1
         return reply
 
     async def unblock(self) -> None:
@@ -211,7 +217,7 @@ class BlockingLink:
     async def drop(self) -> None:
         """Close the connection, whatever is under way on it."""
         connection, self._connection, self._client_id = self._connection, None, None
-        self.waiting = False
+        self.unanswered = 0
         if connection is not None:
             await connection.disconnect(nowait=True)
 

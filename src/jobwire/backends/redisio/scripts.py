@@ -56,6 +56,10 @@ class Scripts:
         self._store = store
         self._package = package
 
+    def command(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> tuple[Argument, ...]:
+        """The command that runs a script, if the server knows it."""
+        return ("EVALSHA", load(self._package, name).sha, len(keys), *keys, *args)
+
     async def run(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         """Run a script once. A lost reply is reported as StoreUnavailable, and never answered by sending it again."""
         script = load(self._package, name)

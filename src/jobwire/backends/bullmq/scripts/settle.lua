@@ -2,7 +2,8 @@
 -- shares every command that it can; a batch of one leaves what BullMQ leaves.
 --
 -- KEYS[1]  base of the queue, `<prefix>:<queue>:`
--- ARGV     now ms, number of jobs to claim, token and lease ms of these, worker's name or '',
+-- ARGV     now ms (or T and the ms to add to the server's time), number of jobs to claim, token and lease ms of
+--          these, worker's name or '',
 --          worker's rate limit: jobs and ms, or '' '', minutes of metrics or '',
 --          number of completed jobs, number of other outcomes, then
 --   per completed job  id, token, value, jobs to keep, seconds to keep, attempts made with this one, unique key or ''
@@ -23,6 +24,10 @@
 --@include metrics
 
 local base, now, wanted = KEYS[1], ARGV[1], tonumber(ARGV[2])
+if now:sub(1, 1) == 'T' then
+  local time = redis.call('TIME')
+  now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(now:sub(2)))
+end
 local worker = { token = ARGV[3], lease = ARGV[4], name = ARGV[5], rate = ARGV[6], window = ARGV[7] }
 local minutes, completions, others = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local stored = redis.call('HMGET', base .. 'meta', 'paused', 'concurrency', 'max', 'duration', 'opts.maxLenEvents')
