@@ -15,6 +15,7 @@ from jobwire.cli.commands.add import add
 from jobwire.cli.commands.counts import counts
 from jobwire.cli.commands.job import job
 from jobwire.cli.commands.jobs import jobs
+from jobwire.cli.commands.pgboss import app as pgboss
 from jobwire.cli.commands.worker import worker
 from jobwire.cli.demo.command import demo
 from jobwire.cli.parameters import examples
@@ -22,6 +23,7 @@ from jobwire.cli.parameters import examples
 TRY = "Try it"
 QUEUES = "Queues and jobs"
 WORK = "Work"
+PROTOCOLS = "One protocol"
 
 
 def build() -> typer.Typer:
@@ -58,6 +60,7 @@ def build() -> typer.Typer:
             "jobwire worker shop.mail:handle --queue emails --concurrency 10", "jobwire worker shop.mail:worker"
         ),
     )(worker)
+    app.add_typer(pgboss, rich_help_panel=PROTOCOLS)
     return app
 
 

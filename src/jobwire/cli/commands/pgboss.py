@@ -1,4 +1,4 @@
-"""`jobwire pgboss …`: commands that only pg-boss needs. The command line joins them with `add_typer`."""
+"""`jobwire pgboss …`: commands that only pg-boss needs."""
 
 # ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
 
