@@ -23,6 +23,8 @@ class Contender:
 
     name: str
     command: tuple[str, ...]
+    share: float = 1.0
+    """Of the jobs of a drain: a slow one is given fewer, so that a run ends. Rates are by its own number."""
 
 
 def contenders() -> list[Contender]:
@@ -33,7 +35,7 @@ def contenders() -> list[Contender]:
         Contender("jobwire", (sys.executable, str(CLIENTS / "ours.py"))),
         Contender("pg-boss, one worker", (*node, "1")),
         Contender("pg-boss, 4 local workers", (*node, "4")),
-        Contender("procrastinate", (python, str(CLIENTS / "with_procrastinate.py"))),
+        Contender("procrastinate", (python, str(CLIENTS / "with_procrastinate.py")), share=0.1),
         Contender("pgqueuer", (python, str(CLIENTS / "with_pgqueuer.py"))),
     ]
 

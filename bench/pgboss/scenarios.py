@@ -27,7 +27,7 @@ def scenarios(scale: float = 1.0) -> list[Scenario]:
         Scenario("send_concurrent", "send, 1,000 callers at once", "send_concurrent", 1000),
         Scenario("bulk", "bulk send, 1,000 a call", "bulk", jobs(20_000)),
         Scenario("drain_1", "no-op jobs, concurrency 1", "drain", jobs(1000), 1),
-        Scenario("drain_10", "no-op jobs, concurrency 10", "drain", jobs(10_000), 10),
+        Scenario("drain_10", "no-op jobs, concurrency 10", "drain", jobs(20_000), 10),
         Scenario("drain_100", "no-op jobs, concurrency 100", "drain", jobs(30_000), 100),
         Scenario("latency", "send to handler start, idle worker", "latency", jobs(200)),
     ]

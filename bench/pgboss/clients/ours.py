@@ -54,7 +54,11 @@ async def main(order: dict[str, Any]) -> dict[str, Any]:
         if kind == "drain":
             await fill(queue, jobs)
             finish = Finish(jobs)
-            worker = Worker("bench", nothing, connection, concurrency=order["concurrency"], observers=[finish])
+            # As for pg-boss: the tables are there before the clock starts, and supervision is off.
+            await queue.pause()
+            await queue.resume()
+            quiet = {"supervise": False, "schedule": False}
+            worker = Worker("bench", nothing, connection, concurrency=order["concurrency"], observers=[finish], **quiet)
             began = time.perf_counter()
             async with worker:
                 await finish.done.wait()

@@ -44,7 +44,9 @@ async def main(order: dict[str, Any]) -> dict[str, Any]:
         elif kind == "drain":
             await fill()
             began = time.perf_counter()
-            await pgq.qm.run(batch_size=width, mode=QueueExecutionMode.drain, max_concurrent_tasks=max(2 * width, 2))
+            # It asks for room for two batches, so a batch is half of the jobs that may run at once.
+            batch = max(1, width // 2)
+            await pgq.qm.run(batch_size=batch, mode=QueueExecutionMode.drain, max_concurrent_tasks=2 * batch)
         else:
             return {"waits": await latency(pgq, queries, started, jobs)}
         return {"seconds": time.perf_counter() - began}

@@ -27,8 +27,6 @@ from jobwire.worker.outage import Outage
 from jobwire.worker.stats import Observer, Stats
 
 _SETTLE_TOGETHER = 200
-_SPLIT_FROM = 8
-"""From this concurrency on, two lanes share the slots; below, one call with everything is quicker."""
 _LONGEST_WAIT = 5.0
 _GRACE = 5.0
 _STRIKES = 3
@@ -61,7 +59,7 @@ class Engine:
         self._journal = journal
         self._observers = observers
         self._concurrency = concurrency
-        self._lanes = 2 if concurrency >= _SPLIT_FROM else 1
+        self._lanes = 2 if concurrency >= backend.capabilities.split_from else 1
         self._share = -(-concurrency // self._lanes)
         self._timeout = timeout
         self._call_timeout = call_timeout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import psycopg
 import pytest
@@ -11,8 +12,9 @@ from jobwire import Queue, connect
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.wire import _SETTINGS
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.options import NewJob
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("a million jobs")]  # made once, by one worker
 
 JOBS = 1_000_000
 ID = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
@@ -39,7 +41,7 @@ FILL = """
 @pytest.fixture(scope="module")
 def big(jobwire_postgres):
     """A queue of a million jobs, half of them waiting, made by the database itself."""
-    schema = "plans_of_a_million"
+    schema = f"plans_{uuid.uuid4().hex[:8]}"
     url = f"pgboss+{jobwire_postgres.url}?schema={schema}"
     with psycopg.connect(jobwire_postgres.url, autocommit=True) as connection:
         yield schema, url, connection
@@ -117,3 +119,38 @@ async def test_the_plan_walks_indexes(big, backend, statement, analyzed):
     if statement in ("complete", "fail", "put_back", "touch"):
         assert "job_common_pkey" in {node.get("Index Name") for node in found}
     assert plan["Execution Time"] < 500
+
+
+@pytest.mark.parametrize("jobs", [2_000, 5_000])
+async def test_a_small_table_without_statistics_is_walked_by_its_primary_key_too(jobwire_postgres, unique, jobs):
+    """The planner takes a queue's name to be rare until it has counted: left alone it reads the whole queue."""
+    url = f"pgboss+{jobwire_postgres.url}?schema={unique}"
+    async with connect(url) as connection, Queue("big", connection) as queue:
+        await connection.backend.store.need_side()
+        with psycopg.connect(jobwire_postgres.url, autocommit=True) as database:
+            database.execute(f"ALTER TABLE {unique}.job_common SET (autovacuum_enabled = off)")
+            await queue.add_many([NewJob(n) for n in range(jobs)])
+            for statement in ("fetch", "complete", "fail", "put_back", "touch"):
+                plan = await _explain(connection.backend, database, statement, analyzed=True)
+                found = list(nodes(plan["Plan"]))
+                removed = sum(node.get("Rows Removed by Filter", 0) for node in found)
+                used = {node.get("Index Name") for node in found}
+                assert removed == 0, (statement, used)
+                assert ("job_common_i11" if statement == "fetch" else "job_common_pkey") in used
+
+
+async def test_plans_are_made_anew_as_tables_grow(queue, consume, monkeypatch):
+    from jobwire.backends.pgboss import wire
+    from jobwire.backends.pgboss.statements import statement
+
+    monkeypatch.setattr(wire, "_PLAN_FOR", 0.0)
+    consumer = consume()
+    await queue.add_many([NewJob(n) for n in range(20)])
+    seen = []
+    while claims := (await consumer.settle([], claim=3)).claims:
+        seen += [claim.job.data for claim in claims]
+    assert seen == list(range(20))
+    async with queue.connection.backend.store.wire() as line:
+        count = statement("prepared", "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'jobwire_fetch%'")
+        [[(kept,)]] = await line.run([(count, {})])
+    assert kept <= 1

@@ -83,3 +83,16 @@ def rows(database: psycopg.AsyncConnection[Any]) -> Callable[..., Any]:
         return await (await database.execute(query, values)).fetchall()
 
     return ask
+
+
+@pytest.fixture
+async def pair(node: NodeBoss, boss: Boss):
+    """Make two queues with the same settings: the first is Node's to use, the second ours."""
+
+    async def make(**settings: Any) -> tuple[str, str]:
+        for name in ("node", "ours"):
+            await node.call("createQueue", f"{name}-dead", {})
+            await node.call("createQueue", name, {**settings})
+        return "node", "ours"
+
+    return make

@@ -44,6 +44,7 @@ class Store:
         self._siding = asyncio.Lock()
         self._open = False
         self._resets = 0
+        self._closed = False
 
     @property
     def layout(self) -> Layout:
@@ -59,6 +60,7 @@ class Store:
         async with self._opening:
             if self._open:
                 return
+            self._closed = False
             try:
                 await self._reach()
             except BaseException:
@@ -87,6 +89,7 @@ class Store:
 
     async def close(self) -> None:
         self._open = False
+        self._closed = True
         await self.reset()
         server, self._server = self._server, None
         if server is not None:
@@ -116,7 +119,7 @@ class Store:
                 self._give_back(wire, age)
 
     def _give_back(self, wire: Wire, age: int) -> None:
-        if wire.broken or age != self._resets:
+        if wire.broken or age != self._resets or self._closed:
             wire.close()
         else:
             self._idle.append(wire)

@@ -53,11 +53,19 @@ async def _driver(connection: Any) -> psycopg.AsyncConnection[Any] | psycopg.Con
 
 
 async def _behind_sqlalchemy(connection: Any) -> Any:
-    """An AsyncConnection, an AsyncSession, a Connection or a Session, down to the driver's own."""
+    """An AsyncConnection, an AsyncSession, a Connection or a Session, down to the driver's own.
+
+    SQLAlchemy commits only a transaction that it knows of, and it sees nothing of what is said on the driver's
+    connection: it is made to begin one, as its own first statement would.
+    """
     if hasattr(connection, "get_raw_connection"):
+        if not connection.in_transaction():
+            await connection.begin()
         return (await connection.get_raw_connection()).driver_connection
     if hasattr(connection, "run_sync"):
         return await _behind_sqlalchemy(await connection.connection())
     if callable(connection.connection):  # a Session
         connection = connection.connection()
+    if not connection.in_transaction():
+        connection.begin()
     return connection.connection.driver_connection

@@ -22,13 +22,18 @@ from jobwire.backends.pgboss.failure import failure
 Value = bytes | None
 Row = tuple[Any, ...]
 
-# Plans of prepared statements are kept, and one made while a table was empty must not scan it when it has grown: the
-# statements of this backend are all meant to walk an index.
+# Plans of prepared statements are kept, and one made for a small table is poison when it has grown. The statements of
+# this backend are all meant to walk an index in its order, so what leads elsewhere is switched off, and rows are priced
+# above pages: without statistics the planner takes a queue's name to be as good as a job's id (measured on 5,000 jobs:
+# 2.7k jobs/s with its own prices, 11k with these).
 _SETTINGS = (
     "SET timezone TO 'UTC'; SET datestyle TO 'ISO'; SET client_min_messages TO warning; SET jit TO off; "
     "SET enable_seqscan TO off; SET enable_bitmapscan TO off; SET enable_sort TO off; SET enable_mergejoin TO off; "
+    "SET cpu_tuple_cost TO 1; SET cpu_index_tuple_cost TO 0.5; SET cpu_operator_cost TO 0.0001; "
+    "SET random_page_cost TO 0.01; SET seq_page_cost TO 0.01; "
     "SET plan_cache_mode TO force_generic_plan; SET idle_in_transaction_session_timeout TO 0"
 )
+_PLAN_FOR = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +58,8 @@ class Wire:
         self._where = where
         self._loop = asyncio.get_running_loop()
         self._socket = self._pg.socket
-        self._prepared: set[bytes] = set()
+        self._prepared: dict[bytes, tuple[bytes, float]] = {}
+        self._turns = 0
         self._arrival: asyncio.Future[None] | None = None
         self._told: Callable[[str, str], None] | None = None
         self._lost: Exception | None = None
@@ -108,11 +114,8 @@ class Wire:
         pg = self._pg
         fresh: list[bytes | None] = []
         for statement, values in calls:
-            if statement.name not in self._prepared:
-                pg.send_prepare(statement.name, statement.text)
-                self._prepared.add(statement.name)
-                fresh.append(statement.name)
-            pg.send_query_prepared(statement.name, [values[name] for name in statement.values])
+            fresh += self._prepare(statement)
+            pg.send_query_prepared(self._prepared[statement.name][0], [values[name] for name in statement.values])
             fresh.append(None)
         pg.pipeline_sync()
         await self._flush()
@@ -135,12 +138,27 @@ class Wire:
                     answers.append(_rows(result))
                 continue
             if name is not None:
-                self._prepared.discard(name)
+                self._prepared.pop(name, None)
             if status == pq.ExecStatus.FATAL_ERROR and fault is None:
                 fault = result
         if fault is not None:
             raise _fault(self._where, fault)
         return answers
+
+    def _prepare(self, statement: Statement) -> list[bytes]:
+        """Prepare the statement, or prepare it anew if its plan is old: the table may have grown since."""
+        known = self._prepared.get(statement.name)
+        now = self._loop.time()
+        if known is not None and now < known[1]:
+            return []
+        self._turns += 1
+        name = b"%b_%d" % (statement.name, self._turns)
+        self._prepared[statement.name] = (name, now + _PLAN_FOR)
+        self._pg.send_prepare(name, statement.text)
+        if known is None:
+            return [statement.name]
+        self._pg.send_query_params(b"DEALLOCATE %b" % known[0], None)  # libpq before 17 has no message for it
+        return [statement.name, statement.name]
 
     async def script(self, text: str) -> None:
         """Run several statements without values as one transaction, as the simple protocol does."""

@@ -1,7 +1,8 @@
--- Claim the next jobs of a queue. The lease becomes the heartbeat of jobs that have none, so that any supervisor, Node's
+-- Claim the next jobs of a queue. They are locked first and updated where they lie, by no index; one that another
+-- transaction had just moved is left for the next call. The lease becomes the heartbeat of jobs that have none, so that any supervisor, Node's
 -- too, takes them back from a worker that died. A job that is claimed again counts one attempt more.
 WITH next AS MATERIALIZED (
-    SELECT j.id
+    SELECT j.id, j.ctid AS place
         , j.heartbeat_seconds IS NULL AS leased --? heartbeat_seconds
     FROM {job} j
     WHERE j.name = :queue
@@ -21,7 +22,7 @@ SET state = 'active',
     heartbeat_on = {now}, --? heartbeat_on
     heartbeat_seconds = coalesce(j.heartbeat_seconds, :lease), --? heartbeat_seconds
     retry_count = j.retry_count + CASE WHEN j.started_on IS NULL THEN 0 ELSE 1 END
-WHERE j.name = :queue AND j.id = ANY (ARRAY(SELECT n.id FROM next n))
+WHERE j.ctid = ANY (ARRAY(SELECT n.place FROM next n))
 RETURNING
     j.id, j.data, j.priority, j.retry_count, j.retry_limit, j.expire_seconds, j.created_on, j.start_after,
     j.started_on::text, j.singleton_key,

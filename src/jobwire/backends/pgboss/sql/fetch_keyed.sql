@@ -59,7 +59,7 @@ WITH seen AS MATERIALIZED (
             WHERE p.name = :queue AND p.key = s.pace_key AND p.until > clock_timestamp() --? paced
         ), 0) <= :pace) --? paced
 ), next AS MATERIALIZED (
-    SELECT j.id
+    SELECT j.id, j.ctid AS place
         , j.heartbeat_seconds IS NULL AS leased --? heartbeat_seconds
     FROM {job} j
     WHERE j.name = :queue
@@ -75,7 +75,7 @@ SET state = 'active',
     heartbeat_on = {now}, --? heartbeat_on
     heartbeat_seconds = coalesce(j.heartbeat_seconds, :lease), --? heartbeat_seconds
     retry_count = j.retry_count + CASE WHEN j.started_on IS NULL THEN 0 ELSE 1 END
-WHERE j.name = :queue AND j.id = ANY (ARRAY(SELECT n.id FROM next n))
+WHERE j.ctid = ANY (ARRAY(SELECT n.place FROM next n))
 RETURNING
     j.id, j.data, j.priority, j.retry_count, j.retry_limit, j.expire_seconds, j.created_on, j.start_after,
     j.started_on::text, j.singleton_key,

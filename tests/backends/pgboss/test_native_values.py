@@ -1,0 +1,93 @@
+"""Names, numbers and forms that both languages must compute alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobwire import codec as json_codec
+from jobwire.backend import Failed
+from jobwire.backends.pgboss import codec, ids, native, schema
+
+
+def test_the_bell_and_the_locks_have_the_numbers_that_node_computes():
+    assert schema.channel("pgboss") == "pgboss_454650302e472074f72063fd"
+    assert schema.lock_key("t12", "pgboss") == 8478929699025248150
+    assert schema.lock_key("t12", "pgboss", "create-queue") == 3929034066542529406
+
+
+def test_ids_grow_and_are_uuids():
+    made = [*ids.new_ids(1000), *ids.new_ids(1000)]
+    assert made == sorted(made)
+    assert len(set(made)) == 2000
+    assert all(ids.is_id(one) for one in made)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "order-17", "6f1c2b9e1f6e4a539d0e0a4d5c6b7a80", "{6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80}"]
+)
+def test_other_texts_are_no_ids(text):
+    assert ids.is_id(text) is False
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, {}), (0, {"delay": 0.0}), (-5, {"delay": 0.0}), (90, {"delay": 90.0}), ("90", {"delay": 90.0}),
+        ("2030-01-01", {"run_at": "2030-01-01Z"}), ("2030-01-01T10:00:00Z", {"run_at": "2030-01-01T10:00:00Z"}),
+        ("2030-01-01 10:00+02:00", {"run_at": "2030-01-01 10:00+02:00"}), ("5 minutes", {"after": "5 minutes"}),
+        ("PT1H", {"after": "PT1H"}),
+    ],
+)  # fmt: skip
+def test_a_start_is_read_as_node_reads_it(given, meant):
+    assert native.start_of(given) == meant
+
+
+@pytest.mark.parametrize("value", ["plain", "\\u0000 as text", {"a\\b": "\\\\u0000"}, "é🚀", "\x01"])
+def test_what_jsonb_holds_passes(value):
+    assert codec.storable(json_codec.dumps(value))
+
+
+@pytest.mark.parametrize("value", ["\x00", {"k\x00": 1}, ["\\", "\\\x00"], "\ud800", "a\udfff"])
+def test_what_jsonb_can_not_hold_is_found(value):
+    assert not codec.storable(json_codec.dumps(value))
+
+
+@pytest.mark.parametrize(
+    ("output", "error"),
+    [
+        (None, None), ({"message": "no", "stack": "at x"}, "no"), ({"value": {"message": "late"}}, "late"),
+        ({"value": "pg-boss shut down while active"}, "pg-boss shut down while active"), ({"code": 7}, '{"code":7}'),
+        ({"value": 7}, "7"),
+    ],
+)  # fmt: skip
+def test_an_error_is_found_in_every_form_that_clients_write(output, error):
+    assert codec.error_of(output)[0] == error
+
+
+@pytest.mark.parametrize(
+    ("output", "result"), [(None, None), ({"value": [1]}, [1]), ({"value": {"a": 1}}, {"value": {"a": 1}}), ({}, {})]
+)
+def test_a_result_is_unwrapped(output, result):
+    assert codec.result_of(output) == result
+
+
+async def test_the_wait_before_a_retry_doubles_with_jitter_up_to_its_cap(queue, consume, rows):
+    """From delay to twice the delay after the first failure, from twice to four times after the second, and so on."""
+    options = {"retryLimit": 9, "retryDelay": 10, "retryBackoff": True}
+    free = [(await queue.add(1, extra=options)).id for _ in range(8)]
+    capped = (await queue.add(1, extra={**options, "retryDelayMax": 15})).id
+    consumer = consume()
+    waits: dict[str, list[float]] = {}
+    for _ in range(4):
+        claims = (await consumer.settle([], claim=20)).claims
+        assert len(claims) == 9
+        await consumer.settle([Failed(claim, "no") for claim in claims], claim=0)
+        for row in await rows("SELECT id::text, extract(epoch FROM start_after - now())::float AS wait FROM job"):
+            waits.setdefault(row["id"], []).append(row["wait"])
+        await rows("UPDATE job SET start_after = now() RETURNING 1")
+    for failures in range(4):
+        seen = [waits[one][failures] for one in free]
+        low, high = 10 * 2**failures, 20 * 2**failures
+        assert all(low - 5 <= wait < high for wait in seen), (failures, seen)
+        assert len(set(seen)) == len(seen)
+    assert max(waits[capped]) <= 15
