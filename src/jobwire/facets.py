@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from jobwire.backend import Acted, Added, PreparedJob
-from jobwire.model import Children, JobKey, Limits, State
+from jobwire.model import Children, Job, JobKey, Limits, State
 
 OnFailure = Literal["wait", "fail", "continue", "ignore", "remove"]
 
@@ -130,4 +130,12 @@ class UniqueOwners(Protocol):
 
     async def release_unique(self, queue: str, key: str) -> bool:
         """Free the key whoever holds it; False if nobody did."""
+        ...
+
+
+class Routing(Protocol):
+    """Jobs for some workers only. Capability `routing`."""
+
+    async def unroutable(self, queue: str, limit: int) -> Sequence[Job]:
+        """Waiting jobs that no live worker can take."""
         ...

@@ -9,8 +9,8 @@ from typing import Any, cast
 from jobwire import codec
 from jobwire.backend import Acted, Backend, Capabilities
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
-from jobwire.facets import Bulk, Edits, EventControl, Flows, QueueLimits, RetriesAnew, UniqueOwners
-from jobwire.model import Children, Limits, State
+from jobwire.facets import Bulk, Edits, EventControl, Flows, QueueLimits, RetriesAnew, Routing, UniqueOwners
+from jobwire.model import Children, Job, Limits, State
 from jobwire.options import Seconds, seconds, text, whole
 
 _STEP = 1000
@@ -202,6 +202,11 @@ class Operations:
         """Free a unique key before its job does; False if nobody held it."""
         self.capabilities.require("unique", "owners of unique keys", one="owner")
         return await cast(UniqueOwners, self._backend).release_unique(self.name, text("key", key))
+
+    async def unroutable(self, *, limit: int = 100) -> Sequence[Job]:
+        """Waiting jobs that no live worker can take: their server is down, or nobody has what they ask for."""
+        self.capabilities.require("routing", "routing by target")
+        return await cast(Routing, self._backend).unroutable(self.name, whole("limit", limit, minimum=1))
 
 
 def state_of(value: State | str) -> State:
