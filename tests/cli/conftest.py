@@ -77,7 +77,7 @@ def spawn(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., Said]:
 
     def run(*arguments: object) -> Said:
         process = start(*arguments)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=150)
         return Said(process.returncode, out, err)
 
     return run

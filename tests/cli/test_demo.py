@@ -46,7 +46,7 @@ def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(spawn: Call, tmp_p
 
 @pytest.mark.slow
 def test_its_json_accounts_for_every_job(spawn: Call) -> None:
-    report = spawn("demo", "--seconds", "2", "--rate", "300", "--json").json
+    report = spawn("demo", "--seconds", "2", "--rate", "100", "--json").json
     assert (report["nothing_lost"], report["interrupted"]) == (True, False)
     stations = {station["protocol"]: station["queues"] for station in report["stations"]}
     assert list(stations) == ["bullmq", "bridgemq", "pgboss", "monque"]

@@ -17,7 +17,7 @@ from jobwire.options import seconds
 
 _TICK = 0.2
 _FASTEST = 10_000
-_PATIENCE = 15.0
+_PATIENCE = 45.0
 """How long the workers may take for what is left when the producers have stopped."""
 
 
