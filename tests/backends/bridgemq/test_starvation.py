@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from statistics import median
-
 import pytest
 
 from jobwire import NewJob, Target
@@ -65,23 +62,12 @@ async def test_a_job_that_someone_holds_a_lock_on_is_passed_over_until_it_is_fre
 
 
 @pytest.mark.slow
-async def test_a_claim_costs_the_same_behind_a_hundred_and_a_hundred_thousand_jobs(queue, consume):
-    """By the server's own clock, so that a busy machine does not count. The bench draws the whole curve."""
+async def test_one_claim_finds_its_jobs_behind_a_hundred_thousand_for_others(queue, consume):
+    """In one call, whatever the backlog; what it costs is drawn by the bench."""
     consumer = consume()
-    costs: dict[int, float] = {}
-    waiting = 0
-    for backlog in (100, 100_000):
-        await queue.add_many([NewJob(n, target=NOBODY) for n in range(backlog - waiting)])
-        waiting = backlog
-        spent = []
-        for _ in range(30):
-            await queue.add_many([NewJob(n) for n in range(10)])
-            await queue.add(0, target=NOBODY)
-            waiting += 1
-            began = time.perf_counter()
-            claims = (await consumer.settle([], 10)).claims
-            spent.append(time.perf_counter() - began)
-            assert len(claims) == 10
-            await consumer.settle([Completed(claim, b"1") for claim in claims], 0)
-        costs[backlog] = median(spent)
-    assert costs[100_000] < 5 * costs[100] + 0.002, costs
+    await queue.add_many([NewJob(n, target=NOBODY) for n in range(100_000)])
+    for turn in range(3):
+        await queue.add_many([NewJob([turn, n]) for n in range(10)])
+        claims = (await consumer.settle([], 10)).claims
+        assert [claim.job.data for claim in claims] == [[turn, n] for n in range(10)]
+        await consumer.settle([Completed(claim, b"1") for claim in claims], 0)
