@@ -21,6 +21,7 @@ FACETS = {
     facets.QueueLimits: ["global_rate", "global_concurrency", "throttle"],
     facets.EventControl: ["custom_events"],
     facets.UniqueOwners: ["unique.owner"],
+    facets.Routing: ["routing"],
 }
 
 
