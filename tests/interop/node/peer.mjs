@@ -26,8 +26,9 @@ const once = (map, key, make) => {
 };
 const queueOf = ({ prefix, queue }) =>
   once(queues, `${prefix}:${queue}`, () => new bull.Queue(queue, { connection, prefix }));
+// From the stream's beginning: QueueEvents is "ready" before it reads, and what ends in between would go unheard.
 const listenerOf = ({ prefix, queue }) =>
-  once(listeners, `${prefix}:${queue}`, () => new bull.QueueEvents(queue, { connection, prefix }));
+  once(listeners, `${prefix}:${queue}`, () => new bull.QueueEvents(queue, { connection, prefix, lastEventId: '0-0' }));
 const flowOf = ({ prefix }) => once(flows, prefix, () => new bull.FlowProducer({ connection, prefix }));
 
 const jobOf = async (command) => {
