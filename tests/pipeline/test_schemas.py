@@ -1,0 +1,23 @@
+"""Arrow's schema and Spark's are made from one list; they must mean the same."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from jobwire.pipeline import schemas
+from jobwire.pipeline.schemas import Columns, columns
+
+TABLES = {name: value for name, value in vars(schemas).items() if isinstance(value, Columns)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_arrow_and_spark_agree_on_every_column(name: str) -> None:
+    table = TABLES[name]
+    assert to_arrow_schema(table.spark, timezone="UTC").equals(table.arrow)
+
+
+def test_columns_can_be_added_and_left_out() -> None:
+    table = columns("a string", "b bigint").plus("c double")
+    assert table.names == ("a", "b", "c")
+    assert table.without(["b"]).ddl == "a string, c double"

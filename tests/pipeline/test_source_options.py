@@ -1,0 +1,73 @@
+"""What `format("jobwire")` accepts, and what it says to what it doesn't."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from jobwire import State
+from jobwire.errors import InvalidOption
+from jobwire.pipeline.reach import store_name
+from jobwire.pipeline.source_options import parse_options
+
+URL = "bullmq+redis://127.0.0.1:6379/0"
+
+
+def test_a_queue_and_its_url_are_enough() -> None:
+    options = parse_options({"url": URL, "queue": "mail"})
+    assert (options.table, options.store, options.max_rows, options.pushdown) == ("jobs", URL, None, False)
+
+
+def test_names_are_read_whatever_their_case_as_spark_gives_them() -> None:
+    assert parse_options({"URL": URL, "Queue": "mail", "TABLE": "events"}).table == "events"
+
+
+def test_what_to_read_is_told_by_state_name_and_time() -> None:
+    wanted = parse_options(
+        {
+            "url": URL,
+            "queue": "mail",
+            "states": "failed, completed",
+            "names": "welcome",
+            "finished_before": "2026-01-31T12:00:00Z",
+            "created_from": "2026-01-01",
+        }
+    ).wanted
+    assert wanted.states == {State.FAILED, State.COMPLETED}
+    assert wanted.names == {"welcome"}
+    assert wanted.finished_before == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert wanted.created_from == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"queue": "mail", "url": "redis://127.0.0.1"}, "url"),
+        ({"queue": "mail", "url": "memory:"}, "url"),
+        ({"url": URL}, "queue"),
+        ({"url": URL, "queue": ""}, "queue"),
+        ({"url": URL, "queue": "mail", "table": "job"}, "table"),
+        ({"url": URL, "queue": "mail", "states": "failed,done"}, "states"),
+        ({"url": URL, "queue": "mail", "parts": "0"}, "parts"),
+        ({"url": URL, "queue": "mail", "max_rows": "-1"}, "max_rows"),
+        ({"url": URL, "queue": "mail", "max_rows": "½"}, "max_rows"),
+        ({"url": URL, "queue": "mail", "created_from": "yesterday"}, "created_from"),
+        ({"url": URL, "queue": "mail", "pushdown": "yes"}, "pushdown"),
+        ({"url": URL, "queue": "mail", "quue": "mail"}, "quue"),
+    ],
+)
+def test_a_wrong_option_is_refused_by_its_name(options: dict[str, str], field: str) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        parse_options(options)
+    assert refused.value.field == field
+
+
+def test_a_store_has_one_name_whoever_logs_in() -> None:
+    name = store_name("pgboss+postgresql://app:secret@db.example:5432/main?schema=jobs&sslmode=require")
+    assert name == "pgboss+postgresql://db.example:5432/main?schema=jobs"
+    assert name == store_name("pgboss+postgresql://root:other@db.example:5432/main?schema=jobs")
+
+
+def test_an_embedded_store_is_named_by_its_folder_however_it_is_written() -> None:
+    assert store_name("bullmq+embedded:./here/../here") == store_name("bullmq+embedded:here")
