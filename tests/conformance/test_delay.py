@@ -27,6 +27,13 @@ async def test_a_delayed_job_is_not_run_before_its_time(queue, work, eventually)
     assert started[1][1] - before >= 0.399
 
 
+async def test_the_time_to_run_at_is_kept_to_the_millisecond(queue):
+    first = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    moments = [first + timedelta(milliseconds=137 * number) for number in range(50)]
+    added = await queue.add_many([NewJob(number, run_at=when) for number, when in enumerate(moments)])
+    assert [(await queue.get(job.id)).run_at for job in added] == moments
+
+
 async def test_a_job_with_a_time_to_run_at_is_delayed_until_then(queue):
     when = datetime.now(UTC) + timedelta(hours=1)
     added = await queue.add(1, run_at=when)

@@ -101,8 +101,8 @@ def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str
     names: list[str] = []
     args: list[Argument] = []
     size = 0
-    now = time.time()
-    now_ms = int(now * 1000)
+    now_ms = int(time.time() * 1000)
+    now = now_ms / 1000  # so that a moment given to the millisecond is kept to the millisecond
     for job in jobs:
         new = job.new
         for option in SCHEDULE_ONLY:

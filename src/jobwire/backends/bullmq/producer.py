@@ -151,8 +151,8 @@ def _batches(prefix: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[Pr
     batch: list[PreparedJob] = []
     args: list[Argument] = []
     children = size = 0
-    now = time.time()
-    now_ms = int(now * 1000)
+    now_ms = int(time.time() * 1000)
+    now = now_ms / 1000  # so that a moment given to the millisecond is kept to the millisecond
     name, opts = "", b""
     for job in jobs:
         new = job.new
