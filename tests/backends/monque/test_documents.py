@@ -13,7 +13,7 @@ from jobwire.backend import Completed, ConsumerSettings, Failed, Released, Snooz
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import State
-from jobwire.options import Unique
+from jobwire.options import NewJob, Unique
 from jobwire.queue import Queue
 
 from .peer import now
@@ -243,4 +243,28 @@ async def test_a_job_of_a_transaction_is_seen_when_it_commits_and_not_at_all_whe
 async def test_only_a_session_of_the_driver_can_carry_a_transaction(queue, jobs):
     with pytest.raises(InvalidOption, match="AsyncClientSession"):
         await queue.add(1, connection=object())
+    assert jobs.count_documents({}) == 0
+
+
+async def test_a_job_may_have_an_id_of_the_callers_and_is_added_once(queue, jobs):
+    chosen = "0123456789abcdef01234567"
+    first = await queue.add(1, extra={"id": chosen})
+    again = await queue.add(2, extra={"id": chosen})
+    assert (first.id, first.refused) == (chosen, None)
+    assert (again.id, again.refused) == (chosen, "a job with this id is there")
+    assert jobs.find_one({"_id": ObjectId(chosen)})["data"] == 1
+
+
+async def test_in_bulk_only_the_jobs_that_are_not_there_are_added(queue, jobs):
+    ids = [f"{number:024x}" for number in range(10)]
+    await queue.add_many([NewJob(number, extra={"id": ids[number]}) for number in (2, 5)])
+    added = await queue.add_many([NewJob(number, extra={"id": one}) for number, one in enumerate(ids)])
+    assert [job.refused is None for job in added] == [number not in (2, 5) for number in range(10)]
+    assert jobs.count_documents({}) == 10
+
+
+@pytest.mark.parametrize("value", ["17", 17, "0123456789ABCDEF01234567", None])
+async def test_an_id_that_is_no_object_id_is_refused(queue, jobs, value):
+    with pytest.raises(InvalidOption, match=r"extra\.id"):
+        await queue.add(1, extra={"id": value})
     assert jobs.count_documents({}) == 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
+from bson import ObjectId
 from pymongo import InsertOne, UpdateOne
 from pymongo import errors as driver
 from pymongo.asynchronous.client_session import AsyncClientSession
@@ -30,6 +31,8 @@ _ROUNDS = 6
 _PATIENCE = 20.0
 """Seconds for which an add lives through an election."""
 _TAKEN = "unique key taken"
+_THERE = "a job with this id is there"
+_ID = re.compile("[0-9a-f]{24}")
 
 
 def check_name(queue: str) -> None:
@@ -53,7 +56,10 @@ def check(queue: str, job: NewJob) -> None:
     if job.unique is not None:
         check_key("unique.key", job.unique.key)
     for name, value in job.extra.items():
-        raise InvalidOption(f"extra.{name}", value, "is not an option of a Monque job: it has none of its own")
+        if name != "id":
+            raise InvalidOption(f"extra.{name}", value, "is not an option of a Monque job; there is id")
+        if not isinstance(value, str) or not _ID.fullmatch(value):
+            raise InvalidOption("extra.id", value, "must be an ObjectId in 24 hexadecimal digits")
 
 
 def documents(queue: str, jobs: Sequence[PreparedJob]) -> list[Document]:
@@ -68,15 +74,31 @@ def documents(queue: str, jobs: Sequence[PreparedJob]) -> list[Document]:
         data = payload.to_bson(json_codec.loads(job.data))
         key = new.unique.key if new.unique is not None else None
         document = new_document(queue, data, now=now, due=due, unique_key=key)
+        if "id" in new.extra:
+            document["_id"] = ObjectId(str(new.extra["id"]))
         payload.check_size(document, len(job.data))
         made.append(document)
     return made
 
 
-async def add(store: Store, made: list[Document]) -> list[Added]:
-    """Store them in order, in as few commands as there are changes between jobs with and without a unique key."""
+def given_ids(jobs: Sequence[PreparedJob]) -> set[ObjectId]:
+    """The ids that are the caller's choice."""
+    return {ObjectId(str(job.new.extra["id"])) for job in jobs if "id" in job.new.extra}
+
+
+async def add(store: Store, made: list[Document], given: Collection[ObjectId] = ()) -> list[Added]:
+    """Store them in order, in as few commands as there are changes between jobs with and without a unique key.
+
+    Of those whose id was given by the caller, only the ones that the store doesn't have.
+    """
     answers: dict[int, Added] = {}
-    open_ones = list(range(len(made)))
+    if given:
+        with store.reaching():
+            there = {one["_id"] for one in await store.jobs.find({"_id": {"$in": list(given)}}, {"_id": 1}).to_list()}
+        for index, document in enumerate(made):
+            if document["_id"] in there:
+                answers[index] = Added(str(document["_id"]), _THERE)
+    open_ones = [index for index in range(len(made)) if index not in answers]
     for _ in range(_ROUNDS):
         if not open_ones:
             return [answers[index] for index in range(len(made))]

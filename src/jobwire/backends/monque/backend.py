@@ -35,7 +35,8 @@ CAPABILITIES = Capabilities(
     schedules=frozenset({"cron"}),
     nearest={
         "job_names": "a queue is a job name: use a queue per name",
-        "custom_ids": "use unique=Unique(key), which admits one live job per key",
+        "custom_ids": "ids are ObjectIds: give one of your own as extra={'id': '…'}, "
+        "or use unique=Unique(key), which admits one live job per key",
         "priority": "use a queue per priority, or run_at: jobs run in the order of their due time",
         "lifo": "jobs run in the order of their due time: give an earlier run_at",
         "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or Worker(max_retries=…)",
@@ -96,7 +97,7 @@ class Monque:
         made = adding.documents(queue, jobs)
         if connection is not None:
             return await adding.add_in(self.store, made, connection)
-        added = await adding.add(self.store, made)
+        added = await adding.add(self.store, made, adding.given_ids(jobs))
         if made:
             self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))
         return added
