@@ -33,12 +33,15 @@ def java_home() -> str:
     candidates = [os.path.join(home, "bin", "java")] if (home := os.environ.get("JAVA_HOME")) else []
     candidates += [path for path in (shutil.which("java"), _from_wheel()) if path is not None]
     for java in candidates:
-        if _version(java) >= _OLDEST:
+        if java_version(java) >= _OLDEST:
             return _shimmed(java)
     raise NoJava
 
 
-def _version(java: str) -> int:
+def java_version(java: str) -> int:
+    """The major version of a `java`, given itself or its home; 0 if there is none that runs."""
+    if os.path.isdir(java):
+        java = os.path.join(java, "bin", "java")
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=30)  # noqa: S603 the user's own java
     except (OSError, subprocess.SubprocessError):
