@@ -69,7 +69,7 @@ class QueueStore(Protocol):
         ...
 
     def first_offset(self) -> Offset:
-        """The place before everything that the store still tells of."""
+        """The place before everything that the store still tells of; the same at every call."""
         ...
 
     def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:

@@ -1,0 +1,83 @@
+"""Reading the slices of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from jobwire.model import State
+from jobwire.pipeline.rows import Rows
+from jobwire.pipeline.schemas import JOBS
+from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.stores.bridgemq.documents import Documents, Entry, Stored
+from jobwire.pipeline.stores.bridgemq.index import PLACES, Index, Place
+from jobwire.pipeline.stores.bridgemq.planning import Part, Range, running
+from jobwire.pipeline.stores.bridgemq.record import Records, Row
+from jobwire.pipeline.stores.redisio.slices import Bound
+
+_SKEW_MS = 10_000
+"""Workers write the times at which jobs finish by clocks of their own."""
+
+
+def read(index: Index, store: str, part: Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """The jobs of a slice, as rows."""
+    rows, records = Rows(JOBS), Records(store, index.kind)
+    for stored in stored_jobs(index, part):
+        row = records.row(stored)
+        if row is not None and _is_wanted(row, wanted):
+            rows.add(row, stored.size)
+        if rows.full():
+            yield from rows.flush()
+    yield from rows.flush()
+
+
+def stored_jobs(index: Index, part: Part) -> Iterator[Stored]:
+    """All that the store holds of the jobs of a slice."""
+    documents = Documents(index)
+    lost = False
+    for one in part.ranges:
+        place = PLACES[one.place]
+        for entries in _entries(index, place, one):
+            yield from documents.read(place, entries)
+        lost = lost or _has_lost(index, place, one)
+    if lost:
+        recent = Bound(b"%d" % (part.since_ms - _SKEW_MS))
+        chased = [Range("claims"), Range("completed", recent), Range("dead", recent)]
+        # The running jobs come after the waiting ones in a slice: if it has them, they have been read late enough.
+        for one in chased if all(one.place != "claims" for one in part.ranges) else chased[1:]:
+            place = PLACES[one.place]
+            for entries in _entries(index, place, one):
+                yield from documents.read(place, entries)
+
+
+def _entries(index: Index, place: Place, one: Range) -> Iterator[Sequence[Entry]]:
+    if place.state is State.ACTIVE:
+        yield [Entry(job_id, claim=record) for job_id, record in index.claims().items()]
+        return
+    rank = one.rank
+    for page in index.members(one.place, one.low, one.high):
+        numbers: Sequence[int | None] = range(rank, rank + len(page)) if place.in_line else [None] * len(page)
+        yield [Entry(one.id, number, one.score) for one, number in zip(page, numbers, strict=True)]
+        rank += len(page)
+
+
+def _has_lost(index: Index, place: Place, one: Range) -> bool:
+    """Whether jobs may have left the range since the plan: of the running ones any may, of others the first goes
+    first."""
+    if place.state is State.ACTIVE:
+        return one.near != running(index)
+    gone = one.near and index.link.call("ZSCORE", index.key(one.place), one.near) is None
+    return bool(gone) and not place.state.finished
+
+
+def _is_wanted(row: Row, wanted: Wanted) -> bool:
+    if row[-1] is not None:
+        return True
+    if wanted.states is not None and row[4] not in wanted.states:
+        return False
+    created = row[17]
+    first, before = wanted.created_from, wanted.created_before
+    return (first is None or created >= first.timestamp() * 1e6) and (
+        before is None or created < before.timestamp() * 1e6
+    )

@@ -1,0 +1,157 @@
+"""A job's documents as a row of the table `jobs`.
+
+`raw` is a JSON object: `job`, the job's document with null for its payload; `status`; `result`, that document with null
+for the value in the column `result`; `progress`, that document; `logs`, a list of texts. What a job has not is left
+out. `finished.py` makes the job from it again.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from jobwire import codec as json_codec
+from jobwire.backends.bridgemq import codec
+from jobwire.errors import InvalidOption, MalformedPayload
+from jobwire.model import State
+from jobwire.pipeline.stores.bridgemq.documents import Stored
+from jobwire.pipeline.stores.redisio.fingerprint import digest
+
+Row = tuple[Any, ...]
+_MOST_RUNS = 2**31 - 1
+_ABSENT, _PRESENT = b"-", b"+"
+
+
+class Bad(Exception):
+    """What is wrong with a job."""
+
+
+def document_of(stored: Stored, kind: str) -> codec.Document | None:
+    """The job's document; None for a job of another type. Raises Bad for what is no job."""
+    if stored.foreign:
+        raise Bad(f"its key holds no JSON text but a {stored.foreign}")
+    try:
+        document: Any = codec.load(stored.data)
+    except MalformedPayload as error:
+        raise Bad(f"its data is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise Bad("its data is not a JSON object")
+    its_kind = document.get("type")
+    if not isinstance(its_kind, str) or not its_kind:
+        raise Bad("it has no type")
+    if its_kind != kind:
+        return None
+    if codec.from_ms(document.get("createdAt")) is None:
+        raise Bad(f"its createdAt is not a time: {document.get('createdAt')!r}")
+    return document
+
+
+def fingerprint(stored: Stored) -> str:
+    """`scripts/purge.lua` computes the same."""
+    parts = [stored.place.native.encode(), stored.data]
+    for value in (stored.status, stored.result, stored.progress):
+        parts += (_ABSENT, b"") if value is None else (_PRESENT, value)
+    return digest([*parts, *stored.logs])
+
+
+class Records:
+    """Makes rows for one job type of one store."""
+
+    def __init__(self, store: str, kind: str) -> None:
+        self._store = store
+        self._kind = kind
+
+    def row(self, stored: Stored) -> Row | None:
+        """The job in any state; what can't be read as one becomes a row with the reason. None: of another type."""
+        stamp = fingerprint(stored)
+        try:
+            document = document_of(stored, self._kind)
+            return None if document is None else self._sound(stored, document, stamp)
+        except Bad as bad:
+            reason = str(bad)
+        except UnicodeDecodeError as error:
+            reason = f"it holds bytes that are not UTF-8: {error.object[error.start : error.end]!r}"
+        raw = as_text({"data": shown(stored.data)})
+        state = (stored.place.state.value, stored.place.native)
+        head = (self._store, self._kind, shown(stored.entry.id), None, *state)
+        return (*head, *(None,) * 16, raw, stamp, reason)
+
+    def _sound(self, stored: Stored, document: codec.Document, stamp: str) -> Row:
+        entry, place = stored.entry, stored.place
+        result = codec.parse(stored.result) if stored.result else None
+        progress = codec.parse(stored.progress) if stored.progress else None
+        _, started, _, worker = [*entry.claim.decode().split("|", 3), "", "", ""][:4]
+        job = codec.read_job(
+            self._kind,
+            entry.id.decode(),
+            document,
+            place.state,
+            native_state=place.native,
+            result=result,
+            progress=progress,
+            run_at=codec.from_ms(float(entry.score)) if place.state is State.DELAYED else None,
+            started_ms=int(started) if started.isdigit() and worker else None,
+            worker=worker or None,
+        )
+        return (
+            self._store,
+            self._kind,
+            job.id,
+            job.name,
+            place.state.value,
+            place.native,
+            job.priority,
+            entry.position,
+            min(job.attempts, _MOST_RUNS),
+            min(job.attempts_made, _MOST_RUNS),
+            as_text(job.data),
+            as_text(job.result) if place.state is State.COMPLETED else None,
+            None if job.error is None else shown(job.error),
+            shown(job.stacktrace[0]) if job.stacktrace else None,
+            as_text(job.progress) if progress is not None else None,
+            None,
+            None,
+            _micros(job.created_at),
+            _micros(job.run_at),
+            _micros(job.started_at),
+            _micros(job.finished_at),
+            None if job.worker is None else shown(job.worker),
+            as_text(_raw(stored, document, result, progress)),
+            stamp,
+            None,
+        )
+
+
+def as_text(value: Any) -> str:
+    """Compact JSON. A peer's numbers that JavaScript can't hold stay as they are."""
+    try:
+        return json_codec.dumps(value).decode()
+    except InvalidOption:
+        return json.dumps(value, separators=(",", ":"))
+
+
+def _raw(
+    stored: Stored, document: codec.Document, result: codec.Document | None, progress: codec.Document | None
+) -> codec.Document:
+    raw: codec.Document = {"job": {**document, "payload": None}}
+    if stored.status is not None:
+        raw["status"] = stored.status.decode()
+    if result is not None:
+        held = stored.place.state is State.COMPLETED and "data" in result
+        raw["result"] = {**result, "data": None} if held else result
+    if progress is not None:
+        raw["progress"] = progress
+    if stored.logs:
+        raw["logs"] = [line.decode() for line in stored.logs]
+    return raw
+
+
+def shown(value: str | bytes) -> str:
+    """A text that any table can hold: JSON may carry half a character, and a key any bytes."""
+    encoded = value if isinstance(value, bytes) else value.encode(errors="backslashreplace")
+    return encoded.decode(errors="backslashreplace")
+
+
+def _micros(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000) * 1000

@@ -1,0 +1,55 @@
+"""Implements the pipeline's boundary for one BridgeMQ job type; the work is done by the modules beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import pyarrow as pa
+
+from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.bridgemq import finished, jobs, planning, purging
+from jobwire.pipeline.stores.bridgemq.events import EventLog, Window
+from jobwire.pipeline.stores.bridgemq.index import Index
+
+
+class BridgemqStore:
+    """Implements QueueStore."""
+
+    def __init__(self, index: Index, name: str) -> None:
+        self._index = index
+        self._name = name
+        self._events = EventLog(index, name)
+
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[planning.Part]:
+        return planning.plan(self._index, wanted, parts, planning.finished_from(wanted))
+
+    def read_jobs(self, part: planning.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        return jobs.read(self._index, self._name, part, wanted)
+
+    def first_offset(self) -> Offset:
+        return self._events.first()
+
+    def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
+        """Never cut short: see events.py."""
+        return self._events.latest(start)
+
+    def passed(self, offset: Offset, target: Offset) -> bool:
+        return self._events.passed(offset, target)
+
+    def plan_events(self, start: Offset, end: Offset) -> Sequence[Window]:
+        return self._events.plan(start, end)
+
+    def read_events(self, part: Window) -> Iterator[pa.RecordBatch]:
+        return self._events.read(part)
+
+    def present(self, ids: Sequence[str]) -> Collection[str]:
+        return finished.present(self._index, ids)
+
+    def purge(self, stamps: Sequence[Stamp]) -> Purged:
+        return purging.purge(self._index, stamps)
+
+    def put_finished(self, jobs: pa.RecordBatch) -> int:
+        return finished.put(self._index, jobs)
+
+    def close(self) -> None:
+        self._index.link.close()

@@ -1,0 +1,30 @@
+"""A BullMQ job's fingerprint: its place, its hash, and what it has beside the hash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jobwire.pipeline.stores.redisio.fingerprint import digest
+
+Sides = Mapping[bytes, Sequence[bytes]]
+"""The non-empty ones of a job's side keys, by their endings in the order of `places.SIDES`: lists and sorted sets as
+they are, sets sorted by bytes, of hashes the fields so sorted and then their values."""
+
+
+def fingerprint(place: str, fields: Mapping[bytes, bytes], sides: Sides) -> str:
+    """`scripts/purge.lua` computes the same."""
+    names = sorted(fields)
+    parts = [place.encode(), b"%d" % len(names), *names, *map(fields.__getitem__, names)]
+    for ending, items in sides.items():
+        parts += (ending, b"%d" % len(items), *items)
+    return digest(parts)
+
+
+def in_order(ending: bytes, found: Sequence[bytes]) -> Sequence[bytes]:
+    """A side key's content as the fingerprint takes it."""
+    if ending == b":dependencies":
+        return sorted(found)
+    if ending in (b":processed", b":failed"):
+        fields = dict(zip(found[::2], found[1::2], strict=True))
+        return [*sorted(fields), *(fields[name] for name in sorted(fields))]
+    return found

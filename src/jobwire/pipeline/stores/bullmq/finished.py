@@ -1,0 +1,119 @@
+"""Finished jobs put into a queue: restored from an archive, or brought from another store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from jobwire import codec
+from jobwire.backends.bullmq import producer
+from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.redisio.scripts import Argument
+from jobwire.options import NewJob
+from jobwire.pipeline.ids import native_id
+from jobwire.pipeline.stores.redisio.incoming import Finished, finished_jobs
+from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.stores.redisio.scripts import load
+
+_STEP_JOBS, _STEP_BYTES = 200, 4 * 1024 * 1024
+_PRESENT_STEP = 2_000
+_OWN_FIELDS = frozenset(("opts", "delay", "ats"))
+"""At least one of these is in the `raw` of every BullMQ job, and in that of no other protocol's."""
+
+
+def present(link: Link, keys: Keys, ids: Sequence[str]) -> Collection[str]:
+    """By a field that every job has, so that the queue's own keys are not taken for jobs."""
+    found: set[str] = set()
+    for start in range(0, len(ids), _PRESENT_STEP):
+        some = ids[start : start + _PRESENT_STEP]
+        answers = link.calls([("HEXISTS", keys.job(job_id), "timestamp") for job_id in some])
+        found.update(job_id for job_id, answer in zip(some, answers, strict=True) if answer == 1)
+    return found
+
+
+def put(link: Link, keys: Keys, jobs: pa.RecordBatch) -> int:
+    script = load(__package__ or "", "put_finished", "jobwire.backends.bullmq")
+    args: list[Argument] = []
+    number = size = new = 0
+    for job in finished_jobs(jobs):
+        its = _arguments(keys, job)
+        args += its
+        number += 1
+        size += sum(len(each) for each in its if isinstance(each, (str, bytes)))
+        if number == _STEP_JOBS or size >= _STEP_BYTES:
+            new += link.run(script, keys.base, args)
+            args, number, size = [], 0, 0
+    return new + (link.run(script, keys.base, args) if args else 0)
+
+
+def _arguments(keys: Keys, job: Finished) -> list[Argument]:
+    ours = not _OWN_FIELDS.isdisjoint(job.raw)
+    job_id = job.id if ours else native_id("bullmq", job.id)
+    if not ours:
+        producer.check(keys.prefix, keys.queue, NewJob(None, id=job_id))
+    fields = _own_fields(job) if ours else _foreign_fields(job)
+    sides = {name: items for name, value in job.raw.items() if ours and (items := _items(name, value))}
+    flat: list[Argument] = [job_id, "completed" if job.completed else "failed", job.finished, 2 * len(fields)]
+    for name, value in fields.items():
+        flat += (name, value)
+    flat.append(len(sides))
+    for name, items in sides.items():
+        flat += (name, len(items), *items)
+    return flat
+
+
+def _items(ending: str, value: Any) -> list[str]:
+    """A side key's content as its command takes it."""
+    if isinstance(value, list):
+        return [str(each) for each in value]
+    if not ending.startswith(":") or not isinstance(value, dict):
+        return []
+    turned = ending == ":unsuccessful"
+    return [str(each) for pair in value.items() for each in (reversed(pair) if turned else pair)]
+
+
+def _own_fields(job: Finished) -> dict[str, Argument]:
+    """What `raw` holds, and the rest from the columns that held it."""
+    raw: dict[str, Argument] = {name: value for name, value in job.raw.items() if isinstance(value, str)}
+    columns: dict[str, Argument | None] = {
+        "name": job.name,
+        "data": job.payload,
+        "timestamp": job.created,
+        "priority": job.priority,
+        "deid": job.unique_key,
+        "processedOn": job.started,
+        "pb": job.worker,
+        "atm": job.attempts_made or None if "attemptsMade" not in raw else None,
+        "progress": job.progress,
+        "failedReason": job.error,
+        "stacktrace": None if job.stacktrace is None else codec.dumps([job.stacktrace]),
+        "returnvalue": job.result,
+        "finishedOn": job.finished,
+    }
+    return {name: value for name, value in columns.items() if value is not None} | raw
+
+
+def _foreign_fields(job: Finished) -> dict[str, Argument]:
+    """As Node would have stored it. Priorities mean something else elsewhere, and nothing to a job that has run."""
+    columns: dict[str, Argument | None] = {
+        "name": job.name,
+        "data": job.payload,
+        "opts": codec.dumps({"attempts": job.attempts if job.attempts > 1 else 0}),
+        "timestamp": job.created,
+        "delay": 0,
+        "priority": 0,
+        "processedOn": job.started,
+        "pb": job.worker,
+        "ats": job.attempts_made or 1,
+        "atm": job.attempts_made or 1,
+        "progress": job.progress,
+        "finishedOn": job.finished,
+    }
+    if job.completed:
+        columns["returnvalue"] = job.result if job.result is not None else "null"
+    else:
+        columns["failedReason"] = job.error or ""
+        columns["stacktrace"] = codec.dumps([job.stacktrace] if job.stacktrace else [])
+    return {name: value for name, value in columns.items() if value is not None}

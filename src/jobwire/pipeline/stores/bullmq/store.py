@@ -1,0 +1,58 @@
+"""Implements the pipeline's boundary for one BullMQ queue; the work is done by the modules beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from jobwire.backends.bullmq.keys import Keys
+from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.bullmq import finished, planning, purging
+from jobwire.pipeline.stores.bullmq.events import EventLog
+from jobwire.pipeline.stores.bullmq.jobs import JobsReader
+from jobwire.pipeline.stores.redisio.link import Link
+
+
+class BullmqStore:
+    """Implements QueueStore."""
+
+    def __init__(self, link: Link, keys: Keys, name: str) -> None:
+        self._link = link
+        self._keys = keys
+        self._name = name
+        self._events = EventLog(link, keys, name)
+
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[planning.Part]:
+        return planning.plan(self._link, self._keys, wanted, parts)
+
+    def read_jobs(self, part: planning.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        return JobsReader(self._link, self._keys, self._name, wanted).read(part)
+
+    def first_offset(self) -> Offset:
+        return self._events.first()
+
+    def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
+        return self._events.latest(start, max_rows)
+
+    def passed(self, offset: Offset, target: Offset) -> bool:
+        return self._events.passed(offset, target)
+
+    def plan_events(self, start: Offset, end: Offset) -> Sequence[Any]:
+        return self._events.plan(start, end)
+
+    def read_events(self, part: Any) -> Iterator[pa.RecordBatch]:
+        return self._events.read(part)
+
+    def present(self, ids: Sequence[str]) -> Collection[str]:
+        return finished.present(self._link, self._keys, ids)
+
+    def purge(self, stamps: Sequence[Stamp]) -> Purged:
+        return purging.purge(self._link, self._keys, stamps)
+
+    def put_finished(self, jobs: pa.RecordBatch) -> int:
+        return finished.put(self._link, self._keys, jobs)
+
+    def close(self) -> None:
+        self._link.close()
