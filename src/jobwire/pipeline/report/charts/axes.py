@@ -1,0 +1,95 @@
+"""Sizes, scales, axes and legends that the charts share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import altair as alt
+
+from jobwire.pipeline.report.palette import INK
+
+Drawing: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+
+WIDE, HALF = 1000, 484
+"""Widths in pixels of drawings that take the page's whole width and half of it."""
+ROW, FRAME = 28, 72
+"""Height of a row, and of axis, title and legend around all rows."""
+
+COUNT = "datum.value == 0 ? '0' : format(datum.value, '~s')"
+PERCENT = "format(datum.value, '~g') + ' %'"
+NUMBER = "format(datum.value, '.2~f')"
+DURATION = (
+    "datum.value < 1000 ? format(datum.value, '~g') + ' ms'"
+    " : datum.value < 60000 ? format(datum.value / 1000, '~g') + ' s'"
+    " : datum.value < 3600000 ? format(datum.value / 60000, '~g') + ' min'"
+    " : format(datum.value / 3600000, '~g') + ' h'"
+)
+
+ROUND_DURATIONS = (
+    *(unit * size for unit in (1, 10, 100, 1_000) for size in (1, 2, 5)),
+    *(10_000, 20_000, 30_000),
+    *(60_000 * size for size in (1, 2, 5, 10, 20, 30)),
+    *(3_600_000 * size for size in (1, 2, 5, 12, 24, 48, 120, 240, 480, 1_000, 2_000)),
+)
+"""In ms, each about twice the one before."""
+
+_LETTER = 6.2  # pixels, Arial at 11 px, on the wide side
+
+
+def chart(rows: Sequence[Mapping[Any, Any]]) -> alt.Chart:
+    """A chart of these rows. As a plain dict they are spared Altair's validation of every value, 20 times the time."""
+    return alt.Chart({"values": [dict(row) for row in rows]})
+
+
+def row_axis(labels: Sequence[str], width: int) -> alt.Y:
+    """A row for each label, in this order. Long labels get at most two fifths of the width."""
+    axis = alt.Axis(labelColor=INK, labelFontSize=12, labelLimit=width * 0.4)
+    return alt.Y("label:N", sort=list(labels), title=None, axis=axis)
+
+
+ABOVE = 28
+"""Height that a title on top of its axis takes from a legend."""
+
+
+def above(label: str, **more: Any) -> alt.Axis:
+    """A vertical axis with its title lying on top, where it can be read."""
+    title: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -9}
+    return alt.Axis(labelExpr=label, **title, **more)
+
+
+def duration_places(known: Sequence[float], most: int) -> list[int]:
+    """At most so many round durations within the range of the values, evenly thinned."""
+    low, high = min(known), max(known)
+    inside = [place for place in ROUND_DURATIONS if low / 2 < place < high * 2]
+    return inside[:: max(1, -(-len(inside) // most))]
+
+
+def room(ends: Mapping[str, tuple[float, str]], width: int, low: float = 0.0, log: bool = False) -> alt.Scale:
+    """A scale on which the text beside each end still fits; ends are label: (value, text)."""
+    scaled = math.log if log else float
+    plot = width - min(width * 0.4, max(len(label) for label in ends) * _LETTER * 1.1) - 20
+    begin = scaled(low)
+    top = max(
+        begin + (scaled(value) - begin) / max(0.25, 1 - (len(text) * _LETTER + 14) / plot)
+        for value, text in ends.values()
+    )
+    if log:
+        return alt.Scale(type="log", nice=False, domain=[low, math.exp(top)])
+    return alt.Scale(domain=[low, top or 1], nice=False)
+
+
+def colours(
+    parts: Mapping[str, str], *, symbol: str = "square", columns: int = 0, offset: int = 12, legend: bool = True
+) -> alt.Color:
+    """The colours of the field `part`, with a legend so far above the chart."""
+    stroke = 3 if symbol == "stroke" else 0
+    shown = alt.Legend(symbolType=symbol, symbolStrokeWidth=stroke, columns=columns, offset=offset)
+    scale = alt.Scale(domain=list(parts), range=list(parts.values()))
+    return alt.Color("part:N", scale=scale, legend=shown if legend else None)
+
+
+def texts(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str) -> alt.Chart:
+    """The `text` of each row, beside its place on x."""
+    return chart(rows).mark_text(align="left", dx=8, color=INK).encode(y=y, x=alt.X(f"{x}:Q"), text="text:N")

@@ -1,0 +1,83 @@
+"""Colours and type of the charts.
+
+Hues are told apart by people with any of the common colour deficiencies, and an outcome or a protocol has the same
+colour in every chart. Charts are drawn once, for a light page; on a dark screen the page's style replaces each colour
+named here by its dark counterpart, so a chart may use no other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+INK, MUTED, GRID, PAPER = "#1d2733", "#5b6776", "#e3e7ec", "#ffffff"
+
+OUTCOME = {"completed": "#3b76af", "failed": "#d1495b"}
+PROTOCOL = {"bullmq": "#aa3377", "pgboss": "#117a8b", "monque": "#6a9f3a", "bridgemq": "#ccaa33"}
+OTHER = "#8a94a0"
+LEVEL = {"p50": "#a5c8e1", "p95": "#4a90c2", "p99": "#123f66"}
+HEAT = ("#eef4f9", "#cfe1ef", "#a3c6e0", "#6ba3cc", "#3a78ab", "#174a76")
+CLASSES = (OUTCOME["failed"], "#edae49", "#7d6b91", "#66a182", OTHER)
+"""Classes of errors in the order of their weight, the last for all the others."""
+
+DARK = {
+    INK: "#e6eaf0",
+    MUTED: "#9ca8b6",
+    GRID: "#2c3642",
+    PAPER: "#151b23",
+    OUTCOME["completed"]: "#5b9bd5",
+    OUTCOME["failed"]: "#ef6f7f",
+    PROTOCOL["bullmq"]: "#d36ba6",
+    PROTOCOL["pgboss"]: "#3fb3c6",
+    PROTOCOL["monque"]: "#8cc35a",
+    PROTOCOL["bridgemq"]: "#d9bd55",
+    OTHER: "#8a94a0",
+    **dict(zip(LEVEL.values(), ("#3f76a3", "#68a6dc", "#d4e6f5"), strict=True)),
+    **dict(zip(HEAT, ("#1d2a38", "#21405c", "#295a83", "#3a7bb0", "#6ba8d6", "#b9dcf5"), strict=True)),
+    **dict(zip(CLASSES[1:4], ("#f0bd66", "#a793bd", "#7fbd9a"), strict=True)),
+}
+
+CHART_FONT = "Arial, 'Liberation Sans', Helvetica, system-ui, sans-serif"
+"""Charts are laid out by the widths of Arial's letters, so they are shown in it, or in a font of the same widths."""
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+THEME: dict[str, Any] = {
+    "font": "Arial, sans-serif",
+    "aria": False,
+    "background": None,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": MUTED,
+        "titleColor": MUTED,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "gridColor": GRID,
+        "domain": False,
+        "ticks": False,
+        "labelPadding": 6,
+        "labelLimit": 230,
+    },
+    "axisX": {"grid": False, "titlePadding": 8},
+    "legend": {
+        "orient": "top",
+        "direction": "horizontal",
+        "title": None,
+        "labelColor": MUTED,
+        "labelFontSize": 11,
+        "symbolType": "square",
+        "symbolSize": 90,
+        "symbolStrokeWidth": 0,
+        "offset": 12,
+        "columnPadding": 18,
+    },
+    "text": {"color": INK, "fontSize": 11},
+}
+
+
+def dark_style() -> str:
+    """CSS rules that give every colour of a chart its dark counterpart."""
+    return "\n".join(
+        f'svg [{paint}="{light}"] {{ {paint}: {dark}; }}'
+        for light, dark in DARK.items()
+        for paint in ("fill", "stroke")
+    )

@@ -1,0 +1,22 @@
+"""The report's sections in their order, one module each: a finding told in a sentence, and the charts that show it."""
+
+from __future__ import annotations
+
+from jobwire.pipeline.report.frames import Frames
+from jobwire.pipeline.report.parts import Section
+from jobwire.pipeline.report.period import Period
+from jobwire.pipeline.report.sections.failures import failures
+from jobwire.pipeline.report.sections.latency import latency
+from jobwire.pipeline.report.sections.names import names
+from jobwire.pipeline.report.sections.quality import quality
+from jobwire.pipeline.report.sections.retries import retries
+from jobwire.pipeline.report.sections.runs import runs
+from jobwire.pipeline.report.sections.throughput import throughput
+from jobwire.pipeline.report.sections.workers import workers
+
+_SECTIONS = (throughput, latency, failures, names, retries, workers, quality, runs)
+
+
+def sections(frames: Frames, period: Period) -> list[Section]:
+    """Every section; one without data says so."""
+    return [section(frames, period) for section in _SECTIONS]

@@ -1,0 +1,93 @@
+"""How much work was done, when, and by which queue."""
+
+from __future__ import annotations
+
+from jobwire.pipeline.report.charts import HALF, WIDE, Drawing, stacked_bars, stacked_over_time
+from jobwire.pipeline.report.frames import OUTCOMES, Frame, Frames
+from jobwire.pipeline.report.palette import OUTCOME
+from jobwire.pipeline.report.parts import Chart, Section
+from jobwire.pipeline.report.period import Period
+from jobwire.pipeline.report.wording import count, day, plural, share
+
+_QUEUES_DRAWN = 4
+_QUEUES_COMPARED = 12
+_BEHIND = 0.02
+"""The share of the jobs added that may be under way at the period's end without being told as a backlog."""
+
+
+def throughput(frames: Frames, period: Period) -> Section:
+    """Jobs that ended, by outcome: over time, or by queue if the period is too short to have a course."""
+    table = frames.throughput
+    if not table[["added", *OUTCOMES]].to_numpy().sum():
+        return Section("throughput", "Throughput", "No job was added and none ended in this period")
+    by_queue = table.groupby("label")[["added", *OUTCOMES, "retried", "stalled"]].sum()
+    by_queue["work"] = by_queue[list(OUTCOMES)].sum(axis=1)
+    by_queue = by_queue.sort_values(["work", "added"], ascending=False, kind="stable")
+    charts = _compared(by_queue) if period.momentary else _courses(table, list(by_queue.index), period)
+    return Section("throughput", "Throughput", _finding(table, by_queue, period), _balance(by_queue), charts)
+
+
+def _finding(table: Frame, by_queue: Frame, period: Period) -> str:
+    completed, ended = by_queue["completed"].sum(), by_queue["work"].sum()
+    if not ended:
+        return f"{plural(by_queue['added'].sum(), 'job')} were added, and none ended"
+    first = by_queue.index[0]
+    part = f"{first} did {share(by_queue['work'].iloc[0], ended)} of the work" if len(by_queue) > 1 else ""
+    done = f"{plural(completed, 'job')} completed"
+    if period.momentary:
+        rate = completed / max(period.length.total_seconds(), 1)
+        pace = f", {count(rate)} a second" if rate >= 1 else ""
+        return f"{done}{pace}" + (f"; {part}" if part else "")
+    hourly = table.groupby("hour")["completed"].sum()
+    peak = hourly.idxmax()
+    top = f"the busiest hour, {day(peak)} {peak:%H:%M}, did {count(hourly.max())}"
+    return f"{done}; {top}" + (f", and {part}" if part else "")
+
+
+def _balance(by_queue: Frame) -> str:
+    """Whether the workers kept up, and what the stores made them do again."""
+    growth = by_queue["added"] - by_queue["work"]
+    behind = growth[growth > by_queue["added"] * _BEHIND].sort_values(ascending=False)
+    if behind.empty:
+        text = "Every queue kept up with what was added."
+    else:
+        text = f"{behind.index[0]} fell behind: {plural(behind.iloc[0], 'job')} more were added than ended."
+        if len(behind) > 1:
+            text += f" So did {plural(len(behind) - 1, 'other queue')}."
+    retried, stalled = by_queue["retried"].sum(), by_queue["stalled"].sum()
+    if retried:
+        text += f" {plural(retried, 'run')} {'was a retry' if retried == 1 else 'were retries'}."
+    if stalled:
+        text += f" {plural(stalled, 'run')} stalled: the worker was lost or its lock expired."
+    return text
+
+
+def _compared(by_queue: Frame) -> list[Chart]:
+    rows = by_queue.head(_QUEUES_COMPARED).reset_index()
+    rows["text"] = [count(value) for value in rows["work"]]
+    drawing = stacked_bars(rows, OUTCOME, unit="jobs that ended", width=WIDE)
+    return [Chart("throughput", "Jobs that ended, by queue and outcome", drawing)]
+
+
+def _courses(table: Frame, queues: list[str], period: Period) -> list[Chart]:
+    charts = [Chart("throughput", f"All queues: jobs added and ended per {period.grain}", _drawn(table, period, WIDE))]
+    if len(queues) > 1:
+        for number, queue in enumerate(queues[:_QUEUES_DRAWN], 1):
+            drawing = _drawn(table[table["label"] == queue], period, HALF)
+            charts.append(Chart(f"throughput-{number}", f"{queue}: jobs ended per {period.grain}", drawing, span=3))
+    return charts
+
+
+def _drawn(table: Frame, period: Period, width: int) -> Drawing:
+    at = table["hour"].dt.floor("h" if period.grain == "hour" else "D").rename("at")
+    course = table.groupby(at)[["added", *OUTCOMES]].sum().reindex(period.buckets(), fill_value=0)
+    return stacked_over_time(
+        course.rename_axis("at").reset_index(),
+        OUTCOME,
+        period.step,
+        unit=f"jobs per {period.grain}",
+        width=width,
+        height=250 if width == WIDE else 165,
+        line="added" if width == WIDE else None,
+        legend=width == WIDE,
+    )
