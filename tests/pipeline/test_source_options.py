@@ -19,6 +19,13 @@ def test_a_queue_and_its_url_are_enough() -> None:
     assert (options.table, options.store, options.max_rows, options.pushdown) == ("jobs", URL, None, False)
 
 
+def test_without_a_queue_all_of_the_store_are_meant_and_an_array_names_several() -> None:
+    assert parse_options({"url": URL}).queues is None
+    assert parse_options({"url": URL, "queues": '["a", "b,c"]'}).queues == ("a", "b,c")
+    with pytest.raises(InvalidOption, match="queue to write to"):
+        _ = parse_options({"url": URL}).queue
+
+
 def test_names_are_read_whatever_their_case_as_spark_gives_them() -> None:
     assert parse_options({"URL": URL, "Queue": "mail", "TABLE": "events"}).table == "events"
 
@@ -45,8 +52,10 @@ def test_what_to_read_is_told_by_state_name_and_time() -> None:
     [
         ({"queue": "mail", "url": "redis://127.0.0.1"}, "url"),
         ({"queue": "mail", "url": "memory:"}, "url"),
-        ({"url": URL}, "queue"),
         ({"url": URL, "queue": ""}, "queue"),
+        ({"url": URL, "queue": "mail", "queues": '["mail"]'}, "queues"),
+        ({"url": URL, "queues": "mail"}, "queues"),
+        ({"url": URL, "queues": "[1]"}, "queues"),
         ({"url": URL, "queue": "mail", "table": "job"}, "table"),
         ({"url": URL, "queue": "mail", "states": "failed,done"}, "states"),
         ({"url": URL, "queue": "mail", "parts": "0"}, "parts"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, cast
 
-from jobwire import urls
-from jobwire.errors import InvalidOption
+from jobwire import codec, urls
+from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import State
 from jobwire.pipeline.reach import checked, store_name
 from jobwire.pipeline.stores import Wanted
@@ -16,7 +17,8 @@ TABLES = ("jobs", "events")
 DEFAULT_PARTS = 8
 KNOWN = {
     "url": "where the queue lives: protocol+transport://…",
-    "queue": "the queue's name",
+    "queue": "the queue's name; for reading, without one: all queues of the store",
+    "queues": "several queues to read, as a JSON array of names",
     "table": "jobs or events",
     "store": "fills the column `store` (default: the URL without its login)",
     "parts": f"how many partitions to read jobs in (default {DEFAULT_PARTS})",
@@ -38,7 +40,8 @@ class SourceOptions:
     """The options of one read or write."""
 
     url: str
-    queue: str
+    queues: tuple[str, ...] | None
+    """None: all that the store has."""
     table: str
     store: str
     parts: int
@@ -52,6 +55,13 @@ class SourceOptions:
     def address(self) -> urls.Address:
         return checked(self.url)
 
+    @property
+    def queue(self) -> str:
+        """The one queue that a write is for."""
+        if self.queues is None or len(self.queues) != 1:
+            raise InvalidOption("queue", self.queues, "must name the queue to write to")
+        return self.queues[0]
+
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
     """The options, or InvalidOption with the field, the value and the rule."""
@@ -60,16 +70,13 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     if unknown:
         raise InvalidOption(unknown[0], options[unknown[0]], f"is not an option; there are {', '.join(KNOWN)}")
     url = options.get("url") or urls.default_url()
-    queue = options.get("queue")
-    if not queue:
-        raise InvalidOption("queue", queue, "must name a queue")
     table = options.get("table", "jobs")
     if table not in TABLES:
         raise InvalidOption("table", table, f"must be one of {', '.join(TABLES)}")
     size_limit = _whole(options, "size_limit", minimum=0)
     return SourceOptions(
         url=url,
-        queue=queue,
+        queues=_queues(options.get("queue"), options.get("queues")),
         table=table,
         store=options.get("store") or store_name(url),
         parts=_whole(options, "parts", minimum=1) or DEFAULT_PARTS,
@@ -86,6 +93,22 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         run=options.get("run"),
         size_limit=10 * 1024 * 1024 if size_limit is None else size_limit or None,
     )
+
+
+def _queues(one: str | None, several: str | None) -> tuple[str, ...] | None:
+    if several is None:
+        if one == "":
+            raise InvalidOption("queue", one, "must name a queue")
+        return None if one is None else (one,)
+    if one is not None:
+        raise InvalidOption("queues", several, "can't be given together with queue")
+    try:
+        names: Any = codec.loads(several.encode())
+    except MalformedPayload:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in cast("list[Any]", names)):
+        raise InvalidOption("queues", several, "must be a JSON array of names")
+    return tuple(cast("list[str]", names))
 
 
 def _some(value: str | None) -> frozenset[str] | None:
