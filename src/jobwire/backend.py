@@ -40,6 +40,8 @@ class Capabilities:
     flows: bool = False
     routing: bool = False
     transactional_add: bool = False
+    transactional_settle: bool = False
+    """A handler can write in a transaction that commits together with its job's completion."""
     progress: bool = False
     logs: bool = False
     results: bool = False

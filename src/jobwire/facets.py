@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from jobwire.backend import Acted, Added, PreparedJob
+from jobwire.backend import Acted, Added, Claim, PreparedJob
 from jobwire.model import Children, Job, JobKey, Limits, State
 
 OnFailure = Literal["wait", "fail", "continue", "ignore", "remove"]
@@ -138,4 +138,13 @@ class Routing(Protocol):
 
     async def unroutable(self, queue: str, limit: int) -> Sequence[Job]:
         """Waiting jobs that no live worker can take."""
+        ...
+
+
+class Transactions(Protocol):
+    """Handlers' writes that commit with their job. Capability `transactional_settle`."""
+
+    async def connection(self, claim: Claim, *, blocking: bool) -> Any:
+        """The driver's connection for the claim's handler, the same one each time. Its transaction commits when the
+        claim is settled as completed, in one with it, and is rolled back otherwise."""
         ...

@@ -22,6 +22,7 @@ FACETS = {
     facets.EventControl: ["custom_events"],
     facets.UniqueOwners: ["unique.owner"],
     facets.Routing: ["routing"],
+    facets.Transactions: ["transactional_settle"],
 }
 
 
@@ -90,6 +91,20 @@ async def test_children_from_a_handler_are_refused_where_there_are_none(queue, w
     with contextlib.suppress(AttributeError):
         assert "children" in done.error
     assert done.state is State.FAILED
+
+
+async def test_a_job_is_completed_in_its_handlers_transaction_or_there_is_none(queue, work, finished):
+    async def handle(job):
+        return await job.connection() is await job.connection()
+
+    job = await queue.add(1)
+    async with work(handle):
+        done = await finished(queue, job.id)
+    if queue.capabilities.transactional_settle:
+        assert (done.state, done.result) == (State.COMPLETED, True)
+    else:
+        assert done.state is State.FAILED
+        assert not done.error or "has no transaction" in done.error
 
 
 async def test_a_limit_of_events_is_refused_where_there_is_no_stream(queue, needs):

@@ -7,13 +7,12 @@ import random
 import sys
 
 from jobwire import ActiveJob, Worker
-from jobwire.backends import pgboss
 
 
 async def handle(job: ActiveJob) -> int:
     """Half of the jobs write into a ledger in the transaction that completes them."""
     if job.data["n"] % 2:
-        connection = await pgboss.connection(job)
+        connection = await job.connection()
         await connection.execute("INSERT INTO ledger (n) VALUES (%s)", [job.data["n"]])
     await asyncio.sleep(random.uniform(0, 0.01))
     return int(job.data["n"])

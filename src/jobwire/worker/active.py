@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar, cast
 from jobwire import codec
 from jobwire.backend import Acted, Backend, Claim
 from jobwire.errors import JobNotFound, LostLock, WaitForChildren
-from jobwire.facets import Edits, Flows
+from jobwire.facets import Edits, Flows, Transactions
 from jobwire.flow import FlowJob, add_trees, prepare_tree
 from jobwire.model import Children, Job, JobKey, JobTree
 
@@ -170,6 +170,14 @@ class ActiveJob(Running):
         if children.pending or children.failed:
             raise WaitForChildren
 
+    async def connection(self, *, blocking: bool = False) -> Any:
+        """The driver's connection to the store, for writes that commit together with the job's completion.
+
+        Return to commit, raise to roll back; if the job is no longer ours, both its end and the writes are refused.
+        """
+        self.require("transactional_settle", "transaction that a job is completed in")
+        return await cast(Transactions, self._backend).connection(self._claim, blocking=blocking)
+
     def require(self, feature: str, words: str, *, one: str | None = None) -> None:
         """Raise NotSupported unless the job's protocol has the feature."""
         self._backend.capabilities.require(feature, words, one=one)
@@ -223,6 +231,10 @@ class BlockingJob(Running):
 
     def wait_for_children(self) -> None:
         self._run(self._active.wait_for_children())
+
+    def connection(self) -> Any:
+        """As ActiveJob's, with a blocking connection of the driver."""
+        return self._run(self._active.connection(blocking=True))
 
     def _run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

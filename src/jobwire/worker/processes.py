@@ -18,7 +18,15 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from jobwire import codec
-from jobwire.errors import HandlerCrashed, JobwireError, RateLimited, Snooze, Unrecoverable, WaitForChildren
+from jobwire.errors import (
+    HandlerCrashed,
+    InvalidOption,
+    JobwireError,
+    RateLimited,
+    Snooze,
+    Unrecoverable,
+    WaitForChildren,
+)
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Job, JobKey, JobTree
 from jobwire.worker.active import BlockingJob, Running
@@ -76,6 +84,11 @@ class ProcessJob(Running):
 
     def wait_for_children(self) -> None:
         self._ask("wait_for_children")
+
+    def connection(self) -> Any:
+        raise InvalidOption(
+            "executor", "process", "can't be with job.connection(), which stays in the worker's process"
+        )
 
     def _ask(self, what: str, *args: Any, **named: Any) -> Any:
         """Have the parent process call the method of its own job; what it returned or raised."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
+from jobwire import NewJob, State, connect
 from jobwire import codec as json_codec
 from jobwire.backend import Failed
-from jobwire.backends.pgboss import codec, ids, native, schema
+from jobwire.backends.pgboss import Boss, codec, ids, native, schema
 
 
 def test_the_bell_and_the_locks_have_the_numbers_that_node_computes():
@@ -20,6 +23,16 @@ def test_ids_grow_and_are_uuids():
     assert made == sorted(made)
     assert len(set(made)) == 2000
     assert all(ids.is_id(one) for one in made)
+
+
+@pytest.mark.parametrize("first", [0, 2**48 - 2, 2**62 - 2, 2**73 + 2**48 - 2])
+def test_ids_grow_across_the_groups_of_their_digits(monkeypatch, first):
+    monkeypatch.setattr(ids._clock, "take", lambda count: (1_790_000_000_000, first))
+    made = ids.new_ids(4)
+    numbers = [uuid.UUID(one).int for one in made]
+    tails = [(number >> 64 & 0xFFF) << 62 | number & (2**62 - 1) for number in numbers]
+    assert tails == [first, first + 1, first + 2, first + 3]
+    assert {(uuid.UUID(one).version, uuid.UUID(one).variant) for one in made} == {(7, uuid.RFC_4122)}
 
 
 @pytest.mark.parametrize(
@@ -91,3 +104,40 @@ async def test_the_wait_before_a_retry_doubles_with_jitter_up_to_its_cap(queue, 
         assert all(low - 5 <= wait < high for wait in seen), (failures, seen)
         assert len(set(seen)) == len(seen)
     assert max(waits[capped]) <= 15
+
+
+async def test_plain_jobs_keep_their_data_whatever_is_in_it(queue, rows):
+    """They travel as one text, with a control character between them."""
+    given = [None, "a\x1fb", {"k\x1f": "\x1f"}, "", [], {}, 0, "null", '"\\{}', "é🚀", [None]]
+    added = await queue.add_many([NewJob(data) for data in given])
+    assert [(await queue.get(job.id)).data for job in added] == given
+    empty = await rows("SELECT id::text FROM job WHERE data IS NULL")
+    assert [row["id"] for row in empty] == [added[0].id]
+
+
+async def test_plain_jobs_and_others_are_stored_alike(queue, rows):
+    await queue.add_many([NewJob("plain"), NewJob("plain")])
+    await queue.add_many([NewJob("plain"), NewJob("plain", priority=0)])
+    found = await rows(
+        "SELECT to_jsonb(j) - ARRAY['id', 'created_on', 'start_after', 'keep_until']"
+        " || jsonb_build_object('kept', keep_until - start_after, 'begun', start_after <= created_on) AS row FROM job j"
+    )
+    assert len(found) == 4
+    assert all(one["row"] == found[0]["row"] for one in found), found
+
+
+async def test_a_queue_that_was_made_anew_with_another_policy_is_noticed_by_a_producer_who_knew_the_old_one(queue, url):
+    await queue.add(1)
+    async with connect(url) as other:
+        await Boss(other).delete_queue(queue.name)
+        await Boss(other).create_queue(queue.name, policy="short")
+    first, second = await queue.add_many([NewJob(1), NewJob(2)])
+    assert (first.refused, bool(second.refused)) == (None, True)
+    assert (await queue.counts())[State.WAITING] == 1
+
+
+async def test_a_producer_is_told_that_its_queue_was_deleted(queue, url):
+    await queue.add(1)
+    async with connect(url) as other:
+        await Boss(other).delete_queue(queue.name)
+    assert (await queue.add(2)).refused == "no such queue"

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from awaiting import eventually
-from jobwire import InvalidOption, State
+from jobwire import InvalidOption, State, Worker
 from jobwire.options import NewJob
 
 
@@ -33,6 +33,19 @@ async def test_nothing_of_ours_is_in_pg_boss_s_own_schema(queue, work, rows, uni
     async with work(handler, rate=(5, 1)):
         await added.wait(timeout=20)
     assert await rows(tables, unique) == before
+
+
+async def test_a_reader_sees_progress_though_it_came_before_the_side_schema(queue, url):
+    added = await queue.add(1)
+    assert (await queue.get(added.id)).progress is None
+
+    async def handler(job):
+        await job.update_progress(50)
+
+    async with Worker(queue.name, handler, url) as worker:
+        await eventually(lambda: worker.stats.completed)
+    assert (await queue.get(added.id)).progress == 50
+    assert [job.progress for job in await queue.jobs(state=State.COMPLETED)] == [50]
 
 
 async def test_a_rate_per_key_delays_that_key_alone(queue, work):
@@ -95,6 +108,41 @@ async def test_a_worker_may_take_certain_priorities_only(queue, work):
         await eventually(lambda: worker.stats.completed == 3)
     assert seen == [4, 3, 2]
     assert (await queue.counts())[State.WAITING] == 3
+
+
+async def test_two_workers_that_claim_at_once_keep_to_the_limit_of_a_group(queue, consume, database, rows, unique):
+    """The first claim is held up at its commit; the second sees a job of higher priority that the first did not."""
+    await database.execute(
+        "CREATE FUNCTION hold_up() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN NULL; END $$"
+    )
+    await database.execute(
+        "CREATE CONSTRAINT TRIGGER held AFTER UPDATE ON job_common DEFERRABLE INITIALLY DEFERRED "
+        "FOR EACH ROW EXECUTE FUNCTION hold_up()"
+    )
+
+    async def held_up():
+        return await rows(
+            "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND position(%s in query) > 0", unique
+        )
+
+    group = {"group": {"id": "g"}}
+    first, second = consume(extra={"groupConcurrency": 2}), consume(extra={"groupConcurrency": 2})
+    await asyncio.gather(first.settle([], 1), second.settle([], 1))
+    await queue.add_many([NewJob(n, extra=group) for n in range(3)])
+    await database.execute("SELECT pg_advisory_lock(4711)")
+    one = asyncio.create_task(first.settle([], 5))
+    await eventually(lambda: _number_of(held_up, 1))
+    await queue.add("urgent", priority=9, extra=group)
+    other = asyncio.create_task(second.settle([], 5))
+    await eventually(lambda: _number_of(held_up, 2))
+    await database.execute("SELECT pg_advisory_unlock(4711)")
+    claims = [*(await one).claims, *(await other).claims]
+    assert [claim.job.data for claim in claims] == [0, 1]
+
+
+async def _number_of(look, count):
+    return len(await look()) == count
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 from awaiting import eventually
 from jobwire import InvalidOption, State
-from jobwire.backends import pgboss
 from jobwire.backends.pgboss import Boss
 from jobwire.options import NewJob, Unique
 
@@ -104,78 +103,6 @@ async def test_a_worker_is_woken_by_the_commit(queue, work, jobwire_postgres):
             await queue.add(1, connection=connection)
             assert not seen.is_set()
         await asyncio.wait_for(seen.wait(), 4)
-
-
-@pytest.fixture
-async def ledger(database):
-    await database.execute("CREATE TABLE ledger (n integer)")
-
-    async def entries():
-        found = await (await database.execute("SELECT n FROM ledger ORDER BY n")).fetchall()
-        return [row["n"] for row in found]
-
-    return entries
-
-
-async def test_a_handlers_writes_commit_with_its_completion(queue, work, unique, ledger):
-    async def handler(job):
-        connection = await pgboss.connection(job)
-        await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [job.data])
-        assert await ledger() == []
-        return "written"
-
-    added = await queue.add(7)
-    async with work(handler):
-        assert await added.wait(timeout=20) == "written"
-    assert await ledger() == [7]
-
-
-async def test_a_failed_handlers_writes_are_rolled_back(queue, work, unique, ledger):
-    runs = []
-
-    async def handler(job):
-        connection = await pgboss.connection(job)
-        await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [job.data])
-        runs.append(job.id)
-        if len(runs) == 1:
-            raise RuntimeError("half way")
-
-    added = await queue.add(7, attempts=2)
-    async with work(handler):
-        await added.wait(timeout=20)
-    assert len(runs) == 2
-    assert await ledger() == [7]
-
-
-async def test_the_writes_of_a_claim_that_was_lost_are_rolled_back(queue, work, unique, ledger, rows):
-    """Effectively once: whoever runs the job meanwhile commits its own writes, and ours are gone."""
-    runs = []
-
-    async def handler(job):
-        connection = await pgboss.connection(job)
-        await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [len(runs)])
-        runs.append(job.id)
-        if len(runs) == 1:
-            await rows("UPDATE job SET state = 'retry' WHERE id = %s RETURNING 1", job.id)
-        return len(runs)
-
-    added = await queue.add({})
-    async with work(handler) as worker:
-        assert await added.wait(timeout=20) == 2
-    assert (worker.stats.lost, worker.stats.completed) == (1, 1)
-    assert await ledger() == [1]
-
-
-async def test_many_handlers_with_connections_run_beside_others(queue, work, unique, ledger):
-    async def handler(job):
-        if job.data % 2:
-            connection = await pgboss.connection(job)
-            await connection.execute(f"INSERT INTO {unique}.ledger VALUES (%s)", [job.data])
-
-    await queue.add_many([NewJob(n) for n in range(40)])
-    async with work(handler, concurrency=8) as worker:
-        await eventually(lambda: worker.stats.completed == 40)
-    assert await ledger() == list(range(1, 40, 2))
 
 
 async def test_the_facade_refuses_other_protocols():

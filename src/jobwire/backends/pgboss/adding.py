@@ -11,17 +11,25 @@ from jobwire import codec as json_codec
 from jobwire.backend import Added, PreparedJob
 from jobwire.backends.pgboss import transactions
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
-from jobwire.backends.pgboss.failure import CHECK_VIOLATION, FOREIGN_KEY_VIOLATION, UNDEFINED_TABLE, Refused
+from jobwire.backends.pgboss.failure import (
+    CHECK_VIOLATION,
+    FOREIGN_KEY_VIOLATION,
+    UNDEFINED_TABLE,
+    UNIQUE_VIOLATION,
+    Refused,
+)
 from jobwire.backends.pgboss.ids import is_id, new_ids
-from jobwire.backends.pgboss.native import columns_of, options_of
+from jobwire.backends.pgboss.native import columns_of, is_plain, options_of
 from jobwire.backends.pgboss.queues import JOB_RULES, QueueRow, Queues
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Row, text
+from jobwire.backends.pgboss.wire import Call, Row, plain_list, text
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, seconds
 
 _TOGETHER = 2000
+_BETWEEN = b"\x1f"
+"""In JSON it is always written as an escape."""
 _MOVED = (UNDEFINED_TABLE, CHECK_VIOLATION, FOREIGN_KEY_VIOLATION)
 NO_SUCH_QUEUE = "no such queue"
 NEEDS_KEY = "a queue of policy key_strict_fifo takes no job without a key"
@@ -105,11 +113,35 @@ class Adding:
         if not jobs:
             return []
         ids = new_ids(len(jobs))
+        if connection is None and queue.policy == "standard" and all(is_plain(job.new) for job in jobs):
+            return await self._add_plain(queue, jobs, ids)
+        return await self._add_rows(queue, jobs, ids, connection)
+
+    async def _add_rows(
+        self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str], connection: Any
+    ) -> list[Added]:
         rows = [row_of(job, job_id, queue.policy) for job, job_id in zip(jobs, ids, strict=True)]
         added: list[Added] = []
         for start in range(0, len(rows), _TOGETHER):
             added += await self.insert(queue, rows[start : start + _TOGETHER], connection)
         return added
+
+    async def _add_plain(self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str]) -> list[Added]:
+        statement = self._store.statements.get("insert_plain", queue.table)
+        for start in range(0, len(jobs), _TOGETHER):
+            together = slice(start, start + _TOGETHER)
+            data = _BETWEEN.join([job.data for job in jobs[together]])
+            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._bells}
+            try:
+                [[(count, _)]] = await self._store.run([(statement, values)])
+            except Refused as error:
+                if error.sqlstate not in (*_MOVED, UNIQUE_VIOLATION):
+                    raise
+                count = 0
+            if not count:  # the queue is not what it was: the other way asks where it is, and what it is now
+                done = [Added(job_id) for job_id in ids[:start]]
+                return done + await self._add_rows(queue, jobs[start:], ids[start:], None)
+        return [Added(job_id) for job_id in ids]
 
     async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any = None) -> list[Added]:
         """Store rows; one answer each."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
+from jobwire.backend import Acted, Added, Backend, Capabilities, Claim, Consumer, ConsumerSettings, PreparedJob
 from jobwire.backends.pgboss import adding
 from jobwire.backends.pgboss.adding import Adding
 from jobwire.backends.pgboss.admin import Admin
+from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.consumer import PgConsumer
 from jobwire.backends.pgboss.cron_pass import CronPass
 from jobwire.backends.pgboss.doorbell import Doorbell
@@ -32,6 +33,7 @@ CAPABILITIES = Capabilities(
     expires=True,
     unique=frozenset({"key"}),
     transactional_add=True,
+    transactional_settle=True,
     progress=True,
     logs=True,
     results=True,
@@ -98,6 +100,10 @@ class PgBossBackend:
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         return PgConsumer(self.store, self.queues, self._doorbell, self._duties, settings)
+
+    async def connection(self, claim: Claim, *, blocking: bool) -> Any:
+        assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend
+        return await claim.connection(blocking=blocking)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await self._reading.get(queue, job_ids)

@@ -15,13 +15,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 import orjson
-import psycopg
 
 from jobwire import codec as json_codec
 from jobwire.backend import Added
 from jobwire.backends.pgboss.backend import PgBossBackend
 from jobwire.backends.pgboss.changing import Changing
-from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.dropping import drop_queue
 from jobwire.backends.pgboss.flows import FlowJob, add_flow
 from jobwire.backends.pgboss.queues import check_name, check_settings
@@ -172,15 +170,3 @@ class Boss:
         if self._store.layout.has("version.flow_on"):
             await self._backend.supervision.unblock(WorkerOptions.read(options).flowIntervalSeconds)
         return words
-
-
-async def connection(job: Any) -> psycopg.AsyncConnection[Any]:
-    """Inside a handler: a connection whose transaction commits together with the job's completion, or not at all.
-
-    What the handler writes on it and the job's end are one: the work is done once, whatever dies in between. Do not
-    commit; raise to roll back.
-    """
-    claim: object = job.claim
-    if not isinstance(claim, PgClaim):
-        raise InvalidOption("job", job, "must be a job of pg-boss that a coroutine handler runs")
-    return await claim.connection()

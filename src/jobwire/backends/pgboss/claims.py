@@ -1,4 +1,4 @@
-"""Claims of pg-boss jobs, and the connection that a handler may take for writes that commit with its job.
+"""Claims of pg-boss jobs, and the transaction that a handler may take for writes that commit with its job.
 
 A claim is told from every other of the same job by its attempt and the moment of its start: pg-boss's own fence is the
 attempt alone, which stays the same when a job is handed back uncharged.
@@ -12,12 +12,14 @@ from typing import Any
 
 import psycopg
 
-from jobwire.backend import Claim, Verdict
+from jobwire.backend import Claim, Completed, Failed, Outcome, Released, Verdict
 from jobwire.backends.pgboss import transactions
-from jobwire.backends.pgboss.failure import failure, sqlstate_of
+from jobwire.backends.pgboss.failure import Refused, failure, sqlstate_of
+from jobwire.backends.pgboss.lending import Lent
 from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.wire import Call, Row
+from jobwire.errors import JobwireError, LostLock
 from jobwire.model import Job, State
 
 
@@ -30,37 +32,61 @@ class PgClaim(Claim):
     own_heartbeat: int | None = None
     """The job's own heartbeat, to be restored when the lease ends."""
     store: Store | None = None
-    _connection: psycopg.AsyncConnection[Any] | None = None
+    ended: bool = False
+    """Its outcome is being settled: a thread that goes on regardless gets no connection any more."""
+    lent: Lent | None = None
+    committed: Verdict | Outcome | None = None
+    """What the commit came to, kept for when the call that it was part of is made again."""
 
     @property
-    def borrowed(self) -> bool:
-        return self._connection is not None
+    def transactional(self) -> bool:
+        return self.lent is not None or self.committed is not None
 
-    async def connection(self) -> psycopg.AsyncConnection[Any]:
+    async def connection(self, *, blocking: bool) -> Lent:
         """A connection in a transaction that commits when the job is completed, and with it, or not at all."""
         assert self.store is not None  # noqa: S101 - every claim of a worker has it
-        if self._connection is None:
-            self._connection = await self.store.lend()
-        return self._connection
+        if self.lent is None:
+            lent = await self.store.lend(blocking=blocking)
+            if self.lent is not None or self.ended:  # asked for twice at once, or too late
+                await self.store.lending.roll_back(lent)
+            else:
+                self.lent = lent
+        if self.ended or self.lent is None:
+            raise LostLock(f"job {self.job.id!r} is no longer run here: it has no transaction any more")
+        return self.lent
 
-    async def commit(self, complete: Call, where: str) -> Verdict:
-        """Complete the job and commit what the handler wrote; if the job is no longer ours, neither happens."""
-        connection, self._connection = self._connection, None
+    async def commit(self, outcome: Completed, complete: Call) -> Verdict | Outcome:
+        """Complete the job and commit what the handler wrote, both or neither; the verdict, or what to settle instead.
+
+        A call that was cut off leaves the commit unknown. The job is then released: if the commit has landed, that
+        changes nothing, and if not, the job runs again, as its writes are gone too.
+        """
+        if self.committed is not None:
+            return self.committed
+        connection, self.lent = self.lent, None
         assert connection is not None  # noqa: S101 - asked only of a claim that has borrowed
         assert self.store is not None  # noqa: S101 - as above
+        lending, where = self.store.lending, self.store.where
+        self.committed = Released(self)
+        landed = False
         try:
             rows = await transactions.run(connection, complete, where)
-            await (connection.commit() if rows else connection.rollback())
-        except psycopg.Error as error:
-            raise failure(where, str(error), sqlstate_of(error)) from error
+            await (lending.commit(connection) if rows else lending.roll_back(connection))
+            self.committed = Verdict.COMPLETED if rows else Verdict.LOST
+            landed = True
+        except (psycopg.Error, JobwireError) as error:
+            told = error if isinstance(error, JobwireError) else failure(where, str(error), sqlstate_of(error))
+            if isinstance(told, Refused):  # the handler's own doing: a constraint, a statement that had failed
+                self.committed = Failed(outcome.claim, f"the job's transaction could not be committed: {told}")
         finally:
-            await self.store.take_back(connection)
-        return Verdict.COMPLETED if rows else Verdict.LOST
+            if not landed:
+                await lending.drop(connection)
+        return self.committed
 
     async def roll_back(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self.lent = self.lent, None
         if connection is not None and self.store is not None:
-            await self.store.take_back(connection)
+            await self.store.lending.roll_back(connection)
 
 
 def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]:

@@ -77,8 +77,20 @@ class PgConsumer:
         outcomes = [_checked(outcome) for outcome in outcomes]
         if self._short:
             self._short.difference_update(_own(outcome.claim) for outcome in outcomes)
-        if any(map(_borrowed, outcomes)):
-            return await self._settle_with_borrowed(outcomes, claim)
+        transactional = False
+        for outcome in outcomes:
+            held = _own(outcome.claim)
+            held.ended = True
+            transactional = transactional or held.transactional
+        if transactional:
+            outcomes, done = await self._commit(queue, outcomes)
+            settled = await self._settle(queue, outcomes, claim)
+            verdicts = iter(settled.verdicts)
+            merged = [next(verdicts) if verdict is None else verdict for verdict in done]
+            return Settled(merged, settled.claims, settled.next_in, settled.blocked_for)
+        return await self._settle(queue, outcomes, claim)
+
+    async def _settle(self, queue: QueueRow, outcomes: Sequence[Outcome], claim: int) -> Settled:
         try:
             return await self._exchange(queue, outcomes, claim)
         except Refused as error:
@@ -101,7 +113,7 @@ class PgConsumer:
         calls, kinds = self.settling(queue, outcomes)
         look_ahead = claim > 0 and self._light
         if claim > 0:
-            calls.append(self._plan(queue).call(self._name, claim, self._lease))
+            calls += self._plan(queue).calls(self._name, claim, self._lease)
         if look_ahead:
             calls.append(self._next_due(queue))
         if not calls:
@@ -110,7 +122,7 @@ class PgConsumer:
         verdicts = self.verdicts(outcomes, kinds, answers)
         if not claim:
             return Settled(verdicts)
-        claims = self.noted(read_claims(self._store, queue, answers[len(kinds)]))
+        claims = self.noted(read_claims(self._store, queue, answers[-2 if look_ahead else -1]))
         return await self.looked(queue, verdicts, claims, claim, answers[-1][0][0] if look_ahead else None)
 
     async def looked(
@@ -213,26 +225,24 @@ class PgConsumer:
 
     # --- handlers with a transaction of their own -------------------------------------------------------------------
 
-    async def _settle_with_borrowed(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
-        """Jobs whose handlers took a connection are completed on it and committed with what the handler wrote."""
-        queue = await self._prepared()
-        verdicts: list[Verdict | None] = [None] * len(outcomes)
-        rest: list[int] = []
-        for place, outcome in enumerate(outcomes):
-            held = _own(outcome.claim)
-            if not _borrowed(outcome):
-                rest.append(place)
-            elif isinstance(outcome, Completed):
-                calls, _ = self.settling(queue, [outcome])
-                verdicts[place] = await held.commit(calls[0], self._store.where)
-            else:
-                await held.roll_back()
-                rest.append(place)
-        settled = await self.settle([outcomes[place] for place in rest], claim)
-        for place, verdict in zip(rest, settled.verdicts, strict=True):
-            verdicts[place] = verdict
-        done = [verdict or Verdict.LOST for verdict in verdicts]
-        return Settled(done, settled.claims, settled.next_in, settled.blocked_for)
+    async def _commit(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[Verdict | None]]:
+        """Jobs whose handlers took a connection are completed on it and committed with what the handler wrote.
+
+        The outcomes that are left to settle, and the verdicts in the order of all; None for those that are left.
+        """
+        ends = await asyncio.gather(*(self._commit_one(queue, outcome) for outcome in outcomes))
+        left = [end for end in ends if not isinstance(end, Verdict)]
+        return left, [end if isinstance(end, Verdict) else None for end in ends]
+
+    async def _commit_one(self, queue: QueueRow, outcome: Outcome) -> Verdict | Outcome:
+        held = _own(outcome.claim)
+        if not held.transactional:
+            return outcome
+        if isinstance(outcome, Completed):
+            calls, _ = self.settling(queue, [outcome])
+            return await held.commit(outcome, calls[0])
+        await held.roll_back()
+        return outcome
 
     # --- the rest of the contract -----------------------------------------------------------------------------------
 
@@ -337,10 +347,6 @@ def _checked(outcome: Outcome) -> Outcome:
     if isinstance(outcome, Completed) and not storable(outcome.result):
         return Failed(outcome.claim, f"the result can't be stored: {CAN_NOT_HOLD}", final=True)
     return outcome
-
-
-def _borrowed(outcome: Outcome) -> bool:
-    return _own(outcome.claim).borrowed
 
 
 def _verdict(outcome: Outcome, row: Row) -> Verdict:

@@ -24,6 +24,9 @@ class FetchPlan:
 
     statement: Statement
     values: dict[str, Value]
+    turn: Statement | None
+    """What makes workers that count running jobs claim one after the other: two that look at the same moment, with
+    a job of higher priority added in between, would take more of its group than may run."""
 
     @classmethod
     def of(cls, queue: QueueRow, options: WorkerOptions, store: Store, *, paced: bool = False) -> FetchPlan:
@@ -44,7 +47,11 @@ class FetchPlan:
             "most": number(options.most_of_group),
             "pace": number(options.keyRate[0] if options.keyRate is not None else None),
         }
-        return cls(store.statements.get(name, queue.table, store.features(*features)), values)
+        turn = store.statements.get("group_lock") if "grouped" in features else None
+        return cls(store.statements.get(name, queue.table, store.features(*features)), values, turn)
 
-    def call(self, queue: str, count: int, lease: bytes) -> Call:
-        return self.statement, {**self.values, "queue": text(queue), "count": number(count), "lease": lease}
+    def calls(self, queue: str, count: int, lease: bytes) -> list[Call]:
+        """The statements of a claim; the last one gives the jobs."""
+        values = {**self.values, "queue": text(queue), "count": number(count), "lease": lease}
+        claim = (self.statement, values)
+        return [claim] if self.turn is None else [(self.turn, values), claim]

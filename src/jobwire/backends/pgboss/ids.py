@@ -12,6 +12,8 @@ import time
 import uuid
 
 _RANDOM_BITS = 74
+_END_BITS = 48
+_END = (1 << _END_BITS) - 1
 
 
 class _Clock:
@@ -42,13 +44,17 @@ def new_ids(count: int) -> list[str]:
     (True, '7')
     """
     millisecond, first = _clock.take(count)
-    head = f"{millisecond:012x}"
-    start = f"{head[:8]}-{head[8:]}-7"
-    ids: list[str] = []
-    for tail in range(first, first + count):
-        low = f"{tail & 0x3FFFFFFFFFFFFFFF | 0x8000000000000000:016x}"
-        ids.append(f"{start}{tail >> 62 & 0xFFF:03x}-{low[:4]}-{low[4:]}")
-    return ids
+    last = first + count - 1
+    if first >> _END_BITS != last >> _END_BITS:
+        return [_head(millisecond, tail) + f"{tail & _END:012x}" for tail in range(first, last + 1)]
+    head, end = _head(millisecond, first), first & _END  # nearly always: only the last group of digits differs
+    return [f"{head}{number:012x}" for number in range(end, end + count)]
+
+
+def _head(millisecond: int, tail: int) -> str:
+    """All but the last twelve digits of an id."""
+    moment, middle = f"{millisecond:012x}", tail >> _END_BITS
+    return f"{moment[:8]}-{moment[8:]}-7{middle >> 14:03x}-{middle & 0x3FFF | 0x8000:04x}-"
 
 
 def is_id(value: str) -> bool:

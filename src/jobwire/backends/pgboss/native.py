@@ -61,6 +61,21 @@ def start_of(value: Any) -> dict[str, Any]:
     return {"after": text}
 
 
+def is_plain(job: NewJob) -> bool:
+    """Whether the job brings nothing but data."""
+    return not (
+        job.extra
+        or job.priority is not None
+        or job.run_at is not None
+        or job.delay is not None
+        or job.attempts is not None
+        or job.backoff is not None
+        or job.timeout is not None
+        or job.expires is not None
+        or job.unique is not None
+    )
+
+
 def options_of(job: NewJob) -> dict[str, Any]:
     """A job's options by pg-boss's names, for a schedule to keep."""
     options: dict[str, Any] = {}

@@ -48,8 +48,8 @@ async def exchange(
         claims: list[PgClaim] = []
         if allowed > 0:
             fetch = FetchPlan.of(queue, options, store, paced=True)
-            [rows] = await wire.run([fetch.call(queue.name, allowed, lease)])
-            claims = consumer.noted(read_claims(store, queue, rows))
+            found = await wire.run(fetch.calls(queue.name, allowed, lease))
+            claims = consumer.noted(read_claims(store, queue, found[-1]))
         counted = _counted(store, queue, settings, options, claims)
         ends = await wire.run([*counted, (store.statements.get("pace_next"), _next(queue, options)), (_COMMIT, {})])
     blocked = 0.0

@@ -42,7 +42,7 @@ class Reading:
         ids = [job_id for job_id in job_ids if is_id(job_id)]
         if queue is None or not ids:
             return [None] * len(job_ids)
-        rows = await self._store.ask("get", {"queue": text(name), "ids": plain_list(ids)}, table=queue.table)
+        rows = await self._store.look("get", {"queue": text(name), "ids": plain_list(ids)}, table=queue.table)
         found = {row[0]: read_job(name, row) for row in rows}
         return [found.get(job_id.lower()) for job_id in job_ids]
 
@@ -59,7 +59,7 @@ class Reading:
         if cursor is not None:
             values |= _place(cursor)
             features = (*features, "after")
-        rows = await self._store.ask("page", values, table=queue.table, features=features)
+        rows = await self._store.look("page", values, table=queue.table, features=features)
         jobs = [read_job(name, row) for row in rows[:limit]]
         return Page(jobs, _cursor(jobs[-1]) if len(rows) > limit else None)
 

@@ -6,13 +6,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
-
-import psycopg
 
 from jobwire import embedded
 from jobwire.backends.pgboss import schema_install
-from jobwire.backends.pgboss.failure import DUPLICATE_OBJECT, Refused, failure, sqlstate_of
+from jobwire.backends.pgboss.failure import DUPLICATE_OBJECT, Refused
+from jobwire.backends.pgboss.lending import Lending, Lent
 from jobwire.backends.pgboss.schema import Layout, bare, check_columns, check_version, identifier
 from jobwire.backends.pgboss.statements import Statements, source, statement
 from jobwire.backends.pgboss.wire import Call, Row, Value, Wire, text
@@ -38,7 +36,7 @@ class Store:
         self._url = address.driver_url
         self._server: embedded.Server | None = None
         self._idle: list[Wire] = []
-        self._to_lend: list[psycopg.AsyncConnection[Any]] = []
+        self.lending = Lending(self.where)
         self._free = asyncio.Semaphore(_MOST_WIRES)
         self._opening = asyncio.Lock()
         self._siding = asyncio.Lock()
@@ -91,6 +89,7 @@ class Store:
         self._open = False
         self._closed = True
         await self.reset()
+        await self.lending.close()
         server, self._server = self._server, None
         if server is not None:
             await asyncio.to_thread(server.close)
@@ -101,9 +100,7 @@ class Store:
         idle, self._idle = self._idle, []
         for wire in idle:
             wire.close()
-        lent, self._to_lend = self._to_lend, []
-        for connection in lent:
-            await connection.close()
+        await self.lending.reset()
 
     # --- conversations ----------------------------------------------------------------------------------------------
 
@@ -149,32 +146,24 @@ class Store:
         [rows] = await self.run([(self.statements.get(name, table, self.features(*features)), values)])
         return rows
 
-    # --- connections for handlers -----------------------------------------------------------------------------------
+    async def look(
+        self, name: str, /, values: Mapping[str, Value], *, table: str = "job", features: Sequence[str] = ()
+    ) -> list[Row]:
+        """The same for readers, who see what is in jobwire's own schema as soon as it is there.
 
-    async def lend(self) -> psycopg.AsyncConnection[Any]:
-        """A driver's connection for a handler, in no transaction yet; its first statement begins one."""
-        while self._to_lend:
-            connection = self._to_lend.pop()
-            if not connection.closed:
-                return connection
-        try:
-            return await psycopg.AsyncConnection.connect(
-                self._url, connect_timeout=10, fallback_application_name="jobwire"
-            )
-        except (psycopg.Error, OSError) as error:
-            raise failure(self.where, str(error), sqlstate_of(error)) from None
+        Whoever makes the schema may write to it between our choice of the statement and its turn. The schema is
+        therefore looked for after the reading, in the same round trip, and the reading repeated if it has appeared.
+        """
+        if not self.has_side:
+            statement = self.statements.get(name, table, features)
+            rows, [(self.has_side,)] = await self.run([(statement, values), self._side_call()])
+            if not self.has_side:
+                return rows
+        return await self.ask(name, values, table=table, features=features)
 
-    async def take_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        """Whatever it has not committed is rolled back."""
-        try:
-            await connection.rollback()
-        except psycopg.Error:
-            await connection.close()
-            return
-        if self._open and len(self._to_lend) < _MOST_WIRES:
-            self._to_lend.append(connection)
-        else:
-            await connection.close()
+    async def lend(self, *, blocking: bool) -> Lent:
+        """A connection for a handler, in a transaction that has begun."""
+        return await self.lending.lend(self._url, blocking=blocking)
 
     # --- what is there ----------------------------------------------------------------------------------------------
 
@@ -194,8 +183,11 @@ class Store:
         return Layout(self.name, version, columns, has_clock)
 
     async def _side_exists(self) -> bool:
-        [[(there,)]] = await self.run([(_SIDE, {"table": text(f"{self.layout.side}.log")})])
+        [[(there,)]] = await self.run([self._side_call()])
         return bool(there)
+
+    def _side_call(self) -> Call:
+        return _SIDE, {"table": text(f"{self.layout.side}.log")}
 
     async def find_side(self) -> bool:
         """Whether jobwire's own schema is there; another process may have made it since the last look."""

@@ -1,8 +1,13 @@
 -- Take the turn to monitor queues whose last time is long enough ago; which queues are ours, and their tables.
--- Where somebody keeps the history of the queues, the turn is left to Node, which writes it.
+-- Where a Node supervisor keeps the history of the queues, the turn is left to it; its last entries tell, and before the first of them
+-- its entry among the instances: a turn of ours at the right moment each time would keep it from ever writing one.
 WITH turn AS (
     SELECT q.name FROM {schema}.queue q
     WHERE NOT EXISTS (SELECT FROM {schema}.queue_stats s WHERE s.captured_on > {now} - interval '10 minutes') --? queue_stats
+        AND NOT EXISTS ( --? queue_stats instance
+            SELECT FROM {schema}.instance i WHERE i.supervise AND i.persist_queue_stats AND i.stopped_on IS NULL --? queue_stats instance
+                AND i.heartbeat_on >= {now} - i.heartbeat_seconds * 3 * interval '1 second' --? queue_stats instance
+        ) --? queue_stats instance
         AND coalesce(q.monitor_claim_on, q.monitor_on, '-infinity') <= {now} - :every::float8 * interval '1 second' --? queue.monitor_claim_on
     WHERE coalesce(q.monitor_on, '-infinity') <= {now} - :every::float8 * interval '1 second' --! queue_stats
         AND coalesce(q.monitor_on, '-infinity') <= {now} - :every::float8 * interval '1 second' --! queue.monitor_claim_on
