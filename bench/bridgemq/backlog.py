@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import quantiles
 from typing import Any
 
 from redis.asyncio import Redis
@@ -13,14 +13,15 @@ from jobwire.backend import Completed, ConsumerSettings
 KIND = "mail"
 SIZES = (100, 1_000, 10_000, 100_000)
 PLACES = {"behind": "matching jobs behind all others", "midst": "matching jobs in their midst"}
-CLAIMS = {1: 200, 50: 20}
+CLAIMS = {1: 200, 50: 40}
 """Jobs per claim -> how many claims are measured."""
 OTHERS = Target(stack=("cobol",))
 CHUNK = 5000
 
 
 async def measure(server: str, size: int, place: str) -> dict[int, float]:
-    """Microseconds inside the server, the median of many claims, by the number of jobs claimed at once."""
+    """Microseconds inside the server, by the number of jobs claimed at once: the lower quartile of many claims, since
+    the server's clock goes on while other programs have its processor."""
     costs: dict[int, float] = {}
     async with Redis.from_url(server) as redis, Queue(KIND, f"bridgemq+{server}") as queue:
         for together, times in CLAIMS.items():
@@ -50,4 +51,4 @@ async def _claim(redis: Redis, queue: Queue, together: int, times: int) -> float
         spent.append((await redis.info("commandstats"))["cmdstat_evalsha"]["usec"])
         await consumer.settle([Completed(claim, b"null") for claim in claims], 0)
     await consumer.close()
-    return median(spent)
+    return quantiles(spent, n=4)[0]

@@ -39,9 +39,10 @@ def main() -> None:
     parser.add_argument("--results", default=str(Path(__file__).parents[1] / "results"))
     options = parser.parse_args()
     part = 0.2 if options.quick else 1.0
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder, embedded.mongo(folder, durable=False) as server:
         rates = _rounds(server.url, 1 if options.quick else options.rounds, part)
-    results = {"about": _about(options.rounds), "rates": rates}
+    results = {"about": _about(options.rounds, load), "rates": rates}
     _write(Path(options.results), results)
 
 
@@ -72,10 +73,11 @@ async def _drain(url: str, name: str, concurrency: int, total: int) -> float:
     return total / took
 
 
-def _about(rounds: int) -> dict[str, Any]:
+def _about(rounds: int, load: float) -> dict[str, Any]:
     return {
         "server": "MongoDB 6.0, a replica set of one, write concern majority",
         "cpus": os.cpu_count(),
+        "load": round(load, 1),
         "rounds": rounds,
         "python": platform.python_version(),
         "pymongo": metadata.version("pymongo"),
@@ -87,7 +89,8 @@ def _write(folder: Path, results: dict[str, Any]) -> None:
     lines = [
         "# Monque: claim and drain",
         "",
-        f"No-op jobs, one process each, {about['server']}, {about['cpus']} CPUs shared by server and client, Python "
+        f"No-op jobs, one process each, {about['server']}, {about['cpus']} CPUs shared by server and client "
+        f"(load {about['load']} before; the gains vary with it), Python "
         f"{about['python']}, pymongo {about['pymongo']}; medians of {about['rounds']} rounds, "
         "contenders in turns; a gain is the median of the rounds' own ratios.",
         "",

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from awaiting import eventually
-from jobwire import NewJob, Target
+from jobwire import NewJob, Queue, Target
 from jobwire.backend import Completed
 from jobwire.model import State
 
@@ -34,6 +34,23 @@ async def test_an_idle_worker_finds_a_foreign_job_within_seconds(peer, work):
         await eventually(lambda: worker.stats.calls > 0)
         await peer.dispatch("mail")
         await asyncio.wait_for(seen.wait(), 3)
+
+
+async def test_a_backlog_of_another_type_keeps_no_idle_worker_busy_unless_a_peer_wrote_it(
+    peer, queue, consume, connection
+):
+    idle = consume()
+    await idle.settle([], 1)
+    has_changed = idle._doorbell._has_changed
+    async with Queue("letters", connection) as others:
+        await others.add_many([NewJob(n) for n in range(50)])
+        assert not await has_changed()
+        await consume(queue="letters").settle([], 10)
+        assert not await has_changed()
+    await peer.dispatch("letters", 1)
+    assert await has_changed(), "before it is in the index it may be of any type"
+    await queue.add("mine")
+    assert await has_changed()
 
 
 async def test_foreign_pushes_between_ours_keep_their_place(peer, queue, consume, claimed):

@@ -54,6 +54,15 @@ async def test_no_more_start_in_a_minute_than_allowed_and_the_wait_is_told(queue
     assert len((await consumer.settle([], 10)).claims) == 4
 
 
+async def test_nor_do_fifty_that_claim_at_once(queue, consume):
+    await queue.add_many([NewJob(n, extra={"maxPerMinute": 7}) for n in range(60)])
+    for _ in range(3):
+        answers = await asyncio.gather(*(consume().settle([], 2) for _ in range(50)))
+        started = [claim.job.data for settled in answers for claim in settled.claims]
+        assert sorted(started) in (list(range(7)), [])
+    assert started == []
+
+
 async def test_the_smaller_of_the_workers_and_the_jobs_limit_counts(queue, consume, claimed):
     await queue.add_many([NewJob(n, extra={"maxConcurrent": 5}) for n in range(10)])
     assert len(await claimed(consume(max_concurrent=2), 10)) == 2

@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from awaiting import eventually
 from jobwire import Queue, Worker, connect
-from jobwire.backend import Completed, PreparedJob, Verdict
+from jobwire.backend import Completed, ConsumerSettings, PreparedJob, Verdict
 from jobwire.backends.monque import Instance, adding
 from jobwire.errors import StoreRefused
 from jobwire.options import NewJob, Unique
@@ -109,6 +109,20 @@ async def test_a_living_instance_with_the_same_id_is_detected_and_nothing_is_cla
     with pytest.raises(StoreRefused, match="'twin' is in use"):
         await second.settle([], claim=1)
     assert (await queue.counts())["waiting"] == 1
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+async def test_the_first_claims_of_an_instance_are_not_taken_for_those_of_a_twin(queue, url, workers):
+    """It begins with several calls at once, and all but the first of them have to connect before they look."""
+    await queue.add_many([NewJob(n) for n in range(100)])
+    for turn in range(5):
+        options = {"instance": Instance(f"shared-{turn}")} if workers > 1 else {}
+        async with connect(url) as fresh:
+            settings = ConsumerSettings(queue="emails", worker_id=f"alone-{turn}", extra=options)
+            consumers = [fresh.backend.consumer(settings) for _ in range(workers)]
+            calls = [one.settle([], claim=1) for one in consumers * (6 // workers)]
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+        assert [error for error in answers if isinstance(error, Exception)] == []
 
 
 async def test_the_peer_detects_our_living_instance_of_its_id(queue, consume, jobs):

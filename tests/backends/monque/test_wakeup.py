@@ -12,7 +12,8 @@ import pytest
 from pymongo import MongoClient
 
 from awaiting import eventually
-from jobwire import Queue, Worker
+from jobwire import NewJob, Queue, Worker
+from jobwire.backend import Completed, Verdict
 from jobwire.embedded import binaries
 
 from .peer import Peer, now
@@ -84,6 +85,43 @@ async def test_a_job_that_comes_due_starts_on_time(queue, work, peer):
         await asyncio.to_thread(peer.enqueue, "emails", "soon", run_at=now() + timedelta(seconds=0.5))
         await eventually(lambda: seen.at)
     assert 0.49 <= seen.at["soon"] - asked < 2.0
+
+
+async def test_a_worker_that_would_hear_of_a_job_does_not_look_for_one_with_every_outcome(queue, consume, jobs, peer):
+    await queue.add_many([NewJob(1), NewJob(2)])
+    consumer = consume()
+    first, second = (await consumer.settle([], claim=3)).claims
+    waiting = asyncio.create_task(consumer.wait(30))
+    await eventually(lambda: consumer._bell.quiet)
+    jobs.database.command("profile", 2)
+    settled = await consumer.settle([Completed(first, b"null")], claim=2)
+    jobs.database.command("profile", 0)
+    assert (list(settled.verdicts), list(settled.claims)) == ([Verdict.COMPLETED], [])
+    done = list(jobs.database["system.profile"].find({"appName": "jobwire", "ns": jobs.full_name}))
+    assert [one["op"] for one in done if one["op"] != "getmore"] == ["update"]
+
+    await asyncio.to_thread(peer.enqueue, "emails", 3)
+    await waiting
+    settled = await consumer.settle([Completed(second, b"null")], claim=2)
+    assert [claim.job.data for claim in settled.claims] == [3]
+
+
+async def test_jobs_that_come_while_others_end_are_started_without_a_pause(queue, work, peer):
+    seen, sent = Seen(), {}
+
+    async def handler(job):
+        await seen(job)
+        await asyncio.sleep(0.02)
+
+    async with work(handler, concurrency=5) as worker:
+        await eventually(lambda: worker.stats.calls > 0)
+        for n in range(60):
+            sent[n] = time.monotonic()
+            await asyncio.to_thread(peer.enqueue, "emails", n)
+            await asyncio.sleep(0.013)
+        await eventually(lambda: len(seen.at) == 60)
+    waits = {n: seen.at[n] - sent[n] for n in sent}
+    assert max(waits.values()) < 3.0, "the next look unasked would have been after 5 s"
 
 
 async def test_jobs_of_other_names_wake_nobody(queue, work, peer):

@@ -15,7 +15,7 @@ from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Outcome, 
 from jobwire.backends.monque import recovery
 from jobwire.backends.monque.clock import moment, now_ms, soon
 from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, stalls_of
-from jobwire.backends.monque.doorbell import Doorbell
+from jobwire.backends.monque.doorbell import Bell, Doorbell
 from jobwire.backends.monque.failure import transient
 from jobwire.backends.monque.line import Line
 from jobwire.backends.monque.notes import Notes
@@ -23,7 +23,7 @@ from jobwire.backends.monque.retention import Retention
 from jobwire.backends.monque.settings import worker_settings
 from jobwire.backends.monque.settling import Plan, Planner, Request, several
 from jobwire.backends.monque.store import Document, Store
-from jobwire.errors import StoreRefused
+from jobwire.errors import StoreRefused, StoreUnavailable
 
 STALLED_TOO_OFTEN = "job stalled more than allowable limit"
 _BEATS_PER_LEASE = 4
@@ -49,7 +49,9 @@ class MonqueConsumer:
         self._line = Line(store, settings.queue, self._worker, self._beat_ms, self._lease_ms)
         self._planner = Planner(settings, self._ours, self._worker, store.place.tz)
         self._retention = Retention(store, notes, settings)
+        self._bell = Bell()
         self._alone = False
+        self._looking = self._instance.looking if self._instance else asyncio.Lock()
         self._held = 0
         self._last_moment = 0
 
@@ -62,7 +64,9 @@ class MonqueConsumer:
         at = self._next_moment()
         plan = self._planner.plan(outcomes, at)
         await self._notes.record(plan.runs)
-        wanted = 0 if claim <= 0 or await self._notes.paused_lately(self._settings.queue) else claim
+        # While this worker waits at the door and hears nothing, there is nothing to read in the line.
+        idle = claim <= 0 or (self._bell.quiet and not plan.reorders)
+        wanted = 0 if idle or await self._notes.paused_lately(self._settings.queue) else claim
         free = self._instance.reserve(wanted) if self._instance else wanted
         got: list[Document] = []
         try:
@@ -75,10 +79,14 @@ class MonqueConsumer:
         finally:
             self._let_go(free - len(got))
         self._held += len(got)
-        next_in = None
-        if len(got) < free:
-            next_in = 0.0 if more else await self._next_in()
         self._conclude(len(outcomes))
+        next_in = 0.0 if more else None
+        # Only with empty hands, or it would keep claimed jobs from starting.
+        if free and not got and not more:
+            # `wait` looks it up again, and finds the store gone if it is; the verdicts must be heard of.
+            with contextlib.suppress(StoreUnavailable):
+                due = await self._line.next_due()
+                next_in = None if due is None else soon(due)
         return Settled(verdicts, [self._claimed(one, token) for one in got], next_in)
 
     async def _settle_and_claim(
@@ -163,10 +171,6 @@ class MonqueConsumer:
             doomed = STALLED_TOO_OFTEN
         return Claim(job, token, doomed=doomed)
 
-    async def _next_in(self) -> float | None:
-        due = await self._line.next_due()
-        return None if due is None else soon(due)
-
     def _conclude(self, outcomes: int) -> None:
         self._held -= outcomes
         self._let_go(outcomes)
@@ -179,20 +183,22 @@ class MonqueConsumer:
         """Once, before the first claim: no living instance may have our id, or each would finish the other's jobs."""
         if self._alone:
             return
+        async with self._looking:  # or the second lane would meet the first one's claims, and take them for a twin's
+            if not (self._alone or (self._instance is not None and self._instance.known)):
+                await self._look_for_twin()
+            self._alone = True
+            if self._instance is not None:
+                self._instance.known = True
+
+    async def _look_for_twin(self) -> None:
         since = moment(now_ms() - 2 * self._beat_ms)
         twin = {"claimedBy": self._worker, "status": "processing", "lastHeartbeat": {"$gte": since}}
-        if self._instance is not None and self._instance.known:
-            self._alone = True
-            return
         with self._store.reaching():
             found = await self._store.jobs.find_one(twin, {"_id": 1})
         if found is not None:
             raise StoreRefused(
                 f"the instance id {self._worker!r} is in use: job {found['_id']} has a fresh heartbeat of its own"
             )
-        self._alone = True
-        if self._instance is not None:
-            self._instance.known = True
 
     # --- waiting ----------------------------------------------------------------------------------------------------
 
@@ -204,7 +210,8 @@ class MonqueConsumer:
                 if await self._store.sheltered(self._notes.paused_lately(self._settings.queue)):
                     await self._resumed()
                     return
-                await self._doorbell.wait(self._settings.queue, timeout, self._line.next_due)
+                self._bell = Bell()
+                await self._doorbell.wait(self._settings.queue, timeout, self._line.next_due, self._bell)
 
     async def _resumed(self) -> None:
         while True:

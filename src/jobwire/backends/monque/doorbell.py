@@ -60,6 +60,8 @@ class Bell:
         self.due_ms: int | None = None
         self.look = True
         self.changed = asyncio.Event()
+        self.hears = False
+        """The line has been looked at, and whatever comes into it since then rings here."""
 
     def ring(self, due_ms: int) -> None:
         if self.due_ms is None or due_ms < self.due_ms:
@@ -68,7 +70,13 @@ class Bell:
 
     def look_again(self) -> None:
         self.look = True
+        self.hears = False
         self.changed.set()
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing is due, and whoever waits here would know."""
+        return self.hears and not self.is_due
 
     @property
     def is_due(self) -> bool:
@@ -94,9 +102,8 @@ class Doorbell:
         for bell in self._bells.get(queue, ()):
             bell.ring(due_ms)
 
-    async def wait(self, queue: str, timeout: float, next_due: NextDue) -> None:
-        """Return when a job of the queue is due, or after the timeout."""
-        bell = Bell()
+    async def wait(self, queue: str, timeout: float, next_due: NextDue, bell: Bell) -> None:
+        """Return when a job of the queue is due, or after the timeout. The bell is new, and of no use afterwards."""
         self._bells.setdefault(queue, set()).add(bell)
         try:
             with contextlib.suppress(TimeoutError):
@@ -104,6 +111,7 @@ class Doorbell:
                     await self._listen()
                     await self._until_due(bell, next_due)
         finally:
+            bell.hears = False
             bells = self._bells[queue]
             bells.discard(bell)
             if not bells:
@@ -114,13 +122,15 @@ class Doorbell:
             bell.changed.clear()
             if bell.look:
                 bell.look = False
+                listening = self.listening
                 due = await self._store.sheltered(next_due())
                 if due is not None:
                     bell.ring(due)
+                bell.hears = listening and self.listening and not bell.look
             if bell.is_due:
                 return
             patience = soon(bell.due_ms) if bell.due_ms is not None else None
-            if not self.listening:
+            if not bell.hears:
                 patience = POLL if patience is None else min(patience, POLL)
             try:
                 async with asyncio.timeout(patience):

@@ -26,6 +26,8 @@ class Instance:
         self._freed = asyncio.Event()
         self.known = False
         """One of its workers has found that no living instance has this id."""
+        self.looking = asyncio.Lock()
+        """Held by the worker that finds out."""
 
     @property
     def full(self) -> bool:

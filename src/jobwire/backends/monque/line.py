@@ -23,9 +23,8 @@ from jobwire.backends.monque.indexes import CLAIM_INDEX
 from jobwire.backends.monque.settling import Request, several
 from jobwire.backends.monque.store import Document, Store
 
-_AHEAD = 4
-"""One read for so many claims of the same size."""
 _LEAST_AHEAD, _MOST_AHEAD = 32, 400
+"""How many jobs are read ahead: twice as many as before if all were needed in time, half as many if they were not."""
 _AHEAD_BYTES = 1024 * 1024
 """About so much is read ahead at most: large payloads are read as they are needed."""
 _FRESH = 0.1
@@ -48,6 +47,7 @@ class Line:
         self._read_at = 0.0
         self._taking: dict[Any, float] = {}
         self._crowded_until = 0.0
+        self._ahead = _LEAST_AHEAD
         self._hint: str | None = CLAIM_INDEX
         self._job_size = 1024
 
@@ -66,12 +66,13 @@ class Line:
 
     async def head(self, wanted: int, now: int) -> list[Document]:
         """Up to that many jobs to be claimed, in order; `done_with` must be called for them."""
-        if time.monotonic() - self._read_at > _FRESH:
-            self._shortlist.clear()
-        if not self._shortlist:
+        fresh = time.monotonic() - self._read_at <= _FRESH
+        # A short rest is read anew, or its claim would be a small one.
+        if not fresh or len(self._shortlist) < wanted:
             begun = time.monotonic()
             busy = len(self._taking)
-            ahead = min(max(_LEAST_AHEAD, wanted * _AHEAD), _MOST_AHEAD, _AHEAD_BYTES // self._job_size)
+            self._ahead = min(self._ahead * 2, _MOST_AHEAD) if fresh else max(self._ahead // 2, _LEAST_AHEAD)
+            ahead = min(self._ahead, _AHEAD_BYTES // self._job_size)
             found = await self._read(max(ahead, wanted) + busy, now)
             if found:
                 self._job_size = len(bson.encode(found[0]))
@@ -144,25 +145,22 @@ class Line:
         if wanted == 1:
             one = await self._take_one(token, now)
             return ([one], False) if one is not None else ([], False)
-        got: list[Document] = []
         for _ in range(_TRIES):
-            missing = wanted - len(got)
-            found = await self._read(3 * missing, now)
+            found = await self._read(3 * wanted, now)
             if not found:
-                return got, False
+                return [], False
             # Rivals that all begin at the very head would meet at every job.
-            start = random.randint(0, max(0, len(found) - missing))
-            chosen = found[start : start + missing]
+            start = random.randint(0, max(0, len(found) - wanted))
+            chosen = found[start : start + wanted]
             with self._store.reaching():
                 result = await self._store.jobs.bulk_write(self.requests(chosen, token, now), ordered=False)
             if result.matched_count == len(chosen):
-                got += chosen
-            else:
-                self.note_rivals()
-                got += await self.won([one["_id"] for one in chosen], token)
-            if len(got) >= wanted:
-                break
-        return got, True
+                return chosen, len(found) > len(chosen)
+            self.note_rivals()
+            got = await self.won([one["_id"] for one in chosen], token)
+            if got:
+                return got, True
+        return [], True
 
     async def _take_one(self, token: str, now: int) -> Document | None:
         """The peer's own way: the server finds and takes one job in one step."""
