@@ -1,0 +1,106 @@
+"""The change stream between two times of the replica set. Times, not tokens, bound a stretch: every change carries its
+time, and all changes of a transaction carry the same one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bson import Timestamp
+from pymongo import errors as driver
+from pymongo.change_stream import ChangeStream
+
+from jobwire.errors import StoreUnavailable
+from jobwire.pipeline.stores.monque.mongo import Collections, Document
+
+Place = tuple[int, int]
+"""A time of the replica set: seconds, and a count within the second."""
+
+_AWAIT_MS = 200
+_PATIENCE = 60.0
+_HISTORY_LOST = frozenset({136, 280, 286})  # CappedPositionLost, ChangeStreamFatalError, ChangeStreamHistoryLost
+_TELLING: Document = {
+    "$or": [
+        {"operationType": {"$in": ["insert", "replace", "delete"]}},
+        {"updateDescription.updatedFields.status": {"$exists": True}},
+        {"updateDescription.updatedFields.nextRunAt": {"$exists": True}},
+    ]
+}
+
+
+class HistoryLost(Exception):
+    """The server no longer has the changes from there on."""
+
+
+def read(collections: Collections, queue: str, start: Place, end: Place) -> Iterator[Mapping[str, Any]]:
+    """Changes after `start`, up to and with `end`, of documents that are the queue's or are gone.
+
+    A change doesn't say which queue its document is of, so the document is looked up, as it is now. What came to be and
+    to an end within the stretch is of the queue if its beginning was.
+    """
+    ours = {"$or": [{"fullDocument.name": queue}, {"fullDocument": None}, {"operationType": "delete"}]}
+    stages: list[Document] = [
+        {"$match": ours},
+        {"$project": {"fullDocument.data": 0, "updateDescription.updatedFields.data": 0}},
+    ]
+    yield from _between(collections, stages, start, end, "updateLookup")
+
+
+def nth(collections: Collections, start: Place, end: Place, count: int) -> Place | None:
+    """The time of the nth change of any queue after `start`, of the last one if there are fewer; None without any."""
+    found: Place | None = None
+    keep: list[Document] = [{"$project": {"_id": 1, "clusterTime": 1}}]
+    for number, change in enumerate(_between(collections, keep, start, end, None), 1):
+        found = _place(change)
+        if number >= count:
+            break
+    return found
+
+
+def _between(
+    collections: Collections, stages: list[Document], start: Place, end: Place, lookup: str | None
+) -> Iterator[Mapping[str, Any]]:
+    telling = {"$match": {"ns.coll": collections.place.collection, **_TELLING}}
+    try:
+        # On the database: a stream on a collection ends when that is dropped.
+        with collections.database.watch(
+            [telling, *stages],
+            full_document=lookup,
+            start_at_operation_time=Timestamp(start[0], start[1] + 1),
+            max_await_time_ms=_AWAIT_MS,
+        ) as stream:
+            yield from _until(stream, end)
+    except driver.OperationFailure as error:
+        if error.code in _HISTORY_LOST:
+            raise HistoryLost(str(error)) from error
+        raise
+
+
+def _until(stream: ChangeStream[Document], end: Place) -> Iterator[Mapping[str, Any]]:
+    patient_until = time.monotonic() + _PATIENCE
+    while True:
+        change = stream.try_next()
+        if change is not None:
+            if _place(change) > end:
+                return
+            yield change
+            patient_until = time.monotonic() + _PATIENCE
+        elif _reached(stream.resume_token) >= end:
+            return
+        elif time.monotonic() > patient_until:
+            raise StoreUnavailable(f"the change stream did not reach {end[0]}.{end[1]} within {_PATIENCE:g} s")
+
+
+def _place(change: Mapping[str, Any]) -> Place:
+    at: Timestamp = change["clusterTime"]
+    return at.time, at.inc
+
+
+def _reached(token: Mapping[str, Any] | None) -> Place:
+    """How far a stream without news has looked. Its token begins with the time: a mark of the type, seconds, count."""
+    text = str(token["_data"]) if token else ""
+    if not text.startswith("82"):
+        return 0, 0
+    return int(text[2:10], 16), int(text[10:18], 16)

@@ -1,0 +1,156 @@
+"""A queue's events, by the way that the server offers.
+
+A replica set has a change stream, and an offset is a time of the set (`t` seconds, `i` within the second). The first
+batch tells of the jobs that are there, from a time taken before they are looked at; those after it tell of changes.
+Changes that the server has dropped are a gap, after which the jobs that are there are told of again.
+
+A lone server tells nothing, so jobs are looked at whose `updatedAt` is new, with an overlap: the times are those of the
+clients' clocks. What happened to a job between two looks is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from jobwire.backends.monque.clock import moment, ms_of
+from jobwire.pipeline.rows import Rows
+from jobwire.pipeline.schemas import EVENTS
+from jobwire.pipeline.stores import Offset
+from jobwire.pipeline.stores.monque import changes, jobs, told
+from jobwire.pipeline.stores.monque.changes import HistoryLost, Place
+from jobwire.pipeline.stores.monque.jobs import Slice
+from jobwire.pipeline.stores.monque.mongo import Collections, Document
+from jobwire.pipeline.stores.monque.told import Told
+
+FIRST: Offset = {"t": 0, "i": 0, "at": 0}
+OVERLAP_MS = 60_000
+"""How much the clocks of clients of a lone server may differ. An offset may carry its own, as `overlap`."""
+_LEAST_PROGRESS = 600
+"""Seconds after which an offset moves on without news, before the server drops what lies behind it."""
+_SCAN_PARTS = 8
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Changes after `start`, up to and with `end`."""
+
+    start: Place
+    end: Place
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the jobs of a slice tell of themselves, those that were updated after `since` up to `until`, if given."""
+
+    part: Slice
+    since: int | None = None
+    until: int | None = None
+
+
+Part = Stretch | Standing
+
+
+class Events:
+    """The events of one queue."""
+
+    def __init__(self, collections: Collections, queue: str, store: str) -> None:
+        self._collections = collections
+        self._queue = queue
+        self._store = store
+
+    def latest(self, start: Offset, max_rows: int | None) -> Offset:
+        with self._collections.reaching():
+            if self._collections.streams:
+                return self._latest_change(start, max_rows)
+            return self._latest_update(start, max_rows)
+
+    def passed(self, offset: Offset, target: Offset) -> bool:
+        if self._collections.streams:
+            return _place(offset) >= _place(target)
+        return bool(offset["at"] >= target["at"])
+
+    def plan(self, start: Offset, end: Offset) -> Sequence[Part]:
+        if not self._collections.streams:
+            since = start["at"] - start.get("overlap", OVERLAP_MS)
+            return [Standing(Slice(), since, end["at"])]
+        if _place(start) > (0, 0):
+            return [Stretch(_place(start), _place(end))]
+        return [Standing(part) for part in jobs.plan(self._collections, {"name": self._queue}, _SCAN_PARTS)]
+
+    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        rows = Rows(EVENTS)
+        with self._collections.reaching():
+            for one in self._changed(part) if isinstance(part, Stretch) else self._standing(part):
+                rows.add((self._store, self._queue, *one), len(one.data))
+                if rows.full():
+                    yield from rows.flush()
+            yield from rows.flush()
+
+    # --- a replica set ----------------------------------------------------------------------------------------------
+
+    def _latest_change(self, start: Offset, max_rows: int | None) -> Offset:
+        before, now = _place(start), self._collections.majority_time()
+        if before == (0, 0):
+            return _offset(start, now)
+        try:
+            found = changes.nth(self._collections, before, now, max_rows or 1)
+        except HistoryLost:
+            return _offset(start, now)
+        if found is None:
+            return _offset(start, now) if now[0] - before[0] > _LEAST_PROGRESS else start
+        return _offset(start, now if max_rows is None else found)
+
+    def _changed(self, part: Stretch) -> Iterator[Told]:
+        ours: set[str] = set()
+        try:
+            for change in changes.read(self._collections, self._queue, part.start, part.end):
+                key = str(change["documentKey"]["_id"])
+                document: Document = change.get("fullDocument") or {}
+                if document:
+                    ours.add(key)
+                if key in ours:
+                    yield from told.by_change(change, document)
+        except HistoryLost:
+            yield told.gap(part.start[0] * 1000, part.end[0] * 1000)
+            yield from self._standing(Standing(Slice()))
+
+    # --- what is there ----------------------------------------------------------------------------------------------
+
+    def _standing(self, part: Standing) -> Iterator[Told]:
+        condition: Document = {"name": self._queue}
+        hint = "_id_"
+        if part.since is not None and part.until is not None:
+            condition["updatedAt"] = {"$gt": moment(part.since), "$lte": moment(part.until)}
+            hint = None  # a job that moves along the index of times moves out of these, into the next look's
+        for some in jobs.documents(self._collections, part.part, condition, hint):
+            for document, _ in some:
+                yield from told.by_document(document)
+
+    # --- a lone server ----------------------------------------------------------------------------------------------
+
+    def _latest_update(self, start: Offset, max_rows: int | None) -> Offset:
+        new = {"$gt": moment(start["at"]), "$lte": self._collections.clock()}
+        condition = {"name": self._queue, "updatedAt": new}
+        found = self._one(condition, -1)
+        if found is None:
+            return start
+        if max_rows is not None:
+            found = self._one(condition, 1, max_rows) or found
+        return {**start, "at": ms_of(found)}
+
+    def _one(self, condition: Document, way: int, skip: int = 0) -> datetime | None:
+        order = [("updatedAt", way), ("_id", way)]
+        found = list(self._collections.jobs.find(condition, {"updatedAt": 1}, sort=order, skip=skip, limit=1))
+        return found[0]["updatedAt"] if found else None
+
+
+def _place(offset: Offset) -> Place:
+    return int(offset.get("t", 0)), int(offset.get("i", 0))
+
+
+def _offset(start: Offset, place: Place) -> Offset:
+    return {**start, "t": place[0], "i": place[1], "at": place[0] * 1000}

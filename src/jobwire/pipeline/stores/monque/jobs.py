@@ -1,0 +1,142 @@
+"""A queue's jobs in slices of `_id` ranges, bounds taken from a sample.
+
+Slices run along the index of `_id`, which never changes: a scan along an index of states can miss a job that moves
+while it runs. A queue that is a small part of a large collection is read by its name in one slice instead, from a
+snapshot, where nothing moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import pyarrow as pa
+from pymongo.client_session import ClientSession
+
+from jobwire.backends.monque.clock import now_ms
+from jobwire.backends.monque.codec import STATES
+from jobwire.model import State
+from jobwire.pipeline.rows import Rows
+from jobwire.pipeline.schemas import JOBS
+from jobwire.pipeline.stores import BATCH_ROWS, Wanted
+from jobwire.pipeline.stores.monque.mongo import Collections, Document
+from jobwire.pipeline.stores.monque.record import Records, decode
+
+_SAMPLE = 2_000
+_SMALL_PART = 0.05
+_LARGE = 100_000
+_SLICE = 1_000
+"""Jobs that are worth a slice of their own."""
+_NATIVE = {**{state: status for status, state in STATES.items()}, State.DELAYED: "pending"}
+_FINISHED = [status for status, state in STATES.items() if state.finished]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """`_id`s from `low` on, before `high`; None is no bound."""
+
+    low: Any = None
+    high: Any = None
+    by_name: bool = False
+    """No range: all jobs of the queue, found by its name, as of one moment."""
+
+
+def plan(collections: Collections, condition: Document, parts: int) -> list[Slice]:
+    stages: list[Document] = [
+        {"$sample": {"size": _SAMPLE}},
+        {"$match": condition},
+        {"$project": {"_id": 1}},
+        {"$sort": {"_id": 1}},
+    ]
+    with collections.reaching():
+        total = collections.jobs.estimated_document_count()
+        found = [one["_id"] for one in collections.jobs.aggregate(stages, allowDiskUse=True)]
+    share = len(found) / max(1, min(_SAMPLE, total))
+    if share < _SMALL_PART and total > _LARGE and collections.streams:
+        return [Slice(by_name=True)]
+    parts = min(parts, max(1, int(total * share) // _SLICE), max(1, len(found) // 5))
+    marks: list[Any] = []
+    for number in range(1, parts):
+        mark = found[len(found) * number // parts]
+        if not marks or marks[-1] != mark:
+            marks.append(mark)
+    return [Slice(low, high) for low, high in zip([None, *marks], [*marks, None], strict=True)]
+
+
+def condition_of(queue: str, wanted: Wanted) -> Document:
+    """Which documents are wanted, as far as the server can tell."""
+    condition: Document = {"name": queue}
+    only_finished = False
+    if wanted.states is not None:
+        condition["status"] = {"$in": sorted({_NATIVE[state] for state in wanted.states if state in _NATIVE})}
+        only_finished = all(state.finished for state in wanted.states)
+    created = _between(wanted.created_from, wanted.created_before)
+    if created:
+        condition["createdAt"] = created
+    finished = _between(wanted.finished_from, wanted.finished_before)
+    if finished and only_finished:
+        condition["updatedAt"] = finished
+    elif finished:
+        condition["$or"] = [{"updatedAt": finished}, {"status": {"$nin": _FINISHED}}]
+    return condition
+
+
+def _between(start: datetime | None, before: datetime | None) -> Document:
+    bounds: Document = {}
+    if start is not None:
+        # MongoDB keeps milliseconds: the moment that the bound falls into counts.
+        bounds["$gte"] = start.replace(microsecond=start.microsecond // 1000 * 1000)
+    if before is not None:
+        bounds["$lt"] = before
+    return bounds
+
+
+def read(
+    collections: Collections, part: Slice, condition: Document, store: str, queue: str
+) -> Iterator[pa.RecordBatch]:
+    """The jobs of one slice in the columns of `JOBS`."""
+    records = Records(store, queue, collections.place.max_retries, now_ms())
+    rows = Rows(JOBS)
+    with collections.reaching():
+        noted = collections.has_notes()
+        for some in documents(collections, part, condition):
+            # After the jobs: whoever sees a job completed must find the result that was noted before.
+            notes = collections.notes([document["_id"] for document, _ in some]) if noted else {}
+            for document, stored in some:
+                rows.add(records.row(document, stored, notes.get(str(document["_id"]))), len(stored))
+                if rows.full():
+                    yield from rows.flush()
+        yield from rows.flush()
+
+
+def documents(
+    collections: Collections, part: Slice, condition: Document, hint: str | None = "_id_"
+) -> Iterator[list[tuple[Document, bytes]]]:
+    """The slice's documents, with the bytes that they are stored as, as many at a time as the server sends."""
+    with _snapshot(collections) if part.by_name else nullcontext() as session:
+        cursor = collections.jobs.find_raw_batches(condition, session=session, batch_size=BATCH_ROWS)
+        if hint is not None and not part.by_name:
+            # Bounds of the index, not of a comparison: that would leave out `_id`s of other types.
+            cursor = cursor.hint(hint)
+            cursor = cursor if part.low is None else cursor.min([("_id", part.low)])
+            cursor = cursor if part.high is None else cursor.max([("_id", part.high)])
+        for batch in cursor:
+            some = [(decode(stored), stored) for stored in _parted(cast(bytes, batch))]
+            if some:
+                yield some
+
+
+def _snapshot(collections: Collections) -> ClientSession:
+    return collections.client.start_session(snapshot=True)
+
+
+def _parted(batch: bytes) -> Iterator[bytes]:
+    """BSON documents lie one after the other, each beginning with its length."""
+    start = 0
+    while start < len(batch):
+        end = start + int.from_bytes(batch[start : start + 4], "little")
+        yield batch[start:end]
+        start = end

@@ -1,0 +1,108 @@
+"""A stored document as a row of the table `jobs`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import bson
+import orjson
+from bson import ObjectId, json_util
+
+from jobwire import codec as json_codec
+from jobwire.backends.monque.clock import ms_of
+from jobwire.backends.monque.codec import fault_of, job_of
+from jobwire.backends.monque.store import READABLE
+from jobwire.errors import InvalidOption
+
+Row = tuple[Any, ...]
+
+_CARRIED = frozenset({"_id", "name", "status", "data", "createdAt", "nextRunAt", "uniqueKey", "failReason"})
+_PLAIN = frozenset({str, int, bool, float, type(None), datetime})
+
+
+def fingerprint(stored: bytes) -> str:
+    """Of the document's own bytes: nothing in it can change without them."""
+    return hashlib.blake2b(stored, digest_size=16).hexdigest()
+
+
+def decode(stored: bytes) -> dict[str, Any]:
+    return bson.decode(stored, READABLE)
+
+
+class Records:
+    """Makes rows for one queue of one store."""
+
+    def __init__(self, store: str, queue: str, attempts: int, now: int) -> None:
+        self._store = store
+        self._queue = queue
+        self._attempts = attempts
+        self._now = now
+
+    def row(self, document: Mapping[str, Any], stored: bytes, note: Mapping[str, Any] | None) -> Row:
+        """In the order of `JOBS`. Never raises, whatever is stored."""
+        job = job_of(document, note, now=self._now, attempts=self._attempts)
+        plain = job.data == document.get("data")
+        unique = document.get("uniqueKey")
+        return (
+            self._store,
+            self._queue,
+            job.id,
+            job.name,
+            job.state.value,
+            job.native_state,
+            None,
+            None,
+            job.attempts,
+            min(job.attempts_made, 2**31 - 1),
+            json_text(job.data),
+            None if job.result is None else json_text(job.result),
+            job.error,
+            job.stacktrace[-1] if job.stacktrace else None,
+            None if job.progress is None else json_text(job.progress),
+            None,
+            unique if isinstance(unique, str) else None,
+            job.created_at,
+            job.run_at,
+            job.started_at,
+            job.finished_at,
+            job.worker,
+            _raw(document, finished=job.state.finished, plain=plain),
+            fingerprint(stored),
+            _key_fault(document["_id"]) or fault_of(document),
+        )
+
+
+def json_text(value: Any) -> str:
+    """As the codec writes it; what it refuses (an integer that no double holds, NaN) as nearly as JSON can."""
+    try:
+        return json_codec.dumps(value).decode()
+    except InvalidOption:
+        return orjson.dumps(value, default=str).decode()
+
+
+def _raw(document: Mapping[str, Any], *, finished: bool, plain: bool) -> str:
+    """What no column holds, as MongoDB's extended JSON where a value has a type that JSON lacks."""
+    rest = {
+        field: value
+        for field, value in document.items()
+        if field not in _CARRIED and not (finished and field == "updatedAt")
+    }
+    if not plain:
+        rest["data"] = document.get("data")
+    if _PLAIN.issuperset(map(type, rest.values())):  # json_util takes twenty times as long
+        return orjson.dumps(rest, default=_extended_date, option=orjson.OPT_PASSTHROUGH_DATETIME).decode()
+    return json_util.dumps(rest, json_options=json_util.CANONICAL_JSON_OPTIONS, separators=(",", ":"))
+
+
+def _extended_date(when: datetime) -> dict[str, dict[str, str]]:
+    return {"$date": {"$numberLong": str(ms_of(when))}}
+
+
+def _key_fault(key: Any) -> str | None:
+    """An `_id` must be found again by its text."""
+    if isinstance(key, ObjectId) or (isinstance(key, str) and not ObjectId.is_valid(key)):
+        return None
+    return f"malformed job: _id is {key!r:.60} ({type(key).__name__}), neither an ObjectId nor another text"

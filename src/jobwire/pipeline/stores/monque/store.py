@@ -1,0 +1,63 @@
+"""One Monque queue as the pipeline knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import pyarrow as pa
+
+from jobwire.backends.monque.codec import key_of
+from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.monque import events, finished, jobs, purging
+from jobwire.pipeline.stores.monque.events import Events, Part
+from jobwire.pipeline.stores.monque.jobs import Slice
+from jobwire.pipeline.stores.monque.mongo import Collections
+
+
+class MonqueStore:
+    """See `jobwire.pipeline.stores.QueueStore`. A queue is a name that jobs have: an unknown one is empty."""
+
+    def __init__(self, collections: Collections, queue: str, name: str) -> None:
+        self._collections = collections
+        self._queue = queue
+        self._name = name
+        self._events = Events(collections, queue, name)
+
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Slice]:
+        if wanted.names is not None and self._queue not in wanted.names:
+            return []
+        return jobs.plan(self._collections, jobs.condition_of(self._queue, wanted), parts)
+
+    def read_jobs(self, part: Slice, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        condition = jobs.condition_of(self._queue, wanted)
+        return jobs.read(self._collections, part, condition, self._name, self._queue)
+
+    def first_offset(self) -> Offset:
+        return events.FIRST
+
+    def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
+        return self._events.latest(start, max_rows)
+
+    def passed(self, offset: Offset, target: Offset) -> bool:
+        return self._events.passed(offset, target)
+
+    def plan_events(self, start: Offset, end: Offset) -> Sequence[Part]:
+        return self._events.plan(start, end)
+
+    def read_events(self, part: Part) -> Iterator[pa.RecordBatch]:
+        return self._events.read(part)
+
+    def present(self, ids: Sequence[str]) -> Collection[str]:
+        keys = {key_of(one): one for one in ids}
+        with self._collections.reaching():
+            condition = {"_id": {"$in": list(keys)}, "name": self._queue}
+            return {keys[found["_id"]] for found in self._collections.jobs.find(condition, {"_id": 1})}
+
+    def purge(self, stamps: Sequence[Stamp]) -> Purged:
+        return purging.purge(self._collections, self._queue, stamps)
+
+    def put_finished(self, jobs: pa.RecordBatch) -> int:
+        return finished.put_finished(self._collections, self._queue, jobs)
+
+    def close(self) -> None:
+        self._collections.close()

@@ -1,0 +1,119 @@
+"""The rows of a query as Arrow record batches, without a Python object per value.
+
+Measured on 270,000 jobs of 200 bytes, all columns, two busy cores: ADBC 101,000 rows/s, COPY as CSV into Arrow's parser
+51,000, a server-side cursor of psycopg 20,000. ADBC is therefore taken where it is installed, else CSV.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, LiteralString, Protocol, cast
+
+import psycopg
+import pyarrow as pa
+from pyarrow import csv
+
+from jobwire.pipeline.rows import BATCH_BYTES
+from jobwire.pipeline.stores import BATCH_ROWS
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    try:
+        from adbc_driver_manager import Error  # noqa: PLC0415 may be missing
+    except ModuleNotFoundError:
+        return ()
+    return (Error,)
+
+
+ERRORS = _errors()
+"""What ADBC raises."""
+SETTINGS = (
+    "SELECT set_config('timezone', 'UTC', false), set_config('datestyle', 'ISO', false), "
+    "set_config('jit', 'off', false), set_config('client_encoding', 'UTF8', false)"
+)
+
+
+class Source(Protocol):
+    """Runs queries whose columns have the types of the schema: texts, numbers, timestamps."""
+
+    def batches(self, text: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]: ...
+
+    def close(self) -> None: ...
+
+
+def open_source(url: str, connection: psycopg.Connection[Any]) -> Source:
+    """The fastest that is installed."""
+    try:
+        return AdbcSource(url)
+    except ModuleNotFoundError:
+        return CopySource(connection)
+
+
+class AdbcSource:
+    """A connection of its own: ADBC speaks to libpq by itself."""
+
+    def __init__(self, url: str) -> None:
+        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 may be missing
+
+        self._connection = dbapi.connect(url, autocommit=True)
+        with self._connection.cursor() as cursor:
+            cursor.execute(SETTINGS)
+            cursor.fetchall()
+
+    def batches(self, text: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(text)
+            for batch in cursor.fetch_record_batch():
+                yield from _parted(batch.cast(schema))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class CopySource:
+    """The caller's connection. CSV tells null (nothing) from an empty text (two quotes), which Arrow's parser knows."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def batches(self, text: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        gathered: list[bytes] = []
+        size = 0
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(cast(LiteralString, f"COPY ({text}) TO STDOUT (FORMAT csv)")) as copy,
+        ):
+            for row in copy:  # libpq hands out whole rows
+                gathered.append(bytes(row))
+                size += len(row)
+                if len(gathered) == BATCH_ROWS or size >= BATCH_BYTES:
+                    yield from _parsed(gathered, schema)
+                    gathered, size = [], 0
+        yield from _parsed(gathered, schema)
+
+    def close(self) -> None:
+        """The connection is the caller's."""
+
+
+def _parsed(rows: list[bytes], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if not rows:
+        return
+    text = b"".join(rows)
+    table = csv.read_csv(
+        io.BytesIO(text),
+        csv.ReadOptions(column_names=schema.names, block_size=len(text) + 1, use_threads=False),
+        csv.ParseOptions(newlines_in_values=True),
+        csv.ConvertOptions(
+            column_types=schema, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    )
+    for batch in table.combine_chunks().to_batches():
+        yield from _parted(batch)
+
+
+def _parted(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of the size that everybody downstream reckons with."""
+    rows = min(BATCH_ROWS, max(1, int(batch.num_rows * BATCH_BYTES / max(batch.nbytes, 1))))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)

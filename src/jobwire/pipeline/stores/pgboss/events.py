@@ -1,0 +1,97 @@
+"""What pg-boss's rows tell of the past. There is no log of events: a row knows when its job was created, when its last
+run began and how that ended, each at the database's time.
+
+These times are those of the writing transaction's beginning, while the row is seen from its end on. An offset is
+therefore two times, in microseconds: events up to `at` were read, and every transaction that can still write an event
+of `from` or earlier had ended by then. The next batch begins at `from`; what it reads a second time has the same id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from jobwire.pipeline.schemas import EVENTS
+from jobwire.pipeline.stores import Offset
+from jobwire.pipeline.stores.pgboss import jobs
+from jobwire.pipeline.stores.pgboss.database import Database
+from jobwire.pipeline.stores.pgboss.jobs import Slice
+from jobwire.pipeline.stores.pgboss.table import ERROR, RETRIED, QueueTable
+
+OVERLAP_SECONDS = 600
+"""How far back a batch begins while a transaction is open whose beginning this user may not see, or on a standby. An
+offset carries its own, as `overlap`. The role `pg_read_all_stats` makes it unneeded."""
+_MARGIN = 1_000_000
+# A session is given the time of its transaction a moment before others can see it in pg_stat_activity.
+_SLICE = 100_000
+_MOST_SLICES = 32
+_ASKED = EVENTS.without(["store", "queue", "malformed"])
+
+_ALL = Slice()
+FIRST: Offset = {"at": 0, "from": 0, "overlap": OVERLAP_SECONDS}
+
+
+@dataclass(frozen=True)
+class EventSlice:
+    """Events after `since` up to and with `until`, of the jobs in a range of ids."""
+
+    since: int
+    until: int
+    ids: Slice = _ALL
+
+
+def latest(database: Database, table: QueueTable, queue: str, start: Offset, max_rows: int | None) -> Offset:
+    [(at, low, hidden)] = database.ask(database.fitted("moment"))
+    at = max(at, start["at"])  # a clock may be set back
+    low -= _MARGIN + 1  # the bound itself is left out
+    if hidden:
+        low = min(low, at - int(start.get("overlap", OVERLAP_SECONDS)) * 1_000_000)
+    # When a prepared transaction began is not to be seen, but it was open, or had not begun, at every earlier look.
+    # It is looked for after the open ones: a transaction that is prepared in between is seen as one or the other.
+    [(prepared,)] = database.ask(database.fitted("prepared"), [table.oid])
+    low = start["from"] if prepared else max(low, start["from"])
+    news = database.fitted(
+        "news", job=table.name, retried=RETRIED, **{"from": _time(start["from"]), "until": _time(at)}
+    )
+    if not database.ask(news, [queue])[0][0]:
+        return start
+    if max_rows is not None:
+        nth = database.fitted("nth", job=table.name, **{"from": _time(start["at"])})
+        bounds = [bound for bound in database.ask(nth, [queue, max_rows // 3])[0] if bound is not None]
+        at = min(at, *bounds) if bounds else at
+    return {**start, "at": at, "from": min(low, at)}
+
+
+def plan(database: Database, table: QueueTable, queue: str, start: Offset, end: Offset) -> list[EventSlice]:
+    whole = EventSlice(start["from"], end["at"])
+    since, until = _time(whole.since), _time(whole.until)
+    condition = (
+        f"j.name = {database.literal(queue)} AND (j.created_on > {since} AND j.created_on <= {until} "
+        f"OR j.completed_on > {since} AND j.completed_on <= {until})"
+    )
+    count = f"SELECT count(*) FROM (SELECT FROM {table.name} j WHERE {condition} LIMIT {_SLICE * _MOST_SLICES}) c"  # noqa: S608 checked
+    parts = database.ask(count)[0][0] // _SLICE
+    if parts < 2:
+        return [whole]
+    return [EventSlice(whole.since, whole.until, ids) for ids in jobs.plan(database, table, condition, parts)]
+
+
+def read(database: Database, table: QueueTable, part: EventSlice, store: str, queue: str) -> Iterator[pa.RecordBatch]:
+    query = database.fitted(
+        "events",
+        job=table.name,
+        condition=f"j.name = {database.literal(queue)}{part.ids.condition}",
+        error=ERROR,
+        retried=RETRIED,
+        **{"from": _time(part.since), "until": _time(part.until)},
+    )
+    for batch in database.batches(query, _ASKED.arrow):
+        constants = [pa.repeat(text, batch.num_rows) for text in (store, queue)]
+        yield pa.record_batch([*constants, *batch.columns, pa.nulls(batch.num_rows, pa.string())], schema=EVENTS.arrow)
+
+
+def _time(microseconds: int) -> str:
+    """Exact: a number of seconds would go through floating point."""
+    return f"('epoch'::timestamptz + {microseconds} * interval '1 microsecond')"

@@ -1,0 +1,69 @@
+"""One pg-boss queue as the pipeline knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+
+from jobwire.backends.pgboss.ids import is_id
+from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.pgboss import events, finished, jobs, purging
+from jobwire.pipeline.stores.pgboss.database import Database
+from jobwire.pipeline.stores.pgboss.events import EventSlice
+from jobwire.pipeline.stores.pgboss.jobs import Slice
+from jobwire.pipeline.stores.pgboss.table import QueueTable, find_table
+
+
+class PgBossStore:
+    """See `jobwire.pipeline.stores.QueueStore`. A queue that does not exist is an error at the first use."""
+
+    def __init__(self, database: Database, queue: str, name: str) -> None:
+        self._database = database
+        self._queue = queue
+        self._name = name
+
+    @cached_property
+    def _table(self) -> QueueTable:
+        return find_table(self._database, self._queue)
+
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Slice]:
+        table = self._table
+        if wanted.names is not None and self._queue not in wanted.names:
+            return []
+        return jobs.plan(self._database, table, jobs.condition_of(self._database, self._queue, wanted), parts)
+
+    def read_jobs(self, part: Slice, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        condition = jobs.condition_of(self._database, self._queue, wanted) + part.condition
+        return jobs.read(self._database, self._table, condition, self._name, self._queue)
+
+    def first_offset(self) -> Offset:
+        return events.FIRST
+
+    def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
+        return events.latest(self._database, self._table, self._queue, start, max_rows)
+
+    def passed(self, offset: Offset, target: Offset) -> bool:
+        return bool(offset["at"] >= target["at"])
+
+    def plan_events(self, start: Offset, end: Offset) -> Sequence[EventSlice]:
+        return events.plan(self._database, self._table, self._queue, start, end)
+
+    def read_events(self, part: EventSlice) -> Iterator[pa.RecordBatch]:
+        return events.read(self._database, self._table, part, self._name, self._queue)
+
+    def present(self, ids: Sequence[str]) -> Collection[str]:
+        query = f"SELECT j.id::text FROM {self._table.name} j WHERE j.name = $1 AND j.id = ANY ($2::uuid[])"  # noqa: S608
+        known = [one for one in ids if is_id(one)]
+        found = {job_id for (job_id,) in self._database.ask(query, [self._queue, known])}
+        return {one for one in known if one.lower() in found}
+
+    def purge(self, stamps: Sequence[Stamp]) -> Purged:
+        return purging.purge(self._database, self._table, self._queue, stamps)
+
+    def put_finished(self, jobs: pa.RecordBatch) -> int:
+        return finished.put_finished(self._database, self._table, self._queue, jobs)
+
+    def close(self) -> None:
+        self._database.close()

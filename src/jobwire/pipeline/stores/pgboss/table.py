@@ -1,0 +1,116 @@
+"""A queue's table, and the expressions that read a row of it as the backend does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from jobwire.errors import StoreRefused
+from jobwire.pipeline.stores.pgboss.database import Database
+
+TIMES = ("created_on", "start_after", "started_on", "completed_on")
+_CARRIED = frozenset({"id", "name", "data", "state", "priority", "singleton_key", "output", *TIMES})
+"""Columns that the table `jobs` holds word for word. An output is there too, in one shape or another."""
+_PRINTED_AS_JSON = frozenset({"int2", "int4", "int8", "bool", "json", "jsonb"})
+
+# The backend's codec in SQL: a failure may be wrapped in `value`, and may be an object or anything else.
+_FAILURE = (
+    "CASE WHEN jsonb_typeof(j.output) = 'object' AND NOT j.output ? 'message' AND j.output ? 'value' "
+    "THEN j.output -> 'value' ELSE j.output END"
+)
+ERROR = (
+    f"CASE jsonb_typeof({_FAILURE}) WHEN 'object' THEN coalesce(({_FAILURE}) ->> 'message', ({_FAILURE})::text) "
+    f"ELSE ({_FAILURE}) #>> '{{}}' END"
+)
+STACK = f"CASE WHEN jsonb_typeof({_FAILURE}) = 'object' THEN nullif(({_FAILURE}) ->> 'stack', '') END"
+# A value under `value` alone was no object when it was returned.
+RESULT = (
+    "CASE WHEN jsonb_typeof(j.output) = 'object' AND j.output ? 'value' AND j.output - 'value' = '{}' "
+    "AND jsonb_typeof(j.output -> 'value') <> 'object' THEN j.output -> 'value' ELSE j.output END::text"
+)
+RETRIED = (
+    "(j.start_after - CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(j.retry_delay_max, "
+    "greatest(j.retry_delay, 1) * 2 ^ least(16, j.retry_count + 1) / 2) END * interval '1 second')"
+)
+"""When a job was put back to be retried. pg-boss doesn't say; it follows from when the job is due, exactly for a fixed
+delay, and at the latest possible time where the delay was drawn from a range."""
+FINGERPRINT = "hash_record_extended(j, 0)::text"
+"""Over the whole row as it is stored, whatever columns it has. It costs a tenth of `md5(j::text)` and doesn't depend on
+the session's settings."""
+
+
+@dataclass(frozen=True)
+class QueueTable:
+    """Where the jobs of a queue are."""
+
+    name: str
+    oid: int
+    columns: dict[str, str]
+    """Types by name, in the order of the table."""
+    has_side: bool
+    """jobwire's own schema is beside pg-boss's."""
+    expire_seconds: int
+    deletion_seconds: int
+    retention_seconds: int
+
+    def flag(self, column: str) -> str:
+        """A boolean column as an expression, false where the schema is older than it."""
+        return f"j.{column}" if column in self.columns else "false"
+
+    def time(self, column: str) -> str:
+        """A time that a calendar has: null for infinity and for years beyond 9999."""
+        return f"CASE WHEN {_within(column)} THEN j.{column} END"
+
+    @property
+    def malformed(self) -> str:
+        """Why a row is no job that can be read."""
+        faults = [
+            f"CASE WHEN NOT {_within(column)} THEN '{column} is ' || j.{column} || ', not a date' END"
+            for column in TIMES
+        ]
+        known = "('created', 'retry', 'active', 'completed', 'cancelled', 'failed')"
+        faults.append(f"CASE WHEN j.state::text NOT IN {known} THEN 'unknown state ' || j.state END")
+        return f"nullif(concat_ws('; ', {', '.join(faults)}), '')"
+
+    @property
+    def raw(self) -> str:
+        """A JSON object of what no column holds, without what is null."""
+        members = [
+            f"{_key(name)} || "
+            + (f"j.{_quoted(name)}::text" if kind in _PRINTED_AS_JSON else f"to_json(j.{_quoted(name)})")
+            for name, kind in self.columns.items()
+            if name not in _CARRIED
+        ]
+        # A completed job's object is its result.
+        members.append(
+            "CASE WHEN j.state <> 'completed' OR jsonb_typeof(j.output) <> 'object' "
+            "THEN '\"output\":' || j.output::text END"
+        )
+        return f"'{{' || concat_ws(',', {', '.join(members)}) || '}}'"
+
+
+def find_table(database: Database, queue: str) -> QueueTable:
+    """The table of a queue, which must exist."""
+    layout = database.layout
+    found: list[tuple[Any, ...]] = database.ask(
+        database.fitted("queue"), [queue, f"{layout.side}.progress", layout.schema]
+    )
+    if not found:
+        raise StoreRefused(f"queue {queue!r} does not exist in schema {layout.name} of {database.where}")
+    name, expire, deletion, retention, oid, columns, kinds, has_side = found[0]
+    kept = dict(zip(columns, kinds, strict=True))
+    return QueueTable(layout.table(name), oid, kept, has_side, expire, deletion, retention)
+
+
+def _within(column: str) -> str:
+    return f"coalesce(j.{column} BETWEEN '0001-01-01 00:00+00' AND '9999-12-31 23:59:59.999999+00', true)"
+
+
+def _key(name: str) -> str:
+    text = json.dumps(name, ensure_ascii=False) + ":"
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,46 @@
+"""A Monque queue seen from three sides: the pipeline's store, jobwire's queue, the plain driver."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+from pymongo.collection import Collection
+
+from jobwire import Connection, Queue, connect, urls
+from jobwire.pipeline.stores import QueueStore
+from pipeline.stores.reading import opened
+
+QUEUE = "emails"
+
+
+@pytest.fixture
+def url(place: Callable[[str], str]) -> str:
+    return place("monque").replace("max_retries=1", "max_retries=2")
+
+
+@pytest.fixture
+async def connection(url: str) -> AsyncIterator[Connection]:
+    async with connect(url) as connection:
+        yield connection
+
+
+@pytest.fixture
+async def queue(connection: Connection) -> AsyncIterator[Queue]:
+    async with Queue(QUEUE, connection) as queue:
+        yield queue
+
+
+@pytest.fixture
+def collection(url: str) -> Iterator[Collection[dict[str, Any]]]:
+    with MongoClient(urls.parse(url).driver_url, tz_aware=True) as client:
+        yield client.get_default_database()["monque_jobs"]
+
+
+@pytest.fixture
+def store(url: str, queue: Queue) -> Iterator[QueueStore]:
+    store = opened(url, QUEUE)
+    yield store
+    store.close()

@@ -1,0 +1,58 @@
+"""What a store holds and tells, gathered from its slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobwire import urls
+from jobwire.pipeline.schemas import EVENTS, JOBS
+from jobwire.pipeline.stores import Offset, QueueStore, Stamp, Wanted, open_store
+
+
+def opened(url: str, queue: str) -> QueueStore:
+    return open_store(urls.parse(url), queue, "the-store")
+
+
+def jobs_in(store: QueueStore, wanted: Wanted | None = None, parts: int = 4) -> dict[str, dict[str, Any]]:
+    """The rows of all slices by their ids, none of which may come twice."""
+    wanted = wanted or Wanted()
+    found: dict[str, dict[str, Any]] = {}
+    for part in store.plan_jobs(wanted, parts):
+        for batch in store.read_jobs(part, wanted):
+            assert batch.schema == JOBS.arrow
+            for row in batch.to_pylist():
+                assert row["id"] not in found, row
+                found[row["id"]] = row
+    return found
+
+
+def sizes(store: QueueStore, parts: int) -> list[int]:
+    """How many jobs each slice has."""
+    everything = Wanted()
+    planned = store.plan_jobs(everything, parts)
+    return [sum(batch.num_rows for batch in store.read_jobs(part, everything)) for part in planned]
+
+
+def events_between(store: QueueStore, start: Offset, end: Offset) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = []
+    for part in store.plan_events(start, end):
+        for batch in store.read_events(part):
+            assert batch.schema == EVENTS.arrow
+            told += batch.to_pylist()
+    return told
+
+
+def news(store: QueueStore, start: Offset, max_rows: int | None = None) -> tuple[list[dict[str, Any]], Offset]:
+    """What one ingest reads, and where the next one begins."""
+    end = store.latest_offset(start, max_rows)
+    return ([] if end == start else events_between(store, start, end)), end
+
+
+def kinds(told: list[dict[str, Any]], job_id: str) -> list[str]:
+    """The kinds of a job's events in the order of their times, each event once."""
+    events = {one["id"]: one for one in told if one["job_id"] == job_id}
+    return [one["kind"] for one in sorted(events.values(), key=lambda one: one["at"])]
+
+
+def stamp(row: dict[str, Any]) -> Stamp:
+    return Stamp(row["id"], row["state"], row["fingerprint"])
