@@ -187,7 +187,7 @@ class JobwireInterpreter:
 
     async def do_doom(self, queue: str, job_id: str) -> Any:
         claim = self._claim(queue, job_id)
-        return await self._settle(queue, Failed(claim, claim.doomed or "", "Error", final=True))
+        return await self._settle(queue, Failed(claim, claim.doomed or "", final=True))
 
     async def do_release(self, queue: str, job_id: str) -> Any:
         return await self._settle(queue, Released(self._claim(queue, job_id)))

@@ -43,10 +43,6 @@ def same_words(*sentences: str) -> Reconcile:
     return lambda theirs, ours: (_without_words(theirs, sentences), _without_words(ours, sentences))
 
 
-def both(first: Reconcile, second: Reconcile) -> Reconcile:
-    return lambda theirs, ours: second(*first(theirs, ours))
-
-
 def without_field(field: str) -> Reconcile:
     def left(store: Snapshot) -> Snapshot:
         return {

@@ -9,6 +9,9 @@ from jobwire.backends.redisio.failure import failure_of, reaching
 from jobwire.backends.redisio.scripts import load
 from jobwire.errors import JobNotFound, StoreRefused, StoreUnavailable
 
+IN_A_SCRIPT = "Error running script (call to f_40a4): @user_script:227: @user_script: 227: "
+"""How Redis 6.2 begins what it says of a command in a script."""
+
 
 @pytest.mark.parametrize(
     "error",
@@ -22,6 +25,8 @@ from jobwire.errors import JobNotFound, StoreRefused, StoreUnavailable
         driver.ResponseError("MISCONF Errors writing to the AOF"),
         driver.ResponseError("BUSY Redis is busy running a script"),
         driver.ResponseError("NOREPLICAS Not enough good replicas to write."),
+        driver.ResponseError(f"{IN_A_SCRIPT}-OOM command not allowed when used memory > 'maxmemory'."),
+        driver.ResponseError(f"{IN_A_SCRIPT}-READONLY You can't write against a read only replica."),
         ConnectionResetError("reset"),
         OSError("no route"),
         TimeoutError(),
@@ -38,6 +43,7 @@ def test_what_may_pass_is_unavailable(error: Exception) -> None:
         driver.AuthorizationError("no"),
         driver.NoPermissionError("this user has no permissions"),
         driver.ResponseError("WRONGTYPE Operation against a key"),
+        driver.ResponseError(f"{IN_A_SCRIPT}WRONGTYPE Operation against a key"),
         driver.ResponseError("unknown command 'HPEXPIRE'"),
         driver.DataError("Invalid input"),
     ],

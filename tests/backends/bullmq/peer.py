@@ -18,7 +18,10 @@ const { Queue, Worker, FlowProducer, QueueEvents, Job, UnrecoverableError } = re
 const connection = JSON.parse(process.env.CONNECTION);
 const prefixes = JSON.parse(process.env.PREFIXES);
 const say = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
-const queueOf = (prefix, name = "q") => new Queue(name, { connection, prefix });
+// A Queue writes its settings unasked, some time after it was made; `settled` waits for that.
+const made = [];
+const queueOf = (prefix, name = "q") => made[made.push(new Queue(name, { connection, prefix })) - 1];
+const settled = () => Promise.all(made.map((queue) => queue.closing || queue.isPaused()));
 const until = async (test) => { while (!(await test())) await new Promise((go) => setTimeout(go, 5)); };
 // Runs jobs of a queue one at a time until `times` of them have finished.
 const work = async (prefix, times, handler, name = "q") => {
@@ -31,7 +34,7 @@ const work = async (prefix, times, handler, name = "q") => {
   });
   worker.run(); await seen; await worker.close();
 };
-(async () => { %s })().then(() => process.exit(0), (error) => { console.error(error); process.exit(1); });
+(async () => { %s })().then(settled).then(() => process.exit(0), (error) => { console.error(error); process.exit(1); });
 """
 
 

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from jobwire.backend import Added, Backend
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backoff import Backoff
-from jobwire.errors import InvalidOption, JobNotFound, WrongState
+from jobwire.errors import InvalidOption, JobNotFound, NotSupported, WrongState
 from jobwire.options import Keep, NewJob, Parent, Unique
 
 from .conftest import Same
@@ -254,3 +254,9 @@ def test_what_bullmq_could_not_hold_is_refused(backend: Backend, job: NewJob, ru
 
 def test_an_id_of_three_parts_is_allowed(backend: Backend) -> None:
     backend.check("q", NewJob(1, id="order:7:mail"))
+
+
+async def test_an_option_that_older_workers_would_lose_jobs_by_is_refused(backend: Backend) -> None:
+    with pytest.raises(NotSupported, match=r"no keepLastIfActive in version 5\.62; .* older than 5\.72") as refused:
+        backend.check("q", NewJob(1, unique=Unique("k"), extra={"keepLastIfActive": True}))
+    assert refused.value.protocol == "BullMQ"

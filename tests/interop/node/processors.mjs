@@ -25,6 +25,12 @@ export const processors = {
     return { by: label };
   },
 
+  // Runs until somebody writes data into the job.
+  untilData: async (job, { bull }) => {
+    const seen = async () => (await bull.Job.fromId(job.queue, job.id)).data;
+    while (!(await seen())) await sleep(5);
+  },
+
   // Progress and log lines come from the data.
   report: async (job, { label }) => {
     for (const value of job.data.progress) await job.updateProgress(value);

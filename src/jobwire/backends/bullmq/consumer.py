@@ -285,10 +285,9 @@ def _native_id(claim: Claim) -> Argument:
 
 
 def _stacks(failed: Failed, options: StoredOptions) -> list[str]:
-    """The stacks of all failed runs, oldest first, cut to the newest that the job wants to keep."""
-    stacks = [*failed.claim.job.stacktrace]
-    if failed.stack:
-        stacks.append(failed.stack)
+    """The stacks of all failed runs, oldest first, cut to the newest that the job wants to keep. BullMQ has one for
+    every run, also for those that fail without their handler: of these we have the reason."""
+    stacks = [*failed.claim.job.stacktrace, failed.stack or failed.error]
     if options.stack_limit is None:
         return stacks
     return stacks[-options.stack_limit :] if options.stack_limit else []

@@ -13,7 +13,7 @@ from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.keys import Keys, check_queue_name
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
-from jobwire.errors import InvalidOption, JobNotFound, StoreRefused, WrongState
+from jobwire.errors import InvalidOption, JobNotFound, NotSupported, StoreRefused, WrongState
 from jobwire.options import NewJob, Parent, whole
 
 BATCH_JOBS = 500
@@ -31,6 +31,11 @@ _RESERVED = frozenset(
     )
 )
 _EXTRA = {"stackTraceLimit": 0, "keepLogs": 0, "timestamp": 0}
+_KEEP_LAST = "keepLastIfActive"
+_NO_KEEP_LAST = (
+    "a worker older than 5.72 that finishes the running job would leave the kept one behind for ever. Wait for the "
+    "running job (queue.wait) and add then"
+)
 WAITING_CHILDREN = "waitingChildren"
 """An extra of ours: the job waits, without running, for children that name it as their parent."""
 
@@ -62,6 +67,8 @@ def check(prefix: str, queue: str, job: NewJob) -> bytes:
         if option == WAITING_CHILDREN:
             if not isinstance(value, bool):
                 raise InvalidOption(f"extra.{option}", value, "must be true or false")
+        elif option == _KEEP_LAST:
+            raise NotSupported("BullMQ", f"{_KEEP_LAST} in version 5.62", _NO_KEEP_LAST)
         elif option in _EXTRA:
             whole(f"extra.{option}", value, minimum=_EXTRA[option])
         else:

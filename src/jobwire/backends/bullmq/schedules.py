@@ -48,7 +48,7 @@ async def schedule(scripts: Scripts, keys: Keys, new: NewSchedule, job: Prepared
     if job.data != b"{}":
         record["data"] = job.data
     rule_text = f"{rule.get('every', '')}|{rule.get('pattern', '')}|{rule.get('tz', '')}"
-    answer = await scripts.run(
+    answer = await scripts.run_together(
         "schedule_put",
         [keys.base],
         [

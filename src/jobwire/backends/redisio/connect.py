@@ -78,6 +78,21 @@ class RedisStore:
                     return await self.client.execute_command(*command)
                 return await self._lines.call(command)
 
+    async def calls_bare(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """As call_bare, several commands at once. Each has an answer of its own, a ResponseError if it was refused."""
+        with reaching(self.where):
+            async with self.slots, asyncio.timeout(self.patience):
+                if self._lines is not None:
+                    return await self._lines.call_all(commands)
+                # They may belong to several servers of the cluster.
+                return await asyncio.gather(*map(self._cluster_answer, commands))
+
+    async def _cluster_answer(self, command: tuple[Any, ...]) -> Any:
+        try:
+            return await self.client.execute_command(*command)
+        except ResponseError as refused:
+            return refused
+
     async def calls(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         """Several commands in one round trip, not in a transaction; one reply each."""
         with reaching(self.where):

@@ -49,6 +49,8 @@ _TRANSIENT = (
 _REFUSED = (driver.AuthenticationError, driver.AuthorizationError, driver.NoPermissionError)
 _WORDLESS: dict[type[BaseException], str] = {TimeoutError: "no answer in time"}
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
+# Before Redis 7 an error inside a script reaches us in a sentence about the script, without a code in front.
+_IN_A_SCRIPT = re.compile(r"Error running script .*@user_script: ?\d+: -?")
 
 
 def failure_of(error: BaseException, where: str) -> JobwireError:
@@ -56,7 +58,7 @@ def failure_of(error: BaseException, where: str) -> JobwireError:
     words = _CREDENTIALS.sub(r"\1***@", str(error)) or _WORDLESS.get(type(error), type(error).__name__)
     if isinstance(error, _REFUSED):
         return StoreRefused(f"{where} refused: {words}")
-    if isinstance(error, _TRANSIENT) or words.startswith(_TRANSIENT_CODES):
+    if isinstance(error, _TRANSIENT) or _IN_A_SCRIPT.sub("", words).startswith(_TRANSIENT_CODES):
         return StoreUnavailable(f"{where} is unavailable: {words}")
     return StoreRefused(f"{where} refused: {words}")
 

@@ -8,6 +8,7 @@ with hiredis here. The connections themselves are the driver's: TLS, login, sent
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub says too little
@@ -38,6 +39,23 @@ class Lines:
             raise
         self._idle.append((connection, time.monotonic()))
         return reply
+
+    async def call_all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Send the commands together, return a reply each; what the server refused is a ResponseError among them."""
+        connection = await self._take()
+        replies: list[Any] = []
+        try:
+            await connection.send_packed_command([pack_command(each) for each in commands], check_health=False)
+            for _ in commands:
+                try:
+                    replies.append(await connection.read_response())
+                except ResponseError as refused:
+                    replies.append(refused)
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        self._idle.append((connection, time.monotonic()))
+        return replies
 
     async def _take(self) -> Any:
         while self._idle:

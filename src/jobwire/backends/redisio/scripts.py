@@ -6,6 +6,7 @@ however often it is asked for. Scripts are called by their hash; a server that d
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
@@ -15,13 +16,15 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 from jobwire.backends.redisio.connect import RedisStore
-from jobwire.errors import StoreRefused
+from jobwire.backends.redisio.failure import failure_of
+from jobwire.errors import JobwireError, StoreRefused
 
 _INCLUDE = re.compile(r"^--@include (\S+)[ \t]*$", re.MULTILINE)
 Argument = str | bytes | int | float
+_TOGETHER = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,23 @@ def _expand(lib: Traversable, text: str, seen: set[str]) -> str:
     return _INCLUDE.sub(part, text)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A run that goes together with others."""
+
+    script: Script
+    rest: tuple[Any, ...]
+    answer: asyncio.Future[Any]
+
+
 class Scripts:
     """The scripts of one package, run on one store."""
 
     def __init__(self, store: RedisStore, package: str) -> None:
         self._store = store
         self._package = package
+        self._asked: list[_Asked] = []
+        self._sending: asyncio.Task[None] | None = None
 
     def command(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> tuple[Argument, ...]:
         """The command that runs a script, if the server knows it."""
@@ -69,3 +83,55 @@ class Scripts:
             if not isinstance(refused.__cause__, NoScriptError):
                 raise
             return await self._store.call_bare("EVAL", script.text, len(keys), *keys, *args)
+
+    async def run_together(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
+        """As `run`, in one round trip with those that were asked for while another one was under way. For calls that
+        come in crowds; the scripts of one round trip still run one by one, each with its own answer."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._asked.append(_Asked(load(self._package, name), (len(keys), *keys, *args), answer))
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_asked())
+        return await answer
+
+    async def _send_asked(self) -> None:
+        try:
+            while self._asked:
+                batch, self._asked = self._asked[:_TOGETHER], self._asked[_TOGETHER:]
+                # A caller that gave up before its turn wants nothing done.
+                batch = [one for one in batch if not one.answer.done()]
+                try:
+                    forgotten = await self._answer(batch, by_hash=True)
+                    if forgotten:
+                        await self._answer(forgotten, by_hash=False)
+                except JobwireError as error:
+                    for one in batch:
+                        if not one.answer.done():
+                            one.answer.set_exception(error)
+                except BaseException:
+                    self._asked += batch
+                    raise
+        finally:
+            self._sending = None
+            left, self._asked = self._asked, []
+            for one in left:  # none, unless the loop is being closed
+                one.answer.cancel()
+
+    async def _answer(self, batch: Sequence[_Asked], by_hash: bool) -> list[_Asked]:
+        """Run them and give them their answers; returns those whose script the server does not know."""
+        forgotten: list[_Asked] = []
+        if by_hash:
+            commands = [("EVALSHA", one.script.sha, *one.rest) for one in batch]
+        else:
+            commands = [("EVAL", one.script.text, *one.rest) for one in batch]
+        for one, reply in zip(batch, await self._store.calls_bare(commands), strict=True):
+            if by_hash and isinstance(reply, NoScriptError):
+                forgotten.append(one)
+            elif one.answer.done():
+                continue
+            elif isinstance(reply, ResponseError):
+                failure = failure_of(reply, self._store.where)
+                failure.__cause__ = reply
+                one.answer.set_exception(failure)
+            else:
+                one.answer.set_result(reply)
+        return forgotten

@@ -18,10 +18,25 @@
 -- Returns  codes (0 done; -1 -2 -3 -4 -6 -9 refused, and then nothing was changed for that job), claimed jobs as
 --          {id, fields, id, fields, ...}, ms that a rate limit lasts, ms of the next due job or 0, ids thrown out
 --@include claim
+
+-- Most turns complete plain jobs and claim the next. What else may be needed is defined when it is: a server does that
+-- anew at every call, and all of it would take a tenth of the time of such a turn.
+local rarely_used
+local function rare()
+  if not rarely_used then
 --@include finish
 --@include put_back
 --@include parking
 --@include metrics
+    rarely_used = {
+      child_completed = child_completed, give_back_unique = give_back_unique, delete_job_keys = delete_job_keys,
+      prune = prune, let_go = let_go, fail = fail, charge_attempt = charge_attempt, postpone = postpone,
+      wait_again = wait_again, hand_back = hand_back, park = park, throttle = throttle, count_finished = count_finished,
+    }
+  end
+  return rarely_used
+end
+--@include complete
 
 local base, now, wanted = KEYS[1], ARGV[1], tonumber(ARGV[2])
 if now:sub(1, 1) == 'T' then
@@ -40,22 +55,22 @@ if completions > 0 then
   at = at + completions * COMPLETION
 end
 
-local promoted, throttled = false, 0
+local promoted, throttled, other = false, 0, others > 0 and rare() or nil
 for index = completions + 1, completions + others do
   local letter, id, token = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local job, code = base .. id, nil
   at = at + 3
   if letter == 'F' then
-    code = fail(base, { id = id, token = token, reason = ARGV[at], stack = ARGV[at + 1], attempts = ARGV[at + 2],
+    code = other.fail(base, { id = id, token = token, reason = ARGV[at], stack = ARGV[at + 1], attempts = ARGV[at + 2],
       count = ARGV[at + 3], age = ARGV[at + 4] }, now)
     at = at + 5
     if code == 0 then failed = failed + 1 end
   elseif letter == 'D' then
-    code = let_go(base, id, token)
+    code = other.let_go(base, id, token)
     if code == 0 then
       redis.call('HSET', job, 'failedReason', ARGV[at], 'stacktrace', ARGV[at + 1])
-      charge_attempt(job)
-      postpone(base, id, ARGV[at + 2], now)
+      other.charge_attempt(job)
+      other.postpone(base, id, ARGV[at + 2], now)
     end
     at = at + 3
   elseif letter == 'R' then
@@ -64,34 +79,34 @@ for index = completions + 1, completions + others do
       promote_due(base, target, blocked, now)
       promoted = true
     end
-    code = let_go(base, id, token)
+    code = other.let_go(base, id, token)
     if code == 0 then
       redis.call('HSET', job, 'failedReason', ARGV[at], 'stacktrace', ARGV[at + 1])
-      charge_attempt(job)
-      wait_again(base, id, ARGV[at + 2] == 'l' and 'RPUSH' or 'LPUSH')
+      other.charge_attempt(job)
+      other.wait_again(base, id, ARGV[at + 2] == 'l' and 'RPUSH' or 'LPUSH')
     end
     at = at + 3
   elseif letter == 'S' then
-    code = let_go(base, id, token)
-    if code == 0 then postpone(base, id, ARGV[at], now) end
+    code = other.let_go(base, id, token)
+    if code == 0 then other.postpone(base, id, ARGV[at], now) end
     at = at + 1
   elseif letter == 'W' then
-    code = park(base, id, token, now)
+    code = other.park(base, id, token, now)
   elseif letter == 'L' then
-    throttled = throttle(base, ARGV[at])
-    code = let_go(base, id, token)
-    if code == 0 then hand_back(base, id) end
+    throttled = other.throttle(base, ARGV[at])
+    code = other.let_go(base, id, token)
+    if code == 0 then other.hand_back(base, id) end
     at = at + 1
   else
-    code = let_go(base, id, token)
-    if code == 0 then hand_back(base, id) end
+    code = other.let_go(base, id, token)
+    if code == 0 then other.hand_back(base, id) end
   end
   codes[index] = code
 end
 
 if minutes ~= '' then
-  if completed > 0 then count_finished(base, 'completed', completed, now, minutes) end
-  if failed > 0 then count_finished(base, 'failed', failed, now, minutes) end
+  if completed > 0 then rare().count_finished(base, 'completed', completed, now, minutes) end
+  if failed > 0 then rare().count_finished(base, 'failed', failed, now, minutes) end
 end
 if completions + others > 0 then
   redis.call('XTRIM', base .. 'events', 'MAXLEN', '~', event_limit(base, stored[5]))

@@ -1,0 +1,97 @@
+-- Completing jobs, many at once. What only some of them need comes from rare(), of the script that includes this.
+--@include active
+--@include chunks
+
+-- Completed jobs come as ARGV at `first`, seven each: id, token, value, jobs to keep, seconds to keep, attempts made
+-- with this one, unique key or ''.
+local COMPLETION = 7
+
+-- Which of the completed jobs may be: fills in a code per job, 0 where it may; the ids of those.
+local function check_completions(base, first, number, codes)
+  local hashes, locks, children = {}, {}, {}
+  for index = 1, number do
+    local job = base .. ARGV[first + (index - 1) * COMPLETION]
+    hashes[index], locks[index] = job, job .. ':lock'
+    children[2 * index - 1], children[2 * index] = job .. ':dependencies', job .. ':unsuccessful'
+  end
+  local all_there = sum_over('EXISTS', hashes) == number
+  local no_children = sum_over('EXISTS', children) == 0
+  local held = get_all(locks)
+  local ids, seen = {}, {}
+  for index = 1, number do
+    local at = first + (index - 1) * COMPLETION
+    local id, code = ARGV[at], 0
+    if not all_there and redis.call('EXISTS', hashes[index]) == 0 then
+      code = -1
+    elseif held[index] ~= ARGV[at + 1] or seen[id] then
+      code = held[index] and not seen[id] and -6 or -2
+    elseif not no_children and redis.call('EXISTS', children[2 * index - 1]) == 1 then
+      code = -4
+    elseif not no_children and redis.call('EXISTS', children[2 * index]) == 1 then
+      code = -9
+    else
+      seen[id] = true
+      ids[#ids + 1] = id
+    end
+    codes[index] = code
+  end
+  return ids, locks
+end
+
+-- Jobs that share a rule of keeping enter `completed` together, then the rule is applied once.
+local function keep_completed(base, count, age, scores, dropped, now)
+  call_many('ZADD', base .. 'completed', scores)
+  if #dropped > 0 then rare().delete_job_keys(base, dropped) end
+  if #scores > 0 and (count ~= '' or age ~= '') then rare().prune(base, base .. 'completed', count, age, now) end
+end
+
+-- Complete jobs. Fills in `codes`; returns how many were completed.
+local function complete_all(base, first, number, now, codes)
+  local ids, locks = check_completions(base, first, number, codes)
+  if #ids == 0 then return 0 end
+  local taken, found = take_active(base, ids)
+  if found < number then
+    ids, locks = {}, {}
+    for index = 1, number do
+      local id = ARGV[first + (index - 1) * COMPLETION]
+      if codes[index] == 0 and not taken[id] then
+        codes[index] = -3
+      elseif codes[index] == 0 then
+        ids[#ids + 1] = id
+        locks[#locks + 1] = base .. id .. ':lock'
+      end
+    end
+    if #ids == 0 then return 0 end
+  end
+  sum_over('DEL', locks)
+  call_many('SREM', base .. 'stalled', ids)
+  local events, scores, dropped = base .. 'events', {}, {}
+  local count, age
+  for index = 1, number do
+    if codes[index] == 0 then
+      local at = first + (index - 1) * COMPLETION
+      local id, value, unique = ARGV[at], ARGV[at + 2], ARGV[at + 6]
+      local job = base .. id
+      if ARGV[at + 3] ~= count or ARGV[at + 4] ~= age then
+        if count then keep_completed(base, count, age, scores, dropped, now) end
+        scores, dropped, count, age = {}, {}, ARGV[at + 3], ARGV[at + 4]
+      end
+      if unique ~= '' then rare().give_back_unique(base, unique, id, now) end
+      -- Unlike the rest, a parent can come and go while the job runs.
+      local parent_key = redis.pcall('HGET', job, 'parentKey')
+      if type(parent_key) == 'string' then
+        rare().child_completed(parent_key, redis.call('HGET', job, 'parent'), job, value, now)
+      end
+      if count == '0' then
+        dropped[#dropped + 1] = id
+      else
+        redis.pcall('HSET', job, 'returnvalue', value, 'finishedOn', now, 'atm', ARGV[at + 5])
+        local n = #scores
+        scores[n + 1], scores[n + 2] = now, id
+      end
+      redis.call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
+    end
+  end
+  keep_completed(base, count, age, scores, dropped, now)
+  return #ids
+end
