@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -22,3 +23,20 @@ def redis_client(jobwire_valkey: Server) -> Iterator[redis.Redis]:
     """A plain driver connection to the run's Valkey, for looking at what jobwire stored."""
     with redis.Redis.from_url(jobwire_valkey.url, decode_responses=True) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark of two cores in this process, started once. Tests that use it carry `xdist_group("spark")`."""
+    from jobwire.pipeline.session import spark_session
+
+    session = spark_session(
+        "local[2,3]",  # a task may fail twice
+        {
+            "spark.driver.memory": "1500m",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.sql.shuffle.partitions": "2",
+        },
+    )
+    yield session
+    session.stop()

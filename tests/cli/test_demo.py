@@ -31,7 +31,7 @@ Call = Callable[..., Any]
 
 @pytest.mark.slow
 def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(spawn: Call, tmp_path: Path) -> None:
-    said = spawn("demo", "--seconds", "2", "--rate", "100")
+    said = spawn("demo", "--seconds", "2", "--rate", "100", "--no-report")
     assert said.code == 0, said
     assert said.err == ""
     progress = re.findall(r"^ +[\d.]+ s  bullmq: (\d+) added, (\d+) completed", said.out, re.MULTILINE)
@@ -45,8 +45,11 @@ def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(spawn: Call, tmp_p
 
 
 @pytest.mark.slow
-def test_its_json_accounts_for_every_job(spawn: Call) -> None:
-    report = spawn("demo", "--seconds", "2", "--rate", "100", "--json").json
+def test_its_json_accounts_for_every_job_and_names_the_report_of_all_stores(spawn: Call, tmp_path: Path) -> None:
+    report = spawn("demo", "--seconds", "2", "--rate", "50", "--json").json
+    page = (tmp_path / report["report"]).read_text()
+    for protocol in ("bullmq", "bridgemq", "pgboss", "monque"):
+        assert f"{protocol}</" in page, protocol
     assert (report["nothing_lost"], report["interrupted"]) == (True, False)
     stations = {station["protocol"]: station["queues"] for station in report["stations"]}
     assert list(stations) == ["bullmq", "bridgemq", "pgboss", "monque"]
@@ -60,7 +63,7 @@ def test_its_json_accounts_for_every_job(spawn: Call) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_it_cleanly(start: Call) -> None:
-    demo = start("demo", "--seconds", "600", "--rate", "50")
+    demo = start("demo", "--seconds", "600", "--rate", "50", "--no-report")
     for line in demo.stdout:
         if " added, " in line and " 0 added" not in line:
             break
@@ -73,7 +76,7 @@ def test_ctrl_c_ends_it_cleanly(start: Call) -> None:
 @pytest.mark.slow
 def test_in_a_terminal_it_draws_a_table(start: Call) -> None:
     ours, theirs = pty.openpty()
-    demo = start("demo", "--seconds", "1", stdin=theirs, stdout=theirs, stderr=subprocess.STDOUT)
+    demo = start("demo", "--seconds", "1", "--no-report", stdin=theirs, stdout=theirs, stderr=subprocess.STDOUT)
     os.close(theirs)
     shown = b""
     while True:
@@ -91,7 +94,7 @@ def test_in_a_terminal_it_draws_a_table(start: Call) -> None:
 
 @pytest.mark.slow
 def test_a_second_demo_in_the_same_folder_is_refused(start: Call, spawn: Call) -> None:
-    first = start("demo", "--seconds", "600", "--rate", "1")
+    first = start("demo", "--seconds", "600", "--rate", "1", "--no-report")
     assert "starting" in first.stdout.readline()
     second = spawn("demo", "--seconds", "1")
     assert second.code == 1

@@ -1,31 +1,13 @@
-"""One Spark session for all tests that carry `xdist_group("spark")`, and the four stores by protocol."""
+"""The four stores by protocol, each empty and the test's own."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pymongo import MongoClient
-
-from jobwire.pipeline.session import spark_session
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Spark of two cores in this process, started once."""
-    session = spark_session(
-        "local[2,3]",  # a task may fail twice
-        {
-            "spark.driver.memory": "1500m",
-            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-            "spark.sql.shuffle.partitions": "2",
-        },
-    )
-    yield session
-    session.stop()
 
 
 def _bullmq(request: pytest.FixtureRequest, place: str) -> str:

@@ -16,6 +16,7 @@ from jobwire.cli.commands.counts import counts
 from jobwire.cli.commands.job import job
 from jobwire.cli.commands.jobs import jobs
 from jobwire.cli.commands.pgboss import app as pgboss
+from jobwire.cli.commands.pipeline import app as pipeline
 from jobwire.cli.commands.worker import worker
 from jobwire.cli.demo.command import demo
 from jobwire.cli.parameters import examples
@@ -23,6 +24,7 @@ from jobwire.cli.parameters import examples
 TRY = "Try it"
 QUEUES = "Queues and jobs"
 WORK = "Work"
+DATA = "Data"
 PROTOCOLS = "One protocol"
 
 
@@ -60,6 +62,7 @@ def build() -> typer.Typer:
             "jobwire worker shop.mail:handle --queue emails --concurrency 10", "jobwire worker shop.mail:worker"
         ),
     )(worker)
+    app.add_typer(pipeline, rich_help_panel=DATA)
     app.add_typer(pgboss, rich_help_panel=PROTOCOLS)
     return app
 

@@ -190,3 +190,86 @@ QUARANTINE = columns(
     "day date",
 )
 """What could not be read, with the reason."""
+
+THROUGHPUT_HOURLY = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "hour timestamp",
+    "added bigint",
+    "started bigint",
+    "completed bigint",
+    "failed bigint",  # jobs that failed for good
+    "stalled bigint",
+    "retried bigint",  # runs that were not their job's first
+)
+
+LATENCY_HOURLY = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "hour timestamp",  # in which the runs started
+    "runs bigint",
+    "wait_p50 bigint",
+    "wait_p95 bigint",
+    "wait_p99 bigint",
+    "run_p50 bigint",
+    "run_p95 bigint",
+    "run_p99 bigint",
+    "wait_sketch string",  # see jobwire.pipeline.histogram
+    "run_sketch string",
+)
+
+FAILURES_DAILY = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "day date",
+    "error_class string",
+    "failures bigint",  # failed runs
+    "jobs bigint",  # distinct jobs among them
+    "sample string",  # the first error of the class that day, whole
+    "first_at timestamp",
+    "last_at timestamp",
+)
+
+WORKERS_HOURLY = columns(
+    "store string",
+    "queue string",
+    "worker string",
+    "hour timestamp",
+    "runs bigint",  # that touched the hour
+    "busy_ms bigint",  # within the hour, all runs added up
+    "utilisation double",  # busy time / one hour: above 1 where a worker runs several jobs at once
+)
+
+RETRIES = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "attempts int",  # runs that the jobs took
+    "jobs bigint",
+    "succeeded bigint",
+    "share double",  # of all the queue's and name's successes: what the n-th run brought
+)
+
+GAPS = columns("store string", "queue string", "after string", "before string", "lost bigint", "at timestamp")
+
+QUALITY = columns("check string", "store string", "queue string", "value bigint", "ok boolean", "note string")
+
+RUNS = columns(
+    "run string",
+    "command string",
+    "started_at timestamp",
+    "ended_at timestamp",
+    "outcome string",  # running, ok, failed, interrupted
+    "rows_in bigint",
+    "rows_out bigint",
+    "offsets string",  # JSON
+    "notes string",  # JSON
+    "error string",
+)
+
+ARCHIVE = JOBS.plus("archived_at timestamp", "run string", "day date")
+"""Finished jobs whole, as `jobs` had them; `day` is that of finished_at. A job that ran again later is there twice,
+with two fingerprints."""

@@ -20,6 +20,7 @@ _ALWAYS = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.stopTimeout": "60s",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
 _HERE = {
     "spark.ui.enabled": "false",

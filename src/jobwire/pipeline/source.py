@@ -38,7 +38,7 @@ from jobwire.pipeline.source_options import SourceOptions, parse_options
 from jobwire.pipeline.stores import QueueStore, Wanted, list_queues, open_store
 from jobwire.pipeline.writer import JobWriter
 
-_LOOK_EVERY = 30.0
+_LOOK_EVERY = 15.0
 _COLUMNS = {"jobs": JOBS, "events": EVENTS}
 
 

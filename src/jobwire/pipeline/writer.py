@@ -14,7 +14,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, cast
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from jobwire import codec, urls
-from jobwire.backend import Backend, PreparedJob
+from jobwire.backend import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
 from jobwire.options import NewJob, Unique
@@ -90,8 +90,8 @@ async def _write(options: SourceOptions, url: str, scope: str, batches: Iterator
             for start in range(0, batch.num_rows, CHUNK):
                 rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())
                 jobs = [job_of(backend, options, row, scope, seen) for row in rows]
-                for answer in await _add(backend, options.queue, jobs):
-                    if answer:
+                for answer in await add_patiently(backend, options.queue, jobs):
+                    if answer.refused:
                         written.there_before += 1
                     else:
                         written.added += 1
@@ -100,12 +100,13 @@ async def _write(options: SourceOptions, url: str, scope: str, batches: Iterator
     return written
 
 
-async def _add(backend: Backend, queue: str, jobs: Sequence[PreparedJob]) -> list[str | None]:
+async def add_patiently(backend: Backend, queue: str, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
+    """The store's answers, in order. A store that went away is waited for."""
     until = time.monotonic() + PATIENCE
     pause = 0.1
     while True:
         try:
-            return [added.refused for added in await backend.add(queue, jobs)]
+            return await backend.add(queue, jobs)
         except StoreUnavailable as error:
             # Some of the jobs may have arrived: their ids keep them from being added again.
             if time.monotonic() > until:
@@ -169,9 +170,11 @@ def _data(row: Mapping[str, Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value of a DataFrame as JSON can hold it: times as ISO 8601, binary refused by the codec."""
+    """A value of a DataFrame as JSON can hold it: times and dates as ISO 8601, binary refused by the codec."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list):

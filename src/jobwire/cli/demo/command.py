@@ -18,6 +18,9 @@ def demo(
     folder: Annotated[Path, typer.Option(metavar="PATH", help="Where the embedded servers keep their data.")] = Path(
         ".jobwire/demo"
     ),
+    history: Annotated[
+        bool, typer.Option("--report/--no-report", help="End with a report of what happened, made by Spark.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Watch producers and workers share real queues on embedded servers.
@@ -25,19 +28,35 @@ def demo(
     Needs nothing installed and asks nothing. Ends by itself, or cleanly on Ctrl-C.
     """
     import asyncio
+    from contextlib import ExitStack
 
+    from jobwire.cli.commands.pipeline.stage import staged
+    from jobwire.cli.demo.history import History
     from jobwire.cli.demo.place import reserved
     from jobwire.cli.demo.report import Report
     from jobwire.cli.demo.run import Plan, run
     from jobwire.cli.demo.stations import stations
     from jobwire.cli.demo.watch import watcher
-    from jobwire.cli.output import console, emit
+    from jobwire.cli.output import console, emit, remark
+    from jobwire.errors import JobwireError
 
     plan = Plan(seconds, rate)
-    with reserved(folder), watcher(as_json=as_json) as watch:
-        report: Report = asyncio.run(run(stations(folder), plan, watch))
+    shown = stations(folder)
+    page: str | None = None
+    with reserved(folder), ExitStack() as servers:
+        past = History.begin(servers, folder, [station.url for station in shown]) if history else None
+        with watcher(as_json=as_json) as watch:
+            report: Report = asyncio.run(run(shown, plan, watch))
+        if past is not None and not report.interrupted:
+            try:
+                with staged(quiet=as_json) as progress:
+                    page = past.report(progress)
+            except JobwireError as error:
+                remark(f"no report: {error}")
+        elif history and past is None:
+            remark("no report: it needs more packages, pip install 'jobwire[spark]'")
     if as_json:
-        emit(report.record())
+        emit({**report.record(), "report": page})
     else:
-        report.show(console(), folder)
+        report.show(console(), folder, page)
     raise typer.Exit(0 if report.good else 1)

@@ -71,10 +71,14 @@ class Report:
     def record(self) -> dict[str, Any]:
         return {**asdict(self), "nothing_lost": self.nothing_lost}
 
-    def show(self, console: Console, folder: Path) -> None:
+    def show(self, console: Console, folder: Path, page: str | None = None) -> None:
         for station in self.stations:
             _show_station(console, station, self.seconds)
         console.print()
+        if page is not None:
+            console.print(Text("What happened on all of them, told by Spark", style="bold"))
+            console.print(Text(f"  {Path(page).absolute().as_uri()}", style="cyan"))
+            console.print()
         console.print(Text("Try next", style="bold"))
         for purpose, command in self._next_steps():
             console.print(Text(f"  {purpose}:", style="dim"))

@@ -1,0 +1,118 @@
+"""`jobwire pipeline archive` and `jobwire pipeline restore`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jobwire.cli.commands.pipeline.parameters import (
+    LAKE,
+    Conf,
+    Format,
+    LakeRoot,
+    Master,
+    OneQueue,
+    moment,
+    settings,
+)
+from jobwire.cli.parameters import Json
+
+Store = Annotated[
+    str | None,
+    typer.Argument(metavar="[URL]", help="Where the queue lives. Without it: JOBWIRE_URL.", show_default=False),
+]
+
+
+def archive(
+    store: Store = None,
+    *,
+    queue: OneQueue,
+    before: Annotated[
+        str, typer.Option(metavar="TIME", help="Jobs that finished before this time.", show_default=False)
+    ],
+    purge: Annotated[
+        bool, typer.Option("--purge", metavar="", help="Then remove them from the queue, if they are unchanged.")
+    ] = False,
+    lake: LakeRoot = LAKE,
+    table_format: Format = "parquet",
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Copy finished jobs into the lake whole, read them back and compare; with --purge, remove them from the queue."""
+    from jobwire import urls
+    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.output import console, emit
+    from jobwire.pipeline.archive import archive as keep
+    from jobwire.pipeline.tables import Lake
+
+    until = moment("--before", before)
+    with staged(quiet=as_json) as progress:
+        tables = Lake(lake, table_format)
+        spark = started(master, settings(conf), progress)
+        result = keep(spark, tables, store or urls.default_url(), queue, until, purge=purge, progress=progress)
+    if as_json:
+        emit(result.as_dict())
+        return
+    out = console()
+    out.print(f"{result.read:,} finished jobs: {result.archived:,} archived, {result.there_before:,} archived before")
+    out.print(f"{result.verified:,} read back equal")
+    if result.malformed:
+        out.print(f"[yellow]{result.malformed:,} can't be read, and stay in the queue[/yellow]")
+    if purge:
+        out.print(f"{result.purged:,} removed from the queue, {result.kept:,} kept: they have changed since")
+
+
+def restore(
+    store: Store = None,
+    *,
+    queue: OneQueue,
+    job_id: Annotated[
+        list[str] | None, typer.Option("--id", metavar="ID", help="A job; may be given again.", show_default=False)
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="SQL", help="Jobs of the archive for which this is true.", show_default=False),
+    ] = None,
+    from_store: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The archive's store, if another.", show_default=False)
+    ] = None,
+    from_queue: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The archive's queue, if another.", show_default=False)
+    ] = None,
+    lake: LakeRoot = LAKE,
+    table_format: Format = "parquet",
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Put archived jobs back into a queue, finished as they were."""
+    from jobwire import urls
+    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.output import console, emit, printable
+    from jobwire.pipeline.restore import restore as put_back
+    from jobwire.pipeline.tables import Lake
+
+    with staged(quiet=as_json) as progress:
+        tables = Lake(lake, table_format)
+        spark = started(master, settings(conf), progress)
+        result = put_back(
+            spark,
+            tables,
+            store or urls.default_url(),
+            queue,
+            ids=job_id,
+            where=where,
+            from_store=from_store,
+            from_queue=from_queue,
+            progress=progress,
+        )
+    if as_json:
+        emit(result.as_dict())
+        return
+    console().print(f"{result.restored:,} of {result.found:,} jobs restored, {result.there_before:,} were there")
+    for one in result.missing:
+        console().print(f"not in the archive: {printable(one)}", markup=False)

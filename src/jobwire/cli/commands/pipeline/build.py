@@ -1,0 +1,66 @@
+"""`jobwire pipeline build`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, moment_or_none, settings
+from jobwire.cli.parameters import Json
+
+if TYPE_CHECKING:
+    from jobwire.pipeline.build import BuildResult
+
+
+def build(
+    *,
+    since: Annotated[
+        str | None, typer.Option("--from", metavar="DAY", help="First day to make again.", show_default=False)
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="DAY", help="The day after the last one.", show_default=False)
+    ] = None,
+    lake: LakeRoot = LAKE,
+    table_format: Format = "parquet",
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Make jobs, runs and hourly figures from what was ingested: what is new, or all of some days."""
+    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.output import emit
+    from jobwire.pipeline.build import build as make
+    from jobwire.pipeline.tables import Lake
+
+    first, end = moment_or_none("--from", since), moment_or_none("--to", until)
+    with staged(quiet=as_json) as progress:
+        tables = Lake(lake, table_format)
+        spark = started(master, settings(conf), progress)
+        progress("building", 0, None)
+        result = make(spark, tables, first.date() if first else None, end.date() if end else None)
+    if as_json:
+        emit(asdict(result))
+    else:
+        show(result)
+
+
+def show(result: BuildResult) -> None:
+    """A line per table."""
+    from rich.table import Table
+
+    from jobwire.cli.output import console
+
+    if not result.rows_in:
+        console().print("nothing new since the last build")
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("table")
+    table.add_column("rows", justify="right")
+    for name, rows in result.rows.items():
+        table.add_row(name, f"{rows:,}")
+    console().print(f"from {result.rows_in:,} new rows:")
+    console().print(table)

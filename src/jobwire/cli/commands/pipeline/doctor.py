@@ -1,0 +1,37 @@
+"""`jobwire pipeline doctor`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+
+from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, LakeRoot, Master, Stores, settings
+from jobwire.cli.parameters import Json
+
+if TYPE_CHECKING:
+    from jobwire.pipeline.doctor import Finding
+
+
+def doctor(
+    stores: Stores = None, lake: LakeRoot = LAKE, master: Master = None, conf: Conf = None, as_json: Json = False
+) -> None:
+    """See whether Java, Spark, the stores and the lake are there. Exit code 1 if something is not."""
+    from rich.text import Text
+
+    from jobwire import urls
+    from jobwire.cli.output import console, emit, printable
+    from jobwire.pipeline.doctor import diagnose
+
+    findings: list[Finding] = []
+    for finding in diagnose(stores or [urls.default_url()], lake, master=master, conf=settings(conf)):
+        findings.append(finding)
+        if not as_json:
+            mark = Text("✓ ", "green") if finding.ok else Text("✗ ", "red")
+            console().print(Text.assemble(mark, (f"{printable(finding.check)}: ", "bold"), printable(finding.detail)))
+    if as_json:
+        emit([asdict(finding) for finding in findings])
+    raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)

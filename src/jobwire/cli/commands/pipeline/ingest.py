@@ -1,0 +1,84 @@
+"""`jobwire pipeline ingest`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobwire.cli.commands.pipeline.parameters import (
+    LAKE,
+    Conf,
+    Format,
+    LakeRoot,
+    Master,
+    Queues,
+    Stores,
+    settings,
+)
+from jobwire.cli.parameters import Json
+
+if TYPE_CHECKING:
+    from jobwire.pipeline.ingest import IngestResult
+
+
+def ingest(
+    stores: Stores = None,
+    *,
+    queues: Queues = None,
+    lake: LakeRoot = LAKE,
+    continuous: Annotated[
+        bool, typer.Option("--continuous/--once", help="Go on until Ctrl-C, or take what is there and end.")
+    ] = False,
+    every: Annotated[float, typer.Option(metavar="SECONDS", help="With --continuous: how often to look.", min=1)] = 10,
+    table_format: Format = "parquet",
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Take in the events and jobs of queues, before the queues forget them."""
+    from jobwire import urls
+    from jobwire.cli.commands.pipeline.stage import interrupted, staged, started
+    from jobwire.cli.output import emit
+    from jobwire.pipeline.follow import follow
+    from jobwire.pipeline.ingest import find_sources
+    from jobwire.pipeline.ingest import ingest as take_in
+    from jobwire.pipeline.tables import Lake
+
+    with ExitStack() as stack, staged(quiet=as_json) as progress:
+        tables = Lake(lake, table_format)
+        sources = find_sources(stack, stores or [urls.default_url()], queues)
+        spark = started(master, settings(conf), progress)
+        if continuous:
+            with interrupted() as stop:
+                result = follow(spark, tables, sources, stop, every=every, progress=progress)
+        else:
+            result = take_in(spark, tables, sources, progress=progress)
+    if as_json:
+        emit(result.as_dict())
+    else:
+        show(result)
+    raise typer.Exit(0 if result.good else 1)
+
+
+def show(result: IngestResult) -> None:
+    """A line per source."""
+    from rich.table import Table
+
+    from jobwire.cli.output import console, printable
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("store", overflow="fold")
+    table.add_column("queues", justify="right")
+    table.add_column("events", justify="right")
+    table.add_column("jobs", justify="right")
+    for source in result.sources:
+        queues = f"{len(source.offsets):,}" if source.offsets else ""
+        table.add_row(printable(source.store), queues, f"{source.events:,}", f"{source.jobs:,}")
+    console().print(table)
+    for source in result.sources:
+        if source.error:
+            console().print(f"{printable(source.store)}: {printable(source.error)}", style="red", markup=False)

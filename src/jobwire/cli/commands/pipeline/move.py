@@ -1,0 +1,157 @@
+"""`jobwire pipeline move`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, LakeRoot, Master, OneQueue, settings
+from jobwire.cli.parameters import Json
+
+if TYPE_CHECKING:
+    from jobwire.pipeline.move.moving import MoveResult
+    from jobwire.pipeline.move.plan import MovePlan
+    from jobwire.pipeline.move.verify import Verified
+
+
+def move(
+    *,
+    source: Annotated[str, typer.Option("--from", metavar="URL", help="Where the jobs are.", show_default=False)],
+    target: Annotated[str, typer.Option("--to", metavar="URL", help="Where they shall be.", show_default=False)],
+    queue: OneQueue,
+    to_queue: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The queue's name there. Default: the same.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Show the plan, change nothing.")] = False,
+    verify_only: Annotated[
+        bool, typer.Option("--verify-only", metavar="", help="Compare what an unfinished move has copied so far.")
+    ] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT", help="What jobs may lose: names, unique_keys or parents.", show_default=False),
+    ] = None,
+    leave: Annotated[bool, typer.Option("--leave", metavar="", help="Leave behind what can't be moved.")] = False,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STATE", help="Move finished jobs too: completed, failed.", show_default=False),
+    ] = None,
+    drain_timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait for jobs that are being run.", min=0)
+    ] = 60,
+    resume_source: Annotated[
+        bool, typer.Option("--resume-source", metavar="", help="Do not leave the source paused.")
+    ] = False,
+    lake: LakeRoot = LAKE,
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Move a queue from one store to another, in its order. The same command again goes on after a crash."""
+    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.output import emit
+    from jobwire.pipeline.move.moving import move as carry
+    from jobwire.pipeline.move.moving import verify_move
+    from jobwire.pipeline.move.plan import plan_move
+    from jobwire.pipeline.tables import Lake
+
+    may_lose, states = frozenset(drop or ()), frozenset(include or ())
+    with staged(quiet=as_json) as progress:
+        spark = started(master, settings(conf), progress)
+        outcome: MovePlan | Verified | MoveResult
+        if dry_run:
+            progress("plan", 0, None)
+            outcome = plan_move(
+                spark, source, target, queue, to_queue=to_queue, drop=may_lose, leave=leave, include=states
+            )
+        elif verify_only:
+            progress("verify", 0, None)
+            outcome = verify_move(spark, Lake(lake), source, target, queue, to_queue=to_queue)
+        else:
+            outcome = carry(
+                spark,
+                Lake(lake),
+                source,
+                target,
+                queue,
+                to_queue=to_queue,
+                drop=may_lose,
+                leave=leave,
+                include=states,
+                drain_timeout=drain_timeout,
+                resume_source=resume_source,
+                progress=progress,
+            )
+    if as_json:
+        emit(outcome.as_dict())
+    raise typer.Exit(0 if _shown(outcome, quiet=as_json) else 1)
+
+
+def _shown(outcome: MovePlan | Verified | MoveResult, *, quiet: bool) -> bool:
+    """Print what came of it, and say whether it is what was wanted."""
+    from jobwire.pipeline.move.moving import MoveResult
+    from jobwire.pipeline.move.plan import MovePlan
+
+    if isinstance(outcome, MovePlan):
+        if not quiet:
+            _show_plan(outcome)
+        return outcome.possible
+    if isinstance(outcome, MoveResult):
+        if not quiet:
+            _show_moved(outcome)
+        return True
+    if not quiet:
+        _show_verified(outcome)
+    return outcome.sound
+
+
+def _show_plan(plan: MovePlan) -> None:
+    from jobwire.cli.output import console, printable
+
+    out = console()
+    out.print(f"{plan.from_queue} in {plan.from_store}\n  → {plan.to_queue} in {plan.to_store}", markup=False)
+    out.print(f"  would move: {plan.ready:,} ready, {plan.delayed:,} delayed, {len(plan.schedules)} schedules")
+    for state, count in plan.finished.items():
+        out.print(f"  and {count:,} {state}")
+    for state, count in plan.stays.items():
+        out.print(f"  stays: {count:,} {state}")
+    out.print(f"  priorities: {printable(plan.priorities)}", markup=False)
+    for schedule in plan.schedules:
+        out.print(f"  schedule {printable(schedule)}", markup=False)
+    for schedule in plan.schedules_that_stay:
+        out.print(f"  schedule that stays: {printable(schedule)}", markup=False)
+    for what, count in plan.losses.items():
+        out.print(f"  {count:,} jobs lose: {what}")
+    for note in plan.notes:
+        out.print(f"  {printable(note)}", markup=False)
+    for one in plan.hindrances:
+        out.print(f"  {'✗' if one.stops else '!'} {one.count:,} jobs, {one.what}: {printable(one.why)}", markup=False)
+    out.print("possible" if plan.possible else "not possible as it is: see --drop and --leave", style="bold")
+
+
+def _show_verified(verified: Verified) -> None:
+    from jobwire.cli.output import console
+
+    console().print(
+        f"{verified.equal:,} equal, {verified.begun:,} begun, {verified.missing:,} missing, "
+        f"{verified.changed:,} changed, {verified.out_of_order:,} out of order"
+    )
+
+
+def _show_moved(moved: MoveResult) -> None:
+    from jobwire.cli.output import console, printable
+
+    out = console()
+    out.print(f"{moved.moved:,} jobs moved to {moved.to_queue} in {moved.to_store}", markup=False, style="bold")
+    _show_verified(moved.verified)
+    if moved.finished:
+        out.print(f"{moved.finished:,} finished jobs moved as well")
+    for schedule in moved.schedules:
+        out.print(f"schedule {printable(schedule)}", markup=False)
+    for schedule in moved.schedules_that_stay:
+        out.print(f"schedule that stays: {printable(schedule)}", markup=False)
+    for state, count in moved.remaining.items():
+        out.print(f"still in the source: {count:,} {state}")
+    out.print(printable(moved.next_step), markup=False)

@@ -1,0 +1,66 @@
+"""Arguments and options that the pipeline's commands share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+Stores = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[URL]...",
+        help="Where the queues live, such as bullmq+redis://host:6379/0. Without one: JOBWIRE_URL, else ./.jobwire.",
+        show_default=False,
+    ),
+]
+Queues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--queue", metavar="NAME", help="Only this queue; may be given again. Default: all.", show_default=False
+    ),
+]
+OneQueue = Annotated[str, typer.Option("--queue", metavar="NAME", help="The queue's name.", show_default=False)]
+LakeRoot = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="Where the tables are kept.")]
+LAKE = ".jobwire/lake"
+Format = Annotated[str, typer.Option("--format", metavar="NAME", help="The tables' format: parquet, delta or iceberg.")]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs: local[*], spark://…, k8s://…, yarn, or sc://… for Spark Connect.",
+        show_default=False,
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be given again.", show_default=False),
+]
+
+
+def settings(conf: list[str] | None) -> dict[str, str]:
+    """Spark's settings from the command line."""
+    return pairs("--conf", conf)
+
+
+def pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    """What an option of the form KEY=VALUE was given."""
+    wrong = [one for one in given or () if "=" not in one]
+    if wrong:
+        raise typer.BadParameter(f"{option}: write KEY=VALUE (got {wrong[0]!r})")
+    return dict(one.split("=", 1) for one in given or ())
+
+
+def moment_or_none(option: str, text: str | None) -> datetime | None:
+    return None if text is None else moment(option, text)
+
+
+def moment(option: str, text: str) -> datetime:
+    """A time from the command line; a day alone is its first moment in UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option}: write a day or a time, such as 2026-01-31 (got {text!r})") from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

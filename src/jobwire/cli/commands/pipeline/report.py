@@ -1,0 +1,55 @@
+"""`jobwire pipeline report`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, moment_or_none, settings
+from jobwire.cli.parameters import Json
+
+Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report is written.")]
+Png = Annotated[bool, typer.Option("--png", metavar="", help="Write each chart as a picture too.", show_default=False)]
+OUT = Path("report")
+
+
+def report(
+    *,
+    since: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when.", show_default=False)] = None,
+    until: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Until when.", show_default=False)] = None,
+    out: Out = OUT,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="The report's title.")] = "Job queues",
+    png: Png = False,
+    lake: LakeRoot = LAKE,
+    table_format: Format = "parquet",
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Write what happened as one HTML page with pictures, and its tables as CSV and JSON."""
+    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.output import console, emit
+    from jobwire.pipeline.reporting import report as write
+    from jobwire.pipeline.tables import Lake
+
+    with staged(quiet=as_json) as progress:
+        tables = Lake(lake, table_format)
+        spark = started(master, settings(conf), progress) if table_format != "parquet" else None
+        progress("drawing", 0, None)
+        result = write(
+            tables,
+            out,
+            since=moment_or_none("--from", since),
+            until=moment_or_none("--to", until),
+            title=title,
+            png=png,
+            spark=spark,
+        )
+    if as_json:
+        emit(result.as_dict())
+    else:
+        console().print(f"the report is in {result.path}")

@@ -1,0 +1,64 @@
+"""`jobwire pipeline run`: ingest, build and report in one."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+
+import typer
+
+from jobwire.cli.commands.pipeline.build import show as show_build
+from jobwire.cli.commands.pipeline.ingest import show as show_ingest
+from jobwire.cli.commands.pipeline.parameters import (
+    LAKE,
+    Conf,
+    Format,
+    LakeRoot,
+    Master,
+    Queues,
+    Stores,
+    settings,
+)
+from jobwire.cli.commands.pipeline.report import OUT, Out, Png
+from jobwire.cli.parameters import Json
+
+
+def run(
+    stores: Stores = None,
+    *,
+    queues: Queues = None,
+    lake: LakeRoot = LAKE,
+    out: Out = OUT,
+    png: Png = False,
+    table_format: Format = "parquet",
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Ingest, build and report, one after the other."""
+    from jobwire import urls
+    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.output import console, emit
+    from jobwire.pipeline.build import build
+    from jobwire.pipeline.ingest import find_sources, ingest
+    from jobwire.pipeline.reporting import report
+    from jobwire.pipeline.tables import Lake
+
+    with ExitStack() as stack, staged(quiet=as_json) as progress:
+        tables = Lake(lake, table_format)
+        sources = find_sources(stack, stores or [urls.default_url()], queues)
+        spark = started(master, settings(conf), progress)
+        taken = ingest(spark, tables, sources, progress=progress)
+        progress("building", 0, None)
+        built = build(spark, tables)
+        progress("drawing", 0, None)
+        written = report(tables, out, png=png, spark=spark)
+    if as_json:
+        emit({"ingest": taken.as_dict(), "build": asdict(built), "report": written.as_dict()})
+    else:
+        show_ingest(taken)
+        show_build(built)
+        console().print(f"the report is in {written.path}")
+    raise typer.Exit(0 if taken.good else 1)

@@ -1,0 +1,80 @@
+"""How far a command is, on a terminal: the stage, a count, the time. Elsewhere a line per stage."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from rich.status import Status
+
+    from jobwire.pipeline.progress import Progress
+
+
+class Stages:
+    """Implements Progress."""
+
+    def __init__(self, status: Status | None) -> None:
+        self._status = status
+        self._stage = ""
+        self._began = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        from jobwire.cli.output import printable, remark
+
+        text = printable(stage)
+        if self._status is not None:
+            amount = f" {done:,}" if done else ""
+            amount += f" of {total:,}" if total else ""
+            self._status.update(f"{text}[dim]{amount}, {time.monotonic() - self._began:.0f} s[/dim]")
+        elif stage != self._stage:
+            remark(text)
+        self._stage = stage
+
+
+@contextmanager
+def staged(*, quiet: bool) -> Generator[Progress]:
+    """A Progress that shows itself on stderr; with `quiet`, one that doesn't."""
+    from jobwire.pipeline.progress import silent
+
+    if quiet:
+        yield silent
+    elif not sys.stderr.isatty():
+        yield Stages(None)
+    else:
+        from rich.console import Console
+
+        with Console(stderr=True).status("") as status:
+            yield Stages(status)
+
+
+def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> SparkSession:
+    """The Spark session of a command."""
+    from jobwire.pipeline.session import spark_session
+
+    progress("starting Spark", 0, None)
+    return spark_session(master, conf)
+
+
+@contextmanager
+def interrupted() -> Generator[Event]:
+    """An event that Ctrl-C and SIGTERM set, instead of ending the process in the middle of something."""
+    stop = Event()
+
+    def end(_number: int, _frame: object) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

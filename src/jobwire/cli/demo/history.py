@@ -1,0 +1,59 @@
+"""The demo's last act: what happened on all four stores, through Spark, as a report with pictures."""
+
+# ruff: noqa: PLC0415 - Spark is an extra, and slow to import
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jobwire.pipeline.ingest import Source
+    from jobwire.pipeline.progress import Progress
+
+
+class History:
+    """The stores of the demo as the pipeline reads them; their servers are held until the report is written."""
+
+    def __init__(self, folder: Path, sources: Sequence[Source]) -> None:
+        self._folder = folder
+        self._sources = sources
+
+    @classmethod
+    def begin(cls, stack: ExitStack, folder: Path, urls: Sequence[str]) -> History | None:
+        """None without the extra: the demo is then over when the workers are."""
+        try:
+            from jobwire.pipeline.ingest import Source
+            from jobwire.pipeline.reach import reached, store_name
+        except ImportError:
+            return None
+        for old in ("lake", "report"):
+            shutil.rmtree(folder / old, ignore_errors=True)
+        return cls(folder, [Source(stack.enter_context(reached(url)), store_name(url)) for url in urls])
+
+    def report(self, progress: Progress) -> str:
+        """Ingest, build, draw; the page's path."""
+        from jobwire.errors import JobwireError
+        from jobwire.pipeline.build import build
+        from jobwire.pipeline.ingest import ingest
+        from jobwire.pipeline.reporting import report
+        from jobwire.pipeline.session import spark_session
+        from jobwire.pipeline.tables import Lake
+
+        lake = Lake(str(self._folder / "lake"))
+        progress("starting Spark", 0, None)
+        spark = spark_session("local[*]")
+        try:
+            taken = ingest(spark, lake, self._sources, progress=progress)
+            for source in taken.sources:
+                if source.error:
+                    raise JobwireError(f"{source.store}: {source.error}")
+            progress("building the tables", 0, None)
+            build(spark, lake)
+        finally:
+            spark.stop()
+        progress("drawing the report", 0, None)
+        return report(lake, self._folder / "report", title="The demo").path

@@ -1,0 +1,10 @@
+"""A queue leaves one store for another: planned, copied with stable ids, verified, cut over; resumable everywhere."""
+
+from __future__ import annotations
+
+from jobwire.pipeline.move.abandon import abandon_move
+from jobwire.pipeline.move.moving import MoveResult, move, verify_move
+from jobwire.pipeline.move.plan import Hindrance, MovePlan, plan_move
+from jobwire.pipeline.move.verify import Verified
+
+__all__ = ["Hindrance", "MovePlan", "MoveResult", "Verified", "abandon_move", "move", "plan_move", "verify_move"]

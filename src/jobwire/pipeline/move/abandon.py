@@ -1,0 +1,71 @@
+"""Giving a move up while the source still has every job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from jobwire.backend import Acted
+from jobwire.errors import JobwireError
+from jobwire.pipeline.control import controlled
+from jobwire.pipeline.move.course import Course
+from jobwire.pipeline.move.journal import Journal
+from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.progress import Progress, silent
+from jobwire.pipeline.tables import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CHUNK = 500
+
+
+def abandon_move(
+    spark: SparkSession,
+    lake: Lake,
+    source: str,
+    target: str,
+    queue: str,
+    *,
+    to_queue: str | None = None,
+    progress: Progress = silent,
+) -> int:
+    """Remove the copies of an interrupted move from the target and let both queues run as before. How many there were.
+
+    Refused once the cut over has begun: from then on the only way is to the end.
+    """
+    route = Route(source, target, queue, to_queue or queue)
+    with lake.files.locked(route.name), controlled(source) as here, controlled(target) as there:
+        journal = Journal.found(route.name, lake)
+        if journal is None:
+            raise JobwireError(f"no move of {queue!r} from {route.from_store} to {route.to_store} is under way")
+        if journal.reached("verified"):
+            raise JobwireError(f"the move of {queue!r} is being cut over already: give the command again to end it")
+        course = Course(spark, route, lake, here, there, journal, progress)
+        removed = 0
+        with lake.run("abandon move", store=route.from_store, queue=queue) as record:
+            if journal.reached("copying"):
+                for ids in _copies(course):
+                    answers = there.ask(there.backend.remove(route.to_queue, ids))
+                    removed += sum(answer is Acted.DONE for answer in answers)
+                    progress("remove copies", removed, journal.moving)
+            record.rows_out = removed
+            release(course)
+    return removed
+
+
+def release(course: Course) -> None:
+    """Both queues run again, unless they did not before, and nothing is left of the move."""
+    route, journal = course.route, course.journal
+    if not journal.source_was_paused:
+        course.here.ask(course.here.backend.resume(route.queue))
+    if not journal.target_was_paused:
+        course.there.ask(course.there.backend.resume(route.to_queue))
+    journal.end(course.lake)
+
+
+def _copies(course: Course) -> Iterator[list[str]]:
+    rows = course.manifest().select("target").toLocalIterator(prefetchPartitions=True)
+    while chunk := [row["target"] for row in islice(rows, _CHUNK)]:
+        yield chunk

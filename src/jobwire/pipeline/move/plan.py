@@ -1,0 +1,197 @@
+"""What a move would do, found out without changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from jobwire.pipeline.control import Control, controlled
+from jobwire.pipeline.move.order import Priorities, level
+from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
+from jobwire.pipeline.move.survey import DROPPABLE, SURVEYED, Survey
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MANY_LEVELS = 100_000
+_READY = ("waiting", "paused", "delayed")
+_PAUSE = {
+    "bullmq": "all of its workers keep to the pause, Node's too",
+    "bridgemq": "jobwire's workers keep to the pause; stop the others",
+    "pgboss": "jobwire's workers keep to the pause; stop Node's, which know none",
+    "monque": "jobwire's workers keep to the pause; stop Node's, which know none",
+}
+
+
+@dataclass(frozen=True)
+class Hindrance:
+    """Jobs that can't be moved as they are."""
+
+    what: str
+    count: int
+    example: str
+    why: str
+    stops: bool
+    """Whether the move is refused because of them: unless they may lose it (drop), or stay (leave)."""
+
+
+@dataclass(frozen=True)
+class MovePlan:
+    """What a move would do."""
+
+    name: str
+    from_store: str
+    from_queue: str
+    to_store: str
+    to_queue: str
+    counts: Mapping[str, int]
+    """Jobs of the source by state."""
+    ready: int
+    delayed: int
+    finished: Mapping[str, int]
+    """Finished jobs that go along."""
+    stays: Mapping[str, int]
+    """Jobs in states that are not moved."""
+    hindrances: Sequence[Hindrance]
+    losses: Mapping[str, int]
+    """How many jobs lose what the target has no place for."""
+    priorities: str
+    schedules: Sequence[str]
+    schedules_that_stay: Sequence[str]
+    notes: Sequence[str]
+
+    @property
+    def possible(self) -> bool:
+        return not any(hindrance.stops for hindrance in self.hindrances)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "possible": self.possible}
+
+
+def plan_move(
+    spark: SparkSession,
+    source: str,
+    target: str,
+    queue: str,
+    *,
+    to_queue: str | None = None,
+    drop: frozenset[str] = frozenset(),
+    leave: bool = False,
+    include: frozenset[str] = frozenset(),
+) -> MovePlan:
+    """Look at the jobs of a queue as a move to another store would, and change nothing."""
+    route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
+    with controlled(source) as here, controlled(target) as there:
+        schedules = plan_schedules(here, queue, there, route.to_queue)
+        return planned(spark, route, here, there, schedules)
+
+
+def planned(
+    spark: SparkSession, route: Route, here: Control, there: Control, schedules: Sequence[ScheduleMove]
+) -> MovePlan:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+    surveyed = survey(spark, route, here, there, schedules).persist()
+    try:
+        groups = surveyed.groupBy("late", "hindrance").agg(
+            F.count("*").alias("count"), F.min("id").alias("example"), F.min("reason").alias("reason")
+        )
+        rows = groups.collect()
+        losses = (
+            surveyed.where("lost <> ''")
+            .select(F.explode(F.split("lost", ",")).alias("what"))
+            .groupBy("what")
+            .count()
+            .collect()
+        )
+        told = priorities_of(route, surveyed).told()
+    finally:
+        surveyed.unpersist()
+    counts = {state.value: count for state, count in here.ask(here.backend.counts(route.queue)).items() if count}
+    moved = {*_READY, *route.include}
+    return MovePlan(
+        name=route.name,
+        from_store=route.from_store,
+        from_queue=route.queue,
+        to_store=route.to_store,
+        to_queue=route.to_queue,
+        counts=counts,
+        ready=sum(row["count"] for row in rows if not row["late"] and row["hindrance"] is None),
+        delayed=sum(row["count"] for row in rows if row["late"] and row["hindrance"] is None),
+        finished={state: count for state, count in counts.items() if state in route.include},
+        stays={state: count for state, count in counts.items() if state not in moved},
+        hindrances=_hindrances(route, rows),
+        losses={row["what"]: row["count"] for row in sorted(losses)},
+        priorities=told,
+        schedules=[f"{one.key}: {one.told}" for one in schedules if not one.stays],
+        schedules_that_stay=[f"{one.key}: {one.told}" for one in schedules if one.stays],
+        notes=_notes(route, losses),
+    )
+
+
+def survey(
+    spark: SparkSession, route: Route, here: Control, there: Control, schedules: Sequence[ScheduleMove]
+) -> DataFrame:
+    """The jobs that wait, in the columns of SURVEYED, each once."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+    jobs = jobs_of(spark, here.url, route.queue, route.from_store, "waiting,paused,delayed")
+    looking = Survey(
+        route.from_protocol,
+        route.from_store,
+        route.queue,
+        there.url,
+        route.to_queue,
+        route.drop,
+        frozenset(one.key for one in schedules if one.stays),
+    )
+    rows = (
+        jobs.where(F.col("state").isin(*_READY))
+        .withColumn("late", F.col("state") == "delayed")
+        .withColumn("level", level(route.from_protocol))
+        .dropDuplicates(["id"])
+    )
+    return rows.mapInArrow(looking, SURVEYED.ddl)
+
+
+def jobs_of(spark: SparkSession, url: str, queue: str, store: str, states: str) -> DataFrame:
+    """Rows of the table `jobs`."""
+    reader = spark.read.format("jobwire").option("url", url).option("queue", queue).option("store", store)
+    return reader.option("states", states).load()
+
+
+def priorities_of(route: Route, surveyed: DataFrame) -> Priorities:
+    """How the priorities of these jobs are told in the target."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+    [(low, high)] = surveyed.agg(F.min("level"), F.max("level")).collect()
+    levels = [number for number in (low, high) if number is not None]
+    priorities = Priorities.between(route.from_protocol, route.to_protocol, levels)
+    if priorities.steps:
+        distinct = surveyed.select("level").distinct().limit(_MANY_LEVELS).collect()
+        return Priorities.between(route.from_protocol, route.to_protocol, [row["level"] for row in distinct])
+    return priorities
+
+
+def _hindrances(route: Route, rows: Sequence[Any]) -> list[Hindrance]:
+    found: dict[str, Hindrance] = {}
+    for row in rows:
+        what = row["hindrance"]
+        if what is None:
+            continue
+        before = found[what].count if what in found else 0
+        stops = what != "schedules" and not route.leave
+        found[what] = Hindrance(what, before + row["count"], row["example"], row["reason"] or "", stops)
+    return [found[what] for what in sorted(found)]
+
+
+def _notes(route: Route, losses: Sequence[Any]) -> list[str]:
+    notes = [f"the source is paused: {_PAUSE[route.from_protocol]}", f"the target too: {_PAUSE[route.to_protocol]}"]
+    if route.to_protocol != "bullmq":
+        notes.append("jobs count as created at the time of the move; due times stay to the millisecond")
+    if any(row["what"] in DROPPABLE for row in losses) and route.drop:
+        notes.append(f"jobs lose {', '.join(sorted(route.drop))}, as asked")
+    notes.append("a job that has failed before keeps only the attempts that it had left")
+    return notes

@@ -1,0 +1,60 @@
+"""From where to where a move goes, and what its operator decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobwire.errors import InvalidOption
+from jobwire.model import State
+from jobwire.pipeline.ids import digest
+from jobwire.pipeline.move.survey import DROPPABLE
+from jobwire.pipeline.reach import checked, store_name
+
+_FINISHED = ("completed", "failed")
+
+
+@dataclass(frozen=True)
+class Route:
+    """`drop`: what jobs may lose on the way (names, unique_keys, parents). `leave`: jobs that can't be moved stay where
+    they are, instead of stopping the move. `include`: finished states to move as well."""
+
+    source: str
+    target: str
+    queue: str
+    to_queue: str
+    drop: frozenset[str] = frozenset()
+    leave: bool = False
+    include: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if (self.from_store, self.queue) == (self.to_store, self.to_queue):
+            raise InvalidOption("to", self.to_store, "is the queue that the jobs are in")
+        for what in sorted(self.drop - {*DROPPABLE}):
+            raise InvalidOption("drop", what, f"must be of {', '.join(DROPPABLE)}")
+        for what in sorted(self.include - {*_FINISHED}):
+            raise InvalidOption("include", what, f"must be of {', '.join(_FINISHED)}")
+
+    @property
+    def from_protocol(self) -> str:
+        return checked(self.source).protocol
+
+    @property
+    def to_protocol(self) -> str:
+        return checked(self.target).protocol
+
+    @property
+    def from_store(self) -> str:
+        return store_name(self.source)
+
+    @property
+    def to_store(self) -> str:
+        return store_name(self.target)
+
+    @property
+    def name(self) -> str:
+        """The same whenever the same queue is moved to the same place: by it an interrupted move is found again."""
+        return f"move-{digest(self.from_store, self.queue, self.to_store, self.to_queue)}"
+
+    @property
+    def finished(self) -> frozenset[State]:
+        return frozenset(State(state) for state in self.include)

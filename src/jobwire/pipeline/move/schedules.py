@@ -1,0 +1,101 @@
+"""Which schedules can go along, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobwire import urls
+from jobwire.backend import Capabilities
+from jobwire.demands import demand_schedule
+from jobwire.errors import InvalidOption, JobwireError
+from jobwire.model import Schedule
+from jobwire.options import NewJob, NewSchedule
+from jobwire.pipeline.control import Control
+from jobwire.preparing import prepare
+
+_MINUTE, _HOUR = 60, 3600
+
+
+@dataclass(frozen=True)
+class ScheduleMove:
+    """One schedule: what will be asked of the target, or why it stays where it is."""
+
+    key: str
+    told: str
+    new: NewSchedule | None = None
+
+    @property
+    def stays(self) -> bool:
+        return self.new is None
+
+
+def plan_schedules(source: Control, queue: str, target: Control, to_queue: str) -> Sequence[ScheduleMove]:
+    """A decision about every schedule of the source."""
+    if not source.can.schedules:
+        return ()
+    found = source.ask(source.backend.schedules(queue))
+    return [_decided(schedule, queue, target, to_queue) for schedule in found]
+
+
+def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> ScheduleMove:
+    can = target.can
+    told = _rule(schedule)
+    try:
+        cron, every = schedule.cron, schedule.every
+        if every is not None and "every" not in can.schedules:
+            cron, every = as_cron(every, seconds=can.protocol != "pgboss"), None
+            told += f" becomes cron {cron}"
+        zone = _zone(schedule, can, target)
+        new = NewSchedule(
+            schedule.key or to_queue,
+            NewJob(schedule.data, _name(schedule, queue, can)),
+            every,
+            None if every is not None else cron,
+            zone,
+            schedule.limit,
+            schedule.start_at,
+            schedule.end_at,
+        )
+        if can.protocol == "pgboss" and new.cron and len(new.cron.split()) > 5 and new.cron.split()[0] != "0":
+            raise InvalidOption("cron", new.cron, "pg-boss's finest step is a minute")
+        demand_schedule(can, to_queue, new)
+        prepare(target.backend, to_queue, new.job, None)
+    except JobwireError as error:
+        return ScheduleMove(schedule.key, f"{told}: stays, {error}")
+    return ScheduleMove(schedule.key, told, new)
+
+
+def _name(schedule: Schedule, queue: str, can: Capabilities) -> str | None:
+    return schedule.name if can.job_names and schedule.name not in ("", queue) else None
+
+
+def _zone(schedule: Schedule, can: Capabilities, target: Control) -> str | None:
+    """The zone that has to be said. Monque keeps none: there it is the instance's, in the URL."""
+    if schedule.cron is None:
+        return None
+    if "tz" in can.schedules:
+        return schedule.tz
+    instance = urls.parse(target.url).options.get("tz", "UTC")
+    return None if (schedule.tz or "UTC") == instance else schedule.tz
+
+
+def _rule(schedule: Schedule) -> str:
+    if schedule.every is not None:
+        return f"every {schedule.every:g} s"
+    return f"cron {schedule.cron}" + (f" in {schedule.tz}" if schedule.tz else "")
+
+
+def as_cron(every: float, *, seconds: bool) -> str:
+    """The cron expression with the same rhythm, if there is one.
+
+    >>> as_cron(300, seconds=False), as_cron(7200, seconds=False), as_cron(15, seconds=True)
+    ('*/5 * * * *', '0 */2 * * *', '*/15 * * * * *')
+    """
+    for unit, fields, whole in ((_HOUR, "0 {} * * *", 24), (_MINUTE, "{} * * * *", 60)):
+        count, rest = divmod(every, unit)
+        if not rest and count >= 1 and whole % count == 0:
+            return fields.format("*" if count == 1 else "0" if count == whole else f"*/{int(count)}")
+    if seconds and every == int(every) and _MINUTE % every == 0:
+        return f"*/{int(every)} * * * * *" if every > 1 else "* * * * * *"
+    raise InvalidOption("every", every, "has no cron expression of the same rhythm")

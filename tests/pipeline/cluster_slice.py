@@ -1,0 +1,85 @@
+"""One run through the whole pipeline, on whatever Spark it is given; as a program it prints what it counted.
+
+Reads two stores as tables, ingests and builds them into a lake, and writes rows back as jobs in both ways there are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pyarrow as pa
+
+from jobwire.pipeline.build import build
+from jobwire.pipeline.ingest import find_sources, ingest
+from jobwire.pipeline.load import load
+from jobwire.pipeline.session import spark_session
+from jobwire.pipeline.tables import Lake
+
+QUEUE = "mail"
+WRITTEN = 200
+
+
+def run_slice(spark: Any, full: dict[str, str], empty: dict[str, str], root: str) -> dict[str, Any]:
+    """`full` and `empty` are stores by protocol: those to read from, and those to write to."""
+    lake = Lake(root)
+    sessions: set[int] = set()
+    read: dict[str, dict[str, int]] = {}
+    for protocol, url in full.items():
+        by_state = _read(spark, url, "jobs").mapInArrow(_with_session, "state string, session bigint")
+        rows = by_state.groupBy("state", "session").count().collect()
+        read[protocol] = {"events": _read(spark, url, "events").select("id").distinct().count()}
+        for row in rows:
+            read[protocol][row["state"]] = read[protocol].get(row["state"], 0) + row["count"]
+            sessions.add(row["session"])
+    with ExitStack() as stack:
+        ingested = ingest(spark, lake, find_sources(stack, [*full.values()]))
+    built = build(spark, lake)
+    hours = lake.table(spark, "gold/throughput_hourly")
+    gold = hours.groupBy("store").sum("added", "completed", "failed", "started").collect()
+    return {
+        "sessions": sorted(sessions),
+        "read": read,
+        "ingested": {source.store: [source.events, source.jobs, source.error] for source in ingested.sources},
+        "rows": dict(built.rows),
+        "checksums": dict(built.checksums),
+        "gold": {row["store"]: list(row)[1:] for row in gold},
+        "written": _write(spark, empty),
+        "runs": [(row["command"], row["outcome"]) for row in lake.runs(spark).collect()],
+    }
+
+
+def _read(spark: Any, url: str, table: str) -> Any:
+    return spark.read.format("jobwire").options(url=url, queue=QUEUE, table=table, parts=4).load()
+
+
+def _with_session(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The state of each job, and the session of processes in which it was read."""
+    for batch in batches:
+        session = pa.array([os.getsid(0)] * batch.num_rows, pa.int64())
+        yield pa.record_batch([batch.column("state"), session], names=["state", "session"])
+
+
+def _write(spark: Any, stores: dict[str, str]) -> dict[str, int]:
+    """The same rows through the data source and through the command, into a store each."""
+    rows = spark.range(WRITTEN, numPartitions=2).selectExpr("concat('row-', id) as id", "to_json(struct(id as n)) as payload")
+    rows.write.format("jobwire").options(url=stores["bullmq"], queue=QUEUE).mode("append").save()
+    loaded = load(spark, rows, stores["pgboss"], QUEUE)
+    return {"bullmq": _read(spark, stores["bullmq"], "jobs").count(), "pgboss": loaded.added - loaded.missing}
+
+
+def main(master: str, conf: dict[str, str], given: dict[str, Any]) -> None:
+    spark = spark_session(master, conf)
+    try:
+        figures = run_slice(spark, **given)
+    finally:
+        spark.stop()
+    print(f"FIGURES {json.dumps(figures)}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3]))

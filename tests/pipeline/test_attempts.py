@@ -1,0 +1,338 @@
+"""Runs rebuilt from events and jobs. Each story is one job of its own; all are told to Spark at once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from jobwire.pipeline.attempts import attempts
+from jobwire.pipeline.schemas import ATTEMPTS
+from pipeline.literal_rows import (
+    BULLMQ,
+    NOON,
+    PGBOSS,
+    assert_rows,
+    at,
+    job,
+    jobs,
+    ms,
+    silver_event,
+    silver_events,
+    values,
+)
+
+MONQUE = {"store": "monque+mongodb://a", "queue": "emails"}
+BRIDGEMQ = {"store": "bridgemq+redis://a", "queue": "emails"}
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+class Story(NamedTuple):
+    events: list[dict[str, Any]]
+    job: dict[str, Any]
+    runs: list[tuple[Any, ...]]
+    """attempt, ready, started, ended (minutes after noon), outcome, error, worker"""
+    store: dict[str, Any] = BULLMQ
+
+
+def added(minute: float = 0) -> list[dict[str, Any]]:
+    return [silver_event(0, "added", minute), silver_event(1, "waiting", minute)]
+
+
+STORIES = {
+    "a job that completes has one run": Story(
+        [*added(), silver_event(0, "started", 1, worker="w1"), silver_event(0, "completed", 3)],
+        {"state": "completed", "attempts_made": 1},
+        [(1, 0, 1, 3, "completed", None, "w1")],
+    ),
+    "a retry makes two runs, the second ready when the first was handed back": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "retried", 2),
+            silver_event(0, "started", 4),
+            silver_event(0, "completed", 5),
+        ],
+        {"state": "completed", "attempts_made": 2},
+        [(1, 0, 1, 2, "failed", None, None), (2, 2, 4, 5, "completed", None, None)],
+    ),
+    "a run that waits for its backoff is ready when that is over": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "delayed", 2, delay=str(ms(at(10)))),
+            silver_event(0, "waiting", 11, prev="delayed"),
+            silver_event(0, "started", 12),
+            silver_event(0, "failed", 13, error="boom"),
+        ],
+        {"state": "failed", "attempts_made": 2, "error": "boom"},
+        [(1, 0, 1, 2, "failed", "boom", None), (2, 10, 12, 13, "failed", "boom", None)],
+    ),
+    "a delayed job is ready when it is due": Story(
+        [
+            silver_event(0, "added", 0),
+            silver_event(1, "delayed", 0, delay=str(ms(at(20)))),
+            silver_event(0, "waiting", 21),
+            silver_event(0, "started", 22),
+            silver_event(0, "completed", 23),
+        ],
+        {"state": "completed", "attempts_made": 1, "scheduled_at": at(20)},
+        [(1, 20, 22, 23, "completed", None, None)],
+    ),
+    "a promoted job is ready when it was promoted": Story(
+        [
+            silver_event(0, "added", 0),
+            silver_event(1, "delayed", 0, delay=str(ms(at(20)))),
+            silver_event(0, "waiting", 5),
+            silver_event(0, "started", 6),
+            silver_event(0, "completed", 7),
+        ],
+        {"state": "completed", "attempts_made": 1, "scheduled_at": at(20)},
+        [(1, 5, 6, 7, "completed", None, None)],
+    ),
+    "a stalled run is called so, although it is handed back first": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "retried", 9),
+            silver_event(1, "stalled", 9),
+            silver_event(0, "started", 10),
+            silver_event(0, "completed", 11),
+        ],
+        {"state": "completed", "attempts_made": 1},
+        [(1, 0, 1, 9, "stalled", None, None), (2, 9, 10, 11, "completed", None, None)],
+    ),
+    "a run that goes on is open": Story(
+        [*added(), silver_event(0, "started", 1, worker="w1")],
+        {"state": "active", "seen_at": at(5)},
+        [(1, 0, 1, None, "open", None, "w1")],
+    ),
+    "a run without an end is closed by the finished job": Story(
+        [*added(), silver_event(0, "started", 1)],
+        {"state": "failed", "attempts_made": 1, "finished_at": at(4), "error": "boom", "worker": "w9"},
+        [(1, 0, 1, 4, "failed", "boom", "w9")],
+    ),
+    "a run without an end has failed if its job waits again": Story(
+        [*added(), silver_event(0, "started", 1)],
+        {"state": "waiting", "seen_at": at(5)},
+        [(1, 0, 1, None, "failed", None, None)],
+    ),
+    "a run without an end has failed if another one began": Story(
+        [*added(), silver_event(0, "started", 1), silver_event(0, "started", 5), silver_event(0, "completed", 6)],
+        {"state": "completed", "attempts_made": 2},
+        [(1, 0, 1, None, "failed", None, None), (2, None, 5, 6, "completed", None, None)],
+    ),
+    "a cancelled run has failed by cancellation": Story(
+        [*added(), silver_event(0, "started", 1), silver_event(0, "cancelled", 2)],
+        {"state": "cancelled"},
+        [(1, 0, 1, 2, "failed", "cancelled", None)],
+    ),
+    "a job that no event tells of has the run that it remembers": Story(
+        [],
+        {"state": "completed", "attempts_made": 3, "started_at": at(8), "finished_at": at(9), "worker": "w1"},
+        [(3, None, 8, 9, "completed", None, "w1")],
+    ),
+    "a first run that no event tells of was ready when the job was due": Story(
+        [],
+        {"state": "completed", "attempts_made": 1, "scheduled_at": at(5), "started_at": at(8), "finished_at": at(9)},
+        [(1, 5, 8, 9, "completed", None, None)],
+    ),
+    "a finish without a start is a run of which only the end is known": Story(
+        [silver_event(0, "added", 0), silver_event(0, "completed", 9)],
+        {"state": "completed", "finished_at": at(9)},
+        [(1, 0, None, 9, "completed", None, None)],
+    ),
+    "a job that waits for its first run has none": Story(added(), {"state": "waiting"}, []),
+    "a job cancelled before its first run has none": Story(added(), {"state": "cancelled", "finished_at": at(1)}, []),
+    "a job that waits for its retry has failed once": Story(
+        [],
+        {"state": "delayed", "attempts_made": 1, "started_at": at(2), "error": "boom"},
+        [(1, 0, 2, None, "failed", "boom", None)],
+    ),
+    "runs whose beginnings were trimmed are numbered from the job's count": Story(
+        [silver_event(0, "retried", 4), silver_event(0, "started", 5), silver_event(0, "completed", 6)],
+        {"state": "completed", "attempts_made": 4},
+        [(4, 4, 5, 6, "completed", None, None)],
+    ),
+    "a run that hands over to its children is none": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "other", 2, native_kind="waiting-children"),
+            silver_event(0, "waiting", 5),
+            silver_event(0, "started", 6),
+            silver_event(0, "completed", 7),
+        ],
+        {"state": "completed", "attempts_made": 1},
+        [(1, 5, 6, 7, "completed", None, None)],
+    ),
+    "a run that began before its job was ready has waited for nothing": Story(
+        [silver_event(0, "added", 2), silver_event(0, "started", 1), silver_event(0, "completed", 3)],
+        {"state": "completed", "attempts_made": 1, "created_at": at(2)},
+        [(1, 2, 1, 3, "completed", None, None)],
+        PGBOSS,
+    ),
+    "events of one moment are taken in the stream's order": Story(
+        [
+            silver_event(8, "added", 0),
+            silver_event(9, "waiting", 0),
+            silver_event(10, "started", 0),
+            silver_event(11, "completed", 0),
+        ],
+        {"state": "completed", "attempts_made": 1},
+        [(1, 0, 0, 0, "completed", None, None)],
+    ),
+    "a failed job that is retried by hand runs again": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "failed", 2, error="boom"),
+            silver_event(0, "retried", 60),
+            silver_event(0, "started", 61),
+            silver_event(0, "completed", 62),
+        ],
+        {"state": "completed", "attempts_made": 2},
+        [(1, 0, 1, 2, "failed", "boom", None), (2, 60, 61, 62, "completed", None, None)],
+    ),
+    "a run that was handed back unharmed is none": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "waiting", 2),
+            silver_event(0, "started", 3),
+            silver_event(0, "delayed", 4, due=at(10).isoformat()),
+            silver_event(0, "started", 11),
+            silver_event(0, "retried", 12, due=at(20).isoformat()),
+            silver_event(0, "started", 21),
+            silver_event(0, "stalled", 22),
+            silver_event(0, "started", 23),
+            silver_event(0, "completed", 24),
+        ],
+        {"state": "completed", "attempts_made": 1},
+        [
+            (1, 10, 11, 12, "failed", None, None),
+            (2, 20, 21, 22, "stalled", None, None),
+            (3, 22, 23, 24, "completed", None, None),
+        ],
+        MONQUE,
+    ),
+    "a BridgeMQ event has its run's number in its id": Story(
+        [
+            silver_event(0, "started", 1, id="7:3:claimed:1"),
+            silver_event(0, "completed", 2, id="7:3:completed:2"),
+        ],
+        {"state": "completed", "attempts_made": 2},
+        [(3, None, 1, 2, "completed", None, None)],
+        BRIDGEMQ,
+    ),
+    "a store that tells a run's number is believed": Story(
+        [
+            silver_event(0, "added", 0, start_after=at(3).isoformat()),
+            silver_event(0, "started", 4, retry_count=0),
+            silver_event(0, "started", 9, retry_count=2),
+            silver_event(0, "completed", 10, retry_count=2),
+        ],
+        {"state": "completed", "attempts_made": 3, "scheduled_at": at(8)},
+        [(1, 3, 4, None, "failed", None, None), (3, None, 9, 10, "completed", None, None)],
+    ),
+    "an id that is used again begins to count anew": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "completed", 2),
+            *added(60),
+            silver_event(0, "started", 61),
+            silver_event(0, "completed", 62),
+        ],
+        {"state": "completed", "attempts_made": 1, "created_at": at(60)},
+        [(1, 0, 1, 2, "completed", None, None), (1, 60, 61, 62, "completed", None, None)],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def rebuilt(spark: Any) -> dict[str, list[tuple[Any, ...]]]:
+    told = [event | story.store | {"job_id": title} for title, story in STORIES.items() for event in story.events]
+    kept = [job(title, **story.store, **story.job) for title, story in STORIES.items()]
+    found = attempts(silver_events(spark, *told), jobs(spark, *kept))
+    rows = values(
+        found,
+        "job_id",
+        "started_at",
+        "ended_at",
+        "attempt",
+        "ready_at",
+        "outcome",
+        "error",
+        "worker",
+        "wait_ms",
+        "run_ms",
+    )
+    return {title: [row[1:] for row in rows if row[0] == title] for title in STORIES}
+
+
+@pytest.mark.parametrize("title", STORIES)
+def test_runs_are_rebuilt(title: str, rebuilt: dict[str, list[tuple[Any, ...]]]) -> None:
+    def minute(number: float | None) -> Any:
+        return None if number is None else at(number)
+
+    def between(start: float | None, end: float | None) -> int | None:
+        return None if start is None or end is None else max(0, round((end - start) * 60_000))
+
+    expected = [
+        (
+            minute(started),
+            minute(ended),
+            number,
+            minute(ready),
+            outcome,
+            error,
+            worker,
+            between(ready, started),
+            between(started, ended),
+        )
+        for number, ready, started, ended, outcome, error, worker in STORIES[title].runs
+    ]
+    assert rebuilt[title] == expected
+
+
+def test_a_run_has_all_its_columns(spark: Any) -> None:
+    told = silver_events(
+        spark,
+        *added(),
+        silver_event(0, "started", 1, worker="w1"),
+        silver_event(0, "failed", 2, error="SMTPError: 550 no such user"),
+    )
+
+    found = attempts(told, jobs(spark, job(state="failed", attempts_made=1)))
+
+    assert_rows(
+        found,
+        ATTEMPTS,
+        {
+            **BULLMQ,
+            "job_id": "7",
+            "name": "welcome",
+            "attempt": 1,
+            "ready_at": NOON,
+            "started_at": at(1),
+            "ended_at": at(2),
+            "outcome": "failed",
+            "error": "SMTPError: 550 no such user",
+            "error_class": "SMTPError",
+            "worker": "w1",
+            "wait_ms": 60_000,
+            "run_ms": 60_000,
+            "day": NOON.date(),
+        },
+    )
+
+
+def test_jobs_of_one_id_in_two_stores_are_kept_apart(spark: Any) -> None:
+    told = [silver_event(0, "started", 1), silver_event(0, "completed", 2)]
+    other = [row | PGBOSS for row in told]
+
+    found = attempts(silver_events(spark, *told, *other), jobs(spark, job(), job() | PGBOSS))
+
+    assert values(found, "store", "attempt") == [(BULLMQ["store"], 1), (PGBOSS["store"], 1)]

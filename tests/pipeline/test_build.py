@@ -1,0 +1,226 @@
+"""Bronze to gold: the same input gives the same tables, in one build or in many, also after a crash."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobwire.errors import JobwireError
+from jobwire.pipeline.build import build
+from jobwire.pipeline.pointers import read_pointer, read_table
+from jobwire.pipeline.runs import read_runs
+from jobwire.pipeline.schemas import SNAPSHOTS
+from jobwire.pipeline.tables import BY_DAY, IN_ONE, Lake
+from pipeline.literal_rows import NOON, PGBOSS, at, bronze_events, event, frame, snapshot, values
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+
+DAY = 60 * 24
+
+
+@pytest.fixture(scope="module", autouse=True)
+def uncompiled(spark: Any) -> Iterator[None]:
+    """For a dozen rows, compiling the plans takes Spark twice the time of running them as they are."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield
+    spark.conf.unset("spark.sql.codegen.wholeStage")
+    spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+def ingest(
+    spark: Any, lake: Lake, minute: float, events: Iterable[dict[str, Any]], jobs: Iterable[dict[str, Any]]
+) -> None:
+    """Bronze rows, as an ingest of that minute leaves them."""
+    read = [row | {"ingested_at": at(minute)} for row in events]
+    bronze_events(spark, *read).write.mode("append").partitionBy("day").parquet(lake.event_sink("a").path)
+    seen = [row | {"seen_at": at(minute)} for row in jobs]
+    lake.add_snapshot("a", frame(spark, SNAPSHOTS, seen), f"r{minute}")
+
+
+def life(job: str, minute: float, *, fails: bool = False) -> list[dict[str, Any]]:
+    """A job that is added, runs a minute later and ends two minutes later."""
+    end = (
+        event(0, "failed", minute + 2, job, failedReason="SMTPError: 550")
+        if fails
+        else event(0, "completed", minute + 2, job)
+    )
+    return [
+        event(0, "added", minute, job, name="welcome"),
+        event(1, "waiting", minute, job),
+        event(0, "active", minute + 1, job),
+        end,
+    ]
+
+
+FIRST = (
+    3 * DAY,
+    [
+        *life("1", 0),
+        *life("2", DAY, fails=True),
+        event(0, "added", DAY + 5, "3", name="welcome"),
+        event(0, "active", 2 * DAY, "4"),
+        event(0, "active", 5, "5") | {"malformed": "not UTF-8"},
+        event(7, "gap", DAY, None, after="1-0", before="2-0", lost=3),
+    ],
+    [snapshot(0, "1", state="completed", created_at=NOON, finished_at=at(2), payload="{}", attempts_made=1)],
+)
+LATER = (
+    5 * DAY,
+    [
+        *life("1", 0),  # read twice
+        event(0, "active", DAY + 6, "3"),
+        event(0, "completed", DAY + 7, "3"),
+        event(0, "completed", 2 * DAY + 30, "4"),  # a run whose start was read before
+        *life("6", 4 * DAY),
+        event(0, "progress", 10, "7"),  # of a day that was built
+    ],
+    [
+        # Known from its events as of the day after: its beginning was on the day before.
+        snapshot(0, "4", state="completed", created_at=at(DAY), started_at=at(2 * DAY), finished_at=at(2 * DAY + 30)),
+        snapshot(0, "8", malformed="data is no JSON"),
+        snapshot(0, "9", state="delayed", created_at=at(3 * DAY), run_at=at(9 * DAY)) | PGBOSS,
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def at_once(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake that got everything before its only build."""
+    lake = Lake(str(tmp_path_factory.mktemp("at-once") / "lake"))
+    ingest(spark, lake, *FIRST)
+    ingest(spark, lake, *LATER)
+    build(spark, lake)
+    return lake
+
+
+def checksums(lake: Lake) -> dict[str, int]:
+    return {name: read_pointer(lake.root, name).checksum for name in (*BY_DAY, *IN_ONE)}
+
+
+def test_gold_and_silver_tell_what_happened(spark: Any, at_once: Lake) -> None:
+    assert values(at_once.table(spark, "silver/jobs"), "id", "state", "day") == [
+        ("1", "completed", NOON.date()),
+        ("2", "failed", at(DAY).date()),
+        ("3", "completed", at(DAY).date()),
+        ("4", "completed", at(DAY).date()),
+        ("6", "completed", at(4 * DAY).date()),
+        ("9", "delayed", at(3 * DAY).date()),
+    ]
+    assert values(at_once.table(spark, "silver/attempts"), "job_id", "outcome", "run_ms") == [
+        ("1", "completed", 60_000),
+        ("2", "failed", 60_000),
+        ("3", "completed", 60_000),
+        ("4", "completed", 30 * 60_000),
+        ("6", "completed", 60_000),
+    ]
+    assert sum(read_table(at_once.root, "gold/throughput_hourly")["completed"].to_pylist()) == 4
+    assert read_table(at_once.root, "gold/failures_daily")["error_class"].to_pylist() == ["SMTPError"]
+    assert read_table(at_once.root, "gold/gaps")["lost"].to_pylist() == [3]
+    assert sorted(read_table(at_once.root, "quarantine")["id"].to_pylist())[-1] == "8"
+    assert read_pointer(at_once.root, "quarantine").rows == 2
+
+
+def test_builds_on_the_way_give_what_one_build_gives(spark: Any, lake: str, at_once: Lake) -> None:
+    stepwise = Lake(lake)
+    ingest(spark, stepwise, *FIRST)
+    first = build(spark, stepwise)
+    ingest(spark, stepwise, *LATER)
+
+    second = build(spark, stepwise)
+    nothing_new = build(spark, stepwise)
+
+    assert first.days == ("2026-03-01", "2026-03-02", "2026-03-03")
+    assert second.days == ("2026-03-01", "2026-03-02", "2026-03-03", "2026-03-05")
+    assert checksums(stepwise) == checksums(at_once)
+    assert (nothing_new.rows_in, nothing_new.days, nothing_new.checksums) == (0, (), second.checksums)
+    assert [row["outcome"] for row in read_runs(lake)] == ["ok"] * 3
+
+
+def test_days_that_are_built_again_are_the_same(spark: Any, lake: str, at_once: Lake) -> None:
+    shutil.copytree(at_once.root, lake)
+    copied = Lake(lake)
+
+    again = build(spark, copied, since=at(DAY).date(), until=at(DAY).date() + timedelta(days=1))
+
+    assert again.days == ("2026-03-02",)
+    assert read_pointer(lake, "silver/events").generation == 2
+    assert checksums(copied) == checksums(at_once)
+
+
+def test_only_new_days_are_written_again(spark: Any, lake: str, at_once: Lake) -> None:
+    shutil.copytree(at_once.root, lake)
+    ingest(spark, Lake(lake), 6 * DAY, life("20", 5 * DAY), [])
+    before = read_pointer(lake, "silver/events").parts
+
+    result = build(spark, Lake(lake))
+
+    after = read_pointer(lake, "silver/events").parts
+    assert result.days == ("2026-03-06",)
+    assert {day for day in after if after[day] != before.get(day)} == {"2026-03-06"}
+    assert result.rows["silver/jobs"] == read_pointer(at_once.root, "silver/jobs").rows + 1
+
+
+def test_a_lake_without_rows_builds_empty_tables(spark: Any, lake: str) -> None:
+    result = build(spark, Lake(lake))
+
+    assert set(result.rows.values()) == {0}
+    assert set(result.rows) == {*BY_DAY, *IN_ONE}
+
+
+def test_two_builds_at_once_are_refused(spark: Any, lake: str) -> None:
+    tables = Lake(lake)
+
+    with tables.files.locked("build"), pytest.raises(JobwireError, match="another build is under way"):
+        build(spark, tables)
+
+
+_CHILD = """
+import sys
+from jobwire.pipeline.build import build
+from jobwire.pipeline.session import spark_session
+from jobwire.pipeline.tables import Lake
+spark = spark_session("local[1]", {"spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "1"})
+build(spark, Lake(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_a_build_that_is_killed_leaves_whole_tables_and_the_next_one_finishes_its_work(
+    spark: Any, lake: str, at_once: Lake
+) -> None:
+    tables = Lake(lake)
+    ingest(spark, tables, *FIRST)
+    build(spark, tables)
+    old = checksums(tables)
+    ingest(spark, tables, *LATER)
+    fatal = random.choice([*BY_DAY, *IN_ONE])
+    known = {path.name for path in (Path(lake) / fatal).iterdir()}
+
+    child = subprocess.Popen([sys.executable, "-c", _CHILD, lake], start_new_session=True)
+    deadline = time.monotonic() + 400
+    while not any(path.name.startswith("v-") and path.name not in known for path in (Path(lake) / fatal).iterdir()):
+        assert child.poll() is None, f"the build ended before it wrote {fatal}"
+        assert time.monotonic() < deadline, f"the build never wrote {fatal}"
+        time.sleep(0.01)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+    at_the_kill = checksums(tables)
+    assert at_the_kill[fatal] == old[fatal], f"killed while {fatal} was written"
+    for name in (*BY_DAY, *IN_ONE):
+        assert read_table(lake, name).num_rows == read_pointer(lake, name).rows, name
+    build(spark, tables)
+    assert checksums(tables) == checksums(at_once), f"killed while {fatal} was written"
+    assert [row["outcome"] for row in read_runs(lake)] == ["ok", "interrupted", "ok"]

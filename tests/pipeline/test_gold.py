@@ -1,0 +1,210 @@
+"""Gold tables from literal runs and jobs."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from jobwire.pipeline import gold
+from jobwire.pipeline.schemas import FAILURES_DAILY, RETRIES, THROUGHPUT_HOURLY, WORKERS_HOURLY
+from pipeline.literal_rows import BULLMQ, NOON, assert_rows, at, attempt, attempts, job, jobs, only, values
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+WELCOME = {**BULLMQ, "name": "welcome"}
+NOTHING = {"added": 0, "started": 0, "completed": 0, "failed": 0, "stalled": 0, "retried": 0}
+
+
+def test_throughput_counts_each_thing_in_the_hour_in_which_it_happened(spark: Any) -> None:
+    found = gold.throughput_hourly(
+        jobs(
+            spark,
+            job("1", state="completed", finished_at=at(70)),
+            job("2", state="failed", finished_at=at(130)),
+            job("3", name="goodbye"),
+        ),
+        attempts(
+            spark,
+            attempt(10, 20, outcome="failed"),
+            attempt(30, 70, attempt=2),
+            attempt(50, 55, outcome="stalled", job_id="2"),
+            attempt(None, 65),
+        ),
+    )
+
+    assert_rows(
+        found,
+        THROUGHPUT_HOURLY,
+        {**WELCOME, "hour": NOON, **NOTHING, "added": 2, "started": 3, "stalled": 1, "retried": 1},
+        {**WELCOME, "hour": at(60), **NOTHING, "completed": 2},
+        {**WELCOME, "hour": at(120), **NOTHING, "failed": 1},
+        {**WELCOME, "name": "goodbye", "hour": NOON, **NOTHING, "added": 1},
+    )
+
+
+def _runs(*waits: int, minute: float = 0) -> list[dict[str, Any]]:
+    return [attempt(minute, None, wait_ms=wait, run_ms=2 * wait) for wait in waits]
+
+
+def test_latency_of_short_times_is_exact(spark: Any) -> None:
+    found = gold.latency_hourly(attempts(spark, *_runs(*range(1, 41))))
+
+    assert only(found, "runs", "wait_p50", "wait_p95", "wait_p99", "run_p50") == (40, 20, 38, 40, 40)
+
+
+def test_latency_of_any_times_is_right_to_one_per_cent(spark: Any) -> None:
+    drawn = random.Random(7)
+    waits = sorted(int(drawn.lognormvariate(6, 2)) + 1 for _ in range(2_000))
+
+    found = gold.latency_hourly(attempts(spark, *_runs(*waits)))
+
+    exact = [waits[round(len(waits) * share) - 1] for share in (0.50, 0.95, 0.99)]
+    assert only(found, "wait_p50", "wait_p95", "wait_p99") == pytest.approx(exact, rel=0.0101, abs=0.5)
+
+
+def test_the_same_runs_in_another_order_give_the_same_sketch(spark: Any) -> None:
+    runs = _runs(*(random.Random(3).randrange(1, 10**6) for _ in range(3_000)))
+
+    there = gold.latency_hourly(attempts(spark, *runs))
+    back = gold.latency_hourly(attempts(spark, *reversed(runs)).repartition(5))
+
+    assert values(there, *there.columns) == values(back, *back.columns)
+
+
+def test_runs_without_an_end_count_with_their_wait_alone(spark: Any) -> None:
+    rows = attempts(spark, attempt(0, None, wait_ms=5), attempt(0, 1, wait_ms=7, run_ms=60_000), attempt(None, 9))
+
+    assert only(gold.latency_hourly(rows), "runs", "wait_p99", "run_p50") == (2, 7, pytest.approx(60_000, rel=0.01))
+
+
+def test_no_wait_at_all_is_zero(spark: Any) -> None:
+    found = gold.latency_hourly(attempts(spark, attempt(0, None, wait_ms=0)))
+
+    assert only(found, "wait_p50", "run_p50", "wait_sketch", "run_sketch") == (0, None, '{"-1":1}', None)
+
+
+def test_hours_merge_into_the_day_that_would_have_been_measured_at_once(spark: Any) -> None:
+    early, late = range(1, 400, 7), range(50, 90_000, 321)
+    hours = gold.latency_hourly(attempts(spark, *_runs(*early), *_runs(*late, minute=120)))
+    at_once = gold.latency_hourly(attempts(spark, *_runs(*early, *late)))
+
+    merged = gold.merge_latency(hours, "day")
+
+    measured = [name for name in merged.columns if name != "hour"]
+    assert hours.count() == 2
+    assert values(merged, *measured) == values(at_once, *measured)
+    assert only(merged, "hour") == (NOON.replace(hour=0),)
+
+
+def test_days_are_merged_apart_and_all_of_them_into_one(spark: Any) -> None:
+    hours = gold.latency_hourly(attempts(spark, *_runs(1, 2), *_runs(3, minute=60 * 24)))
+
+    assert values(gold.merge_latency(hours, "day"), "runs") == [(1,), (2,)]
+    assert only(gold.merge_latency(hours, "all"), "hour", "runs", "wait_p99") == (NOON, 3, 3)
+
+
+def test_failures_are_counted_by_class_and_day_with_the_first_as_a_sample(spark: Any) -> None:
+    down = {"outcome": "failed", "error_class": "ConnectionError"}
+    found = gold.failures_daily(
+        attempts(
+            spark,
+            attempt(0, 5, **down, error="ConnectionError: b", job_id="1", attempt=2),
+            attempt(0, 3, **down, error="ConnectionError: a", job_id="1"),
+            attempt(0, 9, **down, error="ConnectionError: c", job_id="2"),
+            attempt(0, 60 * 24, **down, error="ConnectionError: d", job_id="2"),
+            attempt(0, 4, outcome="stalled"),
+            attempt(2, None, outcome="failed"),
+            attempt(0, 1),
+        )
+    )
+
+    day = NOON.date()
+    assert_rows(
+        found,
+        FAILURES_DAILY,
+        {
+            **WELCOME,
+            "day": day,
+            "error_class": "ConnectionError",
+            "failures": 3,
+            "jobs": 2,
+            "sample": "ConnectionError: a",
+            "first_at": at(3),
+            "last_at": at(9),
+        },
+        {
+            **WELCOME,
+            "day": day + timedelta(days=1),
+            "error_class": "ConnectionError",
+            "failures": 1,
+            "jobs": 1,
+            "sample": "ConnectionError: d",
+            "first_at": at(60 * 24),
+            "last_at": at(60 * 24),
+        },
+        {
+            **WELCOME,
+            "day": day,
+            "error_class": "stalled",
+            "failures": 1,
+            "jobs": 1,
+            "first_at": at(4),
+            "last_at": at(4),
+        },
+        {
+            **WELCOME,
+            "day": day,
+            "error_class": "(no error told)",
+            "failures": 1,
+            "jobs": 1,
+            "first_at": at(2),
+            "last_at": at(2),
+        },
+    )
+
+
+def test_a_run_over_several_hours_is_split_at_their_strokes(spark: Any) -> None:
+    found = gold.workers_hourly(
+        attempts(spark, attempt(45, 150, worker="w1"), attempt(50, 60, worker="w1"), attempt(0, 30, worker="w2"))
+    )
+
+    minute = 60_000
+    w1, w2 = {**BULLMQ, "worker": "w1"}, {**BULLMQ, "worker": "w2"}
+    assert_rows(
+        found,
+        WORKERS_HOURLY,
+        {**w1, "hour": NOON, "runs": 2, "busy_ms": 25 * minute, "utilisation": 25 / 60},
+        {**w1, "hour": at(60), "runs": 1, "busy_ms": 60 * minute, "utilisation": 1.0},
+        {**w1, "hour": at(120), "runs": 1, "busy_ms": 30 * minute, "utilisation": 0.5},
+        {**w2, "hour": NOON, "runs": 1, "busy_ms": 30 * minute, "utilisation": 0.5},
+    )
+
+
+def test_runs_of_unknown_length_or_worker_keep_nobody_busy(spark: Any) -> None:
+    rows = [attempt(0, None, worker="w1"), attempt(None, 5, worker="w1"), attempt(0, 5), attempt(9, 5, worker="w1")]
+
+    assert gold.workers_hourly(attempts(spark, *rows)).count() == 0
+
+
+def test_retries_tell_what_each_further_run_bought(spark: Any) -> None:
+    done = [job(str(number), state="completed", attempts_made=1) for number in range(6)]
+    second = [job(f"b{number}", state="completed", attempts_made=2) for number in range(2)]
+    lost = [job("c", state="failed", attempts_made=3), job("d", state="failed", attempts_made=2)]
+    waiting = [job("e", attempts_made=1)]
+
+    found = gold.retries(jobs(spark, *done, *second, *lost, *waiting))
+
+    assert_rows(
+        found,
+        RETRIES,
+        {**WELCOME, "attempts": 1, "jobs": 6, "succeeded": 6, "share": 0.75},
+        {**WELCOME, "attempts": 2, "jobs": 3, "succeeded": 2, "share": 0.25},
+        {**WELCOME, "attempts": 3, "jobs": 1, "succeeded": 0, "share": 0.0},
+    )
+
+
+def test_where_nothing_succeeded_there_is_no_share(spark: Any) -> None:
+    assert only(gold.retries(jobs(spark, job(state="failed", attempts_made=1))), "succeeded", "share") == (0, None)

@@ -1,0 +1,216 @@
+"""Files, tables and DataFrames become jobs: each row once, whatever happens on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobwire import NewJob, State
+from jobwire.backend import Backend, PreparedJob
+from jobwire.errors import InvalidOption, JobwireError
+from jobwire.pipeline.adding import added
+from jobwire.pipeline.load import load
+from jobwire.pipeline.load_source import kind_of
+from jobwire.pipeline.tables import Lake
+from jobwire.preparing import prepare
+from jobwire.sync import Queue
+
+pytestmark = pytest.mark.xdist_group("spark")
+Place = Callable[[str], str]
+
+
+def jobs(url: str, state: State = State.WAITING) -> list[Any]:
+    with Queue("mail", url) as queue:
+        return list(queue.jobs(state=state, limit=10_000))
+
+
+def test_rows_of_a_table_become_jobs_on_every_protocol_and_once(spark: Any, url: str, lake: str) -> None:
+    frame = spark.range(500).selectExpr("concat('order-', id) AS id", "id AS n", "'żółć 🙂' AS text")
+
+    first = load(spark, frame, url, "mail", lake=Lake(lake), run="monday")
+    again = load(spark, frame.repartition(5), url, "mail", lake=Lake(lake), run="monday")
+
+    assert sorted(job.data["n"] for job in jobs(url)) == list(range(500))
+    assert {job.data["text"] for job in jobs(url)} == {"żółć 🙂"}
+    assert (first.rows, first.added, first.there_before, first.missing) == (500, 500, 0, 0)
+    assert (again.rows, again.added + again.there_before, again.missing) == (500, 500, 0)
+
+
+def test_equal_rows_without_ids_are_all_added_and_a_second_run_finds_them_however_they_are_partitioned(
+    spark: Any, place: Place
+) -> None:
+    url = place("bullmq")
+    frame = spark.createDataFrame([("a", 1)] * 30 + [("b", None)] * 3, "to string, n int")
+
+    first = load(spark, frame.repartition(4), url, "mail", run="monday")
+    again = load(spark, frame.coalesce(1), url, "mail", run="monday")
+    other = load(spark, frame, url, "mail", run="tuesday")
+
+    assert (first.added, again.added, again.there_before, other.added) == (33, 0, 33, 33)
+    assert {str(job.data) for job in jobs(url)} == {"{'to': 'a', 'n': 1}", "{'to': 'b', 'n': None}"}
+
+
+def test_a_csv_file_loaded_again_by_the_same_command_adds_nothing_and_a_changed_one_is_new(
+    spark: Any, place: Place, tmp_path: Path
+) -> None:
+    url, path = place("bullmq"), tmp_path / "people.csv"
+    path.write_text("to,priority,run_at\nzoë,3,\nbob,,2031-01-01T00:00:00.250Z\n", encoding="utf-8")
+
+    first = load(spark, str(path), url, "mail")
+    again = load(spark, str(path), url, "mail")
+    path.write_text("to,priority,run_at\nzoë,3,\n", encoding="utf-8")
+    changed = load(spark, str(path), url, "mail")
+
+    [late] = jobs(url, State.DELAYED)
+    assert (late.data, late.run_at) == ({"to": "bob"}, datetime(2031, 1, 1, 0, 0, 0, 250_000, UTC))
+    assert [(job.data, job.priority) for job in jobs(url)] == [({"to": "zoë"}, 3)] * 2
+    assert (first.added, again.added, again.there_before) == (2, 0, 2)
+    assert (again.run, changed.run != first.run, changed.added) == (first.run, True, 1)
+
+
+def test_lines_of_json_keep_exactly_their_own_keys(spark: Any, place: Place, tmp_path: Path) -> None:
+    url, path = place("pgboss"), tmp_path / "lines.jsonl"
+    path.write_text('{"a":1}\n{"b":[1.5,null]}\n[1,2]\n"text"\n', encoding="utf-8")
+
+    load(spark, str(path), url, "mail")
+
+    assert sorted(str(job.data) for job in jobs(url)) == ["[1, 2]", "text", "{'a': 1}", "{'b': [1.5, None]}"]
+
+
+def test_columns_can_be_given_their_meaning(spark: Any, place: Place) -> None:
+    url = place("bullmq")
+    frame = spark.createDataFrame([("o1", '{"x":1}', "vip", 7)], "no string, body string, c string, d int")
+
+    load(spark, frame, url, "mail", columns={"id": "no", "payload": "body", "name": "c"})
+
+    [job] = jobs(url)
+    assert (job.id, job.data, job.name) == ("o1", {"x": 1}, "vip")
+
+
+def test_rows_that_can_not_become_jobs_go_to_the_quarantine_with_their_reason_and_the_others_are_loaded(
+    spark: Any, place: Place, lake: str, tmp_path: Path
+) -> None:
+    url, path = place("bullmq"), tmp_path / "people.csv"
+    path.write_text("to,priority\nann,1\nbob,high\ncy,1,too,many\ndot,-4\n", encoding="utf-8")
+
+    result = load(spark, str(path), url, "mail", lake=Lake(lake))
+    load(spark, str(path), url, "mail", lake=Lake(lake))
+
+    found = Lake(lake).table(spark, "quarantine_load").collect()
+    reasons = sorted(row["reason"] for row in found)
+    assert (result.rows, result.added, result.rejected) == (4, 1, 3)
+    assert [job.data for job in jobs(url)] == [{"to": "ann"}]
+    assert reasons[0] == "priority: must be a whole number (got 'high')"
+    assert "must lie between 0" in reasons[1]
+    assert reasons[2] == "record: does not fit the header (got 'cy,1,too,many')"
+    assert {(row["source"], row["queue"]) for row in found} == {("load", "mail")}
+    assert "dot" in next(row["record"] for row in found if "must lie" in row["reason"])
+
+
+def test_a_load_that_may_not_lose_rows_writes_nothing_at_all(spark: Any, place: Place, lake: str) -> None:
+    url = place("pgboss")
+    frame = spark.createDataFrame([("1", '{"ok":1}'), ("2", "{nope")], "id string, payload string")
+
+    with pytest.raises(JobwireError, match="1 rows can't become jobs, nothing was written: not JSON"):
+        load(spark, frame, url, "mail", lake=Lake(lake), invalid="fail")
+    with pytest.raises(JobwireError, match="with a lake"):
+        load(spark, frame, url, "mail")
+
+    assert jobs(url) == []
+
+
+def test_a_job_that_is_too_large_is_rejected(spark: Any, place: Place, lake: str) -> None:
+    url = place("monque")
+    frame = spark.createDataFrame([("x" * 2000,), ("y",)], "text string")
+
+    result = load(spark, frame, url, "mail", lake=Lake(lake), size_limit=1000)
+
+    assert (result.added, result.rejected) == (1, 1)
+    assert next(iter(result.reasons)).startswith("Job payload size")
+
+
+def test_a_held_queue_is_paused_for_the_load_and_runs_again_afterwards(spark: Any, place: Place, lake: str) -> None:
+    url = place("bullmq")
+    paused: list[bool] = []
+
+    def look(stage: str, done: int, total: int | None) -> None:
+        if stage == "verify":
+            with Queue("mail", url) as queue:
+                paused.append(queue.paused())
+
+    load(spark, spark.range(3).selectExpr("id AS n"), url, "mail", lake=Lake(lake), hold=True, progress=look)
+
+    with Queue("mail", url) as queue:
+        assert (paused, queue.paused()) == ([True, True], False)
+
+
+def test_a_queue_that_somebody_paused_stays_paused_after_a_held_load(spark: Any, place: Place, lake: str) -> None:
+    url = place("bullmq")
+    with Queue("mail", url) as queue:
+        queue.pause()
+
+    load(spark, spark.range(3).selectExpr("id AS n"), url, "mail", lake=Lake(lake), hold=True)
+
+    with Queue("mail", url) as queue:
+        assert queue.paused()
+
+
+def test_a_refusal_for_another_reason_than_the_id_is_told(spark: Any, place: Place) -> None:
+    url = place("pgboss")
+    frame = spark.createDataFrame([("1", "1", "k"), ("2", "2", "k")], "id string, payload string, unique_key string")
+
+    result = load(spark, frame.coalesce(1), url, "mail")
+
+    assert (result.added, result.refused) == (1, 1)
+    assert len(result.reasons) == 1
+
+
+class FailsOnce:
+    """A job of each row; the first attempt of a task dies on its way, with part of its rows in the store."""
+
+    def __call__(self, backend: Backend, row: Mapping[str, Any]) -> PreparedJob:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        if context.attemptNumber() == 0 and row["n"] % 2500 == 2400:
+            raise RuntimeError("the task dies")
+        return prepare(backend, "mail", NewJob({"n": row["n"]}, id=f"job-{row['id']}"), None)
+
+
+def test_a_task_that_failed_half_way_and_is_run_again_adds_each_job_once(spark: Any, place: Place) -> None:
+    url = place("bullmq")
+    frame = spark.range(0, 5000, 1, 2).selectExpr("CAST(id AS STRING) AS id", "id AS n")
+
+    answers = added(frame, url, "mail", FailsOnce()).collect()
+
+    found = jobs(url)
+    assert len(found) == len({job.data["n"] for job in found}) == 5000
+    assert len(answers) == 5000
+    assert sum(row["refused"] is not None for row in answers) == 4000
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [("a.csv", "csv"), ("s3a://b/c/*.json.gz", "json"), ("x/y.parquet/", "parquet"), ("db.orders", "table")],
+)
+def test_the_ending_of_a_path_says_what_it_is(source: str, kind: str) -> None:
+    assert kind_of(source) == kind
+
+
+def test_an_unknown_source_is_refused_with_the_rule(spark: Any, place: Place, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match="must be a table that Spark knows"):
+        load(spark, "no_such_table", place("bullmq"), "mail")
+    with pytest.raises(JobwireError, match="can't be read as csv"):
+        load(spark, str(tmp_path / "none.csv"), place("bullmq"), "mail")
+
+
+def test_every_load_has_its_line_in_the_diary(spark: Any, place: Place, lake: str) -> None:
+    load(spark, spark.range(3).selectExpr("id AS n"), place("bullmq"), "mail", lake=Lake(lake))
+
+    [row] = Lake(lake).runs(spark).collect()
+    assert (row["command"], row["outcome"], row["rows_in"], row["rows_out"]) == ("load", "ok", 3, 3)
