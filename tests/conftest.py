@@ -28,11 +28,12 @@ def redis_client(jobwire_valkey: Server) -> Iterator[redis.Redis]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark of two cores in this process, started once. Tests that use it carry `xdist_group("spark")`."""
-    from jobwire.pipeline.session import spark_session
+    from jobwire.pipeline.session import SMALL, spark_session
 
     session = spark_session(
         "local[2,3]",  # a task may fail twice
         {
+            **SMALL,
             "spark.driver.memory": "1500m",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.sql.shuffle.partitions": "2",

@@ -51,6 +51,7 @@ def test_every_command_that_the_readme_names_exists() -> None:
     from jobwire.cli.app import app
 
     known = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    known |= {group.typer_instance.info.name for group in app.registered_groups if group.typer_instance}
     named = set(re.findall(r"^(?:    |\* `)jobwire ([a-z]+)", README, re.MULTILINE))
-    assert named == {"add", "counts", "jobs", "job", "worker", "demo"}
+    assert named == {"add", "counts", "jobs", "job", "worker", "demo", "pipeline"}
     assert named <= known

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-SHIPPED = {".py", ".pyi", ".typed", ".lua", ".sql", ".html", ".css", ".js", ".svg"}
+SHIPPED = {".py", ".pyi", ".typed", ".lua", ".sql", ".html", ".css", ".js", ".svg", ".properties"}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,8 @@ def test_the_wheel_holds_every_source_file_and_nothing_else(wheel: zipfile.ZipFi
     source = ROOT / "src"
     ours = {
         str(path.relative_to(source))
-        for path in (source / "jobwire").rglob("*")
+        for package in ("jobwire", "pyspark_jobwire")
+        for path in (source / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}

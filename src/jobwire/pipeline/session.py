@@ -34,6 +34,9 @@ _HERE = {
 }
 """For a Spark that runs in this process and serves one command."""
 
+SMALL = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""For a few thousand rows: Spark then spends no time on compiling its queries, which is most of what they would take."""
+
 
 def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """A session for the master: `local[*]` (also without one), `spark://…`, `k8s://…`, `yarn`, or `sc://host:port`.

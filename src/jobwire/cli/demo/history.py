@@ -40,12 +40,12 @@ class History:
         from jobwire.pipeline.build import build
         from jobwire.pipeline.ingest import ingest
         from jobwire.pipeline.reporting import report
-        from jobwire.pipeline.session import spark_session
+        from jobwire.pipeline.session import SMALL, spark_session
         from jobwire.pipeline.tables import Lake
 
         lake = Lake(str(self._folder / "lake"))
         progress("starting Spark", 0, None)
-        spark = spark_session("local[*]")
+        spark = spark_session("local[*]", SMALL)
         try:
             taken = ingest(spark, lake, self._sources, progress=progress)
             for source in taken.sources:
