@@ -129,7 +129,7 @@ def test_workers_tell_their_share_of_busy_time(page, tables):
 
 
 def test_quality_names_what_needs_a_look_and_what_was_missed(page):
-    assert page.findings["quality"] == "1 of 4 checks needs a look: malformed rows; 3.41k events missed"
+    assert page.findings["quality"] == "1 of 4 checks needs a look: malformed rows; 3,412 events missed"
     assert ["look", "malformed rows", "3", "emails 3", "left out, kept in quarantine"] in page.rows
 
 

@@ -101,7 +101,7 @@ def test_a_count_is_right_to_half_a_per_cent(value):
     text = wording.count(round(value))
     scale = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1)
 
-    assert float(text.rstrip("kMG")) * scale == pytest.approx(round(value), rel=0.0051)
+    assert float(text.rstrip("kMG").replace(",", "")) * scale == pytest.approx(round(value), rel=0.0051)
 
 
 @given(st.floats(min_value=0, max_value=1e11))

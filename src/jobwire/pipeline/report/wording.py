@@ -11,11 +11,13 @@ _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 
 
 def count(value: float) -> str:
-    """A number of things in three digits.
+    """A number of things: whole while it is short, else in three digits.
 
-    >>> [count(n) for n in (0, 950, 12_345, 999_950, 4_200_000)]
-    ['0', '950', '12.3k', '1M', '4.2M']
+    >>> [count(n) for n in (0, 950, 1_747, 12_345, 999_950, 4_200_000)]
+    ['0', '950', '1,747', '12.3k', '1M', '4.2M']
     """
+    if 1000 <= abs(value) < 9999.5:
+        return f"{value:,.0f}"
     for size, unit in ((1, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
         if abs(value) / size < 999.5 or unit == "G":
             return _three_digits(value / size) + unit
