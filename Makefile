@@ -45,6 +45,7 @@ bench: $(READY) $(PEERS)  ## jobwire beside its peers on one server, as ratios, 
 	$(BIN)/python bench/pgboss/run.py
 	$(BIN)/python bench/monque/run.py
 	$(BIN)/python -m bench.bridgemq
+	$(BIN)/python -m bench.pipeline --all
 
 docs: $(READY)  ## the documentation as a site, into site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
@@ -55,4 +56,4 @@ format: $(READY)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .venv-bench dist site .jobwire tests/interop/*/node_modules .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench* dist site .jobwire tests/interop/*/node_modules .pytest_cache .ruff_cache .hypothesis
