@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.build import build
 from jobwire.pipeline.ingest import find_sources, ingest
@@ -32,22 +34,26 @@ def run_slice(spark: Any, full: dict[str, str], empty: dict[str, str], root: str
     for protocol, url in full.items():
         by_state = _read(spark, url, "jobs").mapInArrow(_with_session, "state string, session bigint")
         rows = by_state.groupBy("state", "session").count().collect()
-        read[protocol] = {"events": _read(spark, url, "events").select("id").distinct().count()}
+        seen = Counter({"events": _read(spark, url, "events").select("id").distinct().count()})
         for row in rows:
-            read[protocol][row["state"]] = read[protocol].get(row["state"], 0) + row["count"]
+            seen[row["state"]] += row["count"]
             sessions.add(row["session"])
+        read[protocol] = dict(seen)
     with ExitStack() as stack:
         ingested = ingest(spark, lake, find_sources(stack, [*full.values()]))
     built = build(spark, lake)
     hours = lake.table(spark, "gold/throughput_hourly")
-    gold = hours.groupBy("store").sum("added", "completed", "failed", "started").collect()
+    sums = {name: F.sum(name).alias(name) for name in ("added", "completed", "failed")}
+    gold = hours.groupBy("store").agg(*sums.values()).collect()
     return {
         "sessions": sorted(sessions),
         "read": read,
-        "ingested": {source.store: [source.events, source.jobs, source.error] for source in ingested.sources},
+        "ingested": {
+            source.store: {"events": source.events, "jobs": source.jobs, "error": source.error}
+            for source in ingested.sources
+        },
         "rows": dict(built.rows),
-        "checksums": dict(built.checksums),
-        "gold": {row["store"]: list(row)[1:] for row in gold},
+        "gold": {row["store"]: {name: row[name] for name in sums} for row in gold},
         "written": _write(spark, empty),
         "runs": [(row["command"], row["outcome"]) for row in lake.runs(spark).collect()],
     }
@@ -66,7 +72,9 @@ def _with_session(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 def _write(spark: Any, stores: dict[str, str]) -> dict[str, int]:
     """The same rows through the data source and through the command, into a store each."""
-    rows = spark.range(WRITTEN, numPartitions=2).selectExpr("concat('row-', id) as id", "to_json(struct(id as n)) as payload")
+    rows = spark.range(WRITTEN, numPartitions=2).selectExpr(
+        "concat('row-', id) as id", "to_json(struct(id as n)) as payload"
+    )
     rows.write.format("jobwire").options(url=stores["bullmq"], queue=QUEUE).mode("append").save()
     loaded = load(spark, rows, stores["pgboss"], QUEUE)
     return {"bullmq": _read(spark, stores["bullmq"], "jobs").count(), "pgboss": loaded.added - loaded.missing}

@@ -37,7 +37,7 @@ class Started:
     def session(self) -> int:
         return self.process.pid
 
-    def told(self, pattern: str) -> str:
+    def told(self, pattern: str, within: float = PATIENCE) -> str:
         """The first group of the pattern, once the process has written it."""
 
         def look() -> str | None:
@@ -47,7 +47,7 @@ class Started:
             assert found or ended is None, f"ended with {ended} before it said {pattern!r}:\n{text[-3000:]}"
             return found and found[1]
 
-        return awaited(look, f"{pattern!r} in {self.log}")
+        return awaited(look, f"{pattern!r} in {self.log}", within)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,10 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def end_session(leader: subprocess.Popen[bytes]) -> None:
-    """Kill the process and all that are left of its session; Spark's Python workers are in groups of their own."""
+    """Have the process tidy up and end, then kill all that are left of its session, in whatever group they are."""
+    leader.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        leader.wait(30)
     until = time.monotonic() + 60
     while alive := _session(leader.pid):
         assert time.monotonic() < until, f"processes that can't be killed: {alive}"
@@ -133,11 +136,11 @@ def end_session(leader: subprocess.Popen[bytes]) -> None:
     leader.wait()
 
 
-def awaited(look: Callable[[], Any], what: str) -> Any:
+def awaited(look: Callable[[], Any], what: str, within: float = PATIENCE) -> Any:
     """The first true value of `look`."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + within
     while not (seen := look()):
-        assert time.monotonic() < until, f"not within {PATIENCE:g} s: {what}"
+        assert time.monotonic() < until, f"not within {within:g} s: {what}"
         time.sleep(0.1)
     return seen
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,17 @@ import pytest
 
 from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, State, Worker, sync
+from jobwire.pipeline.pointers import read_table
 from jobwire.pipeline.reach import store_name
 from jobwire.pipeline.stores import open_store
+from jobwire.pipeline.tables import BY_DAY, IN_ONE
 from jobwire.urls import parse
 from pipeline.cluster_slice import QUEUE, WRITTEN
 from pipeline.spark_servers import Started, connect_server, standalone_cluster, started
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(1200)]
 
-MODES = ("local", "standalone", "connect")
+Run = Callable[[str], "Outcome"]
 FINISHED, WAITING = 280, 20
 SLICE = Path(__file__).with_name("cluster_slice.py")
 _CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
@@ -41,13 +42,15 @@ _STANDALONE = {
 }
 
 
+@dataclass(frozen=True)
 class Outcome:
-    """What the slice counted in one mode, and what the stores have to say about it."""
+    """What the slice counted in one mode, the sessions of processes that were there to run its tasks, the stores and
+    the lake that it wrote to."""
 
-    def __init__(self, figures: dict[str, Any], sessions: list[int], targets: dict[str, str]) -> None:
-        self.figures = figures
-        self.sessions = sessions
-        self.targets = targets
+    figures: dict[str, Any]
+    sessions: list[int]
+    targets: dict[str, str]
+    lake: str
 
 
 @contextmanager
@@ -105,31 +108,61 @@ async def fill(url: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def outcome(
-    full: dict[str, str], servers: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Outcome]:
-    """The slice in a mode, in a process of its own: run once."""
+def run(full: dict[str, str], servers: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs the slice in a mode, in a process of its own."""
 
-    @cache
-    def run(mode: str) -> Outcome:
+    def in_mode(mode: str) -> Outcome:
         folder = tmp_path_factory.mktemp(mode)
         targets = place(servers)
         for url in targets.values():
             counts_of(url)  # a write needs the place that a first contact makes
-        given = json.dumps({"full": full, "empty": targets, "root": str(folder / "lake")})
+        lake = str(folder / "lake")
+        given = json.dumps({"full": full, "empty": targets, "root": lake})
         with spark_in(mode, folder) as (master, conf, homes):
             line = [sys.executable, str(SLICE), master, json.dumps(conf), given]
             with started(line, folder / "slice.log") as child:
-                figures = json.loads(child.told(r"(?m)^FIGURES (.*)$"))
+                figures = json.loads(child.told(r"(?m)^FIGURES (.*)$", within=600))
                 assert child.process.wait(60) == 0
-            return Outcome(figures, sorted(home.session for home in homes or [child]), targets)
+            return Outcome(figures, sorted(home.session for home in homes or [child]), targets, lake)
 
-    return run
+    return in_mode
+
+
+@pytest.fixture(scope="module")
+def local(run: Run) -> Outcome:
+    return run("local")
+
+
+@pytest.fixture(scope="module")
+def standalone(run: Run) -> Outcome:
+    return run("standalone")
+
+
+@pytest.fixture(scope="module")
+def connect(run: Run) -> Outcome:
+    return run("connect")
+
+
+@pytest.fixture(params=["local", "standalone", "connect"])
+def outcome(request: pytest.FixtureRequest) -> Outcome:
+    """Of each mode in turn."""
+    return request.getfixturevalue(request.param)
 
 
 def counts_of(url: str) -> dict[str, int]:
     with sync.Queue(QUEUE, url) as queue:
         return {str(state): count for state, count in queue.counts().items() if count}
+
+
+def numbers_in(url: str) -> list[int]:
+    with sync.Queue(QUEUE, url) as queue:
+        return [job.data["n"] for job in queue.jobs(State.WAITING, limit=10 * WRITTEN)]
+
+
+def rows_of(lake: str, table: str) -> list[str]:
+    """The rows of a table without the time of the ingest, which is each lake's own; read without Spark."""
+    rows = read_table(lake, table).to_pylist()
+    return sorted(repr({name: value for name, value in row.items() if name != "seen_at"}) for row in rows)
 
 
 def events_of(url: str) -> int:
@@ -143,8 +176,39 @@ def events_of(url: str) -> int:
         store.close()
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_explore(mode, outcome, full):
-    o = outcome(mode)
-    print(mode, json.dumps(o.figures, indent=1), o.sessions)
-    print([ (counts_of(u), events_of(u)) for u in full.values()], [counts_of(u) for u in o.targets.values()])
+def test_the_pipeline_counts_what_the_stores_hold(outcome: Outcome, full: dict[str, str]) -> None:
+    counts = {protocol: counts_of(url) for protocol, url in full.items()}
+    events = {protocol: events_of(url) for protocol, url in full.items()}
+    figures = outcome.figures
+
+    for protocol, url in full.items():
+        held, store = counts[protocol], store_name(url)
+        jobs = sum(held.values())
+        assert held == {"completed": 252, "failed": 28, "waiting": WAITING}
+        assert figures["read"][protocol] == {**held, "events": events[protocol]}
+        assert figures["ingested"][store] == {"events": events[protocol], "jobs": jobs, "error": None}
+        assert figures["gold"][store] == {"added": jobs, "completed": held["completed"], "failed": held["failed"]}
+    assert figures["rows"]["silver/events"] == sum(events.values())
+    assert figures["rows"]["silver/jobs"] == 2 * (FINISHED + WAITING)
+    assert figures["rows"]["quarantine"] == 0
+    assert figures["runs"] == [["ingest", "ok"], ["build", "ok"]]
+
+
+def test_rows_become_jobs_that_the_stores_hold(outcome: Outcome) -> None:
+    assert outcome.figures["written"] == {"bullmq": WRITTEN, "pgboss": WRITTEN}
+    for url in outcome.targets.values():
+        assert sorted(numbers_in(url)) == list(range(WRITTEN))
+
+
+def test_tasks_run_where_the_master_puts_them(outcome: Outcome) -> None:
+    assert outcome.figures["sessions"] == outcome.sessions
+
+
+@pytest.mark.parametrize("table", [*BY_DAY, *IN_ONE])
+def test_tables_have_the_same_rows_whatever_spark_made_them(
+    table: str, local: Outcome, standalone: Outcome, connect: Outcome
+) -> None:
+    expected = rows_of(local.lake, table)
+
+    assert rows_of(standalone.lake, table) == expected
+    assert rows_of(connect.lake, table) == expected

@@ -17,6 +17,7 @@ from jobwire.pipeline.ingest import (
     events_stream,
     offsets_of,
     record,
+    rows_of,
     sentence,
     take_snapshot,
 )
@@ -105,9 +106,10 @@ class _Follower:
 
     def _count(self, query: StreamingQuery) -> None:
         for told in query.recentProgress:
-            if told["batchId"] > self._seen and told["numInputRows"]:
+            rows = rows_of(told)
+            if told["batchId"] > self._seen and rows:
                 self._seen = told["batchId"]
-                self.result.events += told["numInputRows"]
+                self.result.events += rows
                 self.result.offsets = offsets_of(told)
                 self.result.error = None
                 self._pause = 1.0

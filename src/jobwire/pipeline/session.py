@@ -35,7 +35,7 @@ _HERE = {
 """For a Spark that runs in this process and serves one command."""
 
 SMALL = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""For a few thousand rows: Spark then spends no time on compiling its queries, which is most of what they would take."""
+"""For a few thousand rows: Spark then does not compile its queries, which is most of the time that they would take."""
 
 
 def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:

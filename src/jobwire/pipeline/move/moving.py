@@ -103,7 +103,7 @@ def verify_move(
     if journal is None or not journal.reached("frozen"):
         raise JobwireError(f"no move of {queue!r} from {route.from_store} to {route.to_store} is under way")
     with controlled(source) as here, controlled(target) as there:
-        return verify(Course(spark, route, lake, here, there, journal, silent))
+        return verify(Course(spark, route, lake, here, there, journal, silent), for_good=False)
 
 
 def _steps(course: Course, drain_timeout: float, resume_source: bool, *, resumed: bool) -> MoveResult:

@@ -49,8 +49,8 @@ class Verified:
         return {**asdict(self), "sound": self.sound}
 
 
-def verify(course: Course) -> Verified:
-    """Compare, and write down which jobs have arrived: these alone may be removed from the source."""
+def verify(course: Course, *, for_good: bool = True) -> Verified:
+    """Compare, and, if it is for good, write down which jobs have arrived: these alone may leave the source."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     route, there = course.route, course.there
@@ -59,10 +59,9 @@ def verify(course: Course) -> Verified:
         lost = compared.where("NOT found").select("id", "target", F.lit(None).cast("string").alias("refused"))
         begun = with_presence(lost, there.url, route.to_queue).where("held").select("id", F.lit(True).alias("begun"))
         judged = compared.join(begun, "id", "left").withColumn("begun", F.coalesce("begun", F.lit(False)))
-        course.lake.set_aside(
-            course.path("verified"),
-            judged.where("equal OR begun").select("rank", "id", "target", "scheduled").coalesce(1),
-        )
+        if for_good:
+            arrived = judged.where("equal OR begun").select("rank", "id", "target", "scheduled")
+            course.lake.set_aside(course.path("verified"), arrived.coalesce(1))
         total = judged.agg(
             F.count_if("equal").alias("equal"),
             F.count_if("begun").alias("begun"),
