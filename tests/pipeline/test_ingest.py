@@ -139,16 +139,17 @@ def test_an_ingest_that_is_killed_again_and_again_takes_in_every_event_once(
     command += ["--master", "local[2]", "--conf", "spark.driver.memory=1g"]
     for _ in range(3):
         add(url, 1_000)
-        child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
-        try:
-            assert child.stderr is not None
-            for line in child.stderr:
-                if line.startswith(b"ingesting"):
-                    break
-            select.select([], [], [], chance.uniform(0.5, 8))
-        finally:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        ) as child:
+            try:
+                assert child.stderr is not None
+                for line in child.stderr:
+                    if line.startswith(b"ingesting"):
+                        break
+                select.select([], [], [], chance.uniform(0.5, 8))
+            finally:
+                os.killpg(child.pid, signal.SIGKILL)
     ended = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     tables = Lake(lake)

@@ -24,7 +24,7 @@ from jobwire.sync import Queue
 from jobwire.urls import parse
 from pipeline.move_samples import filled, payload, samples, seen
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(900)]
 Place = Callable[[str], str]
 CHILD = Path(__file__).with_name("mover_child.py")
 COUNT = 6000

@@ -13,7 +13,8 @@ local function take_from_its_place(base, id)
     if redis.call('ZREM', base .. name, id) == 1 then return name end
   end
   for _, name in ipairs(LISTS) do
-    if redis.call('LREM', base .. name, 0, id) > 0 then return name end
+    -- From the end that runs first: those who remove many mostly remove them in the order of their run.
+    if redis.call('LREM', base .. name, -1, id) > 0 then return name end
   end
   return 'unknown'
 end
