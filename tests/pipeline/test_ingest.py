@@ -94,12 +94,16 @@ def test_malformed_jobs_are_set_aside_with_their_reason_and_stop_nothing(
 def test_a_store_that_fails_is_named_and_keeps_no_other_from_being_read(spark: Any, place: Place, lake: str) -> None:
     url, gone = place("bullmq"), "bullmq+redis://app:hunter2@127.0.0.1:1"
     add(url, 3)
-    result = ingest(spark, Lake(lake), [Source(gone, store_name(gone)), Source(url, store_name(url))])
+    tables = Lake(lake)
+    result = ingest(spark, tables, [Source(gone, store_name(gone)), Source(url, store_name(url))])
     bad, good = result.sources
     assert not result.good
     assert "127.0.0.1:1" in (bad.error or "")
     assert "hunter2" not in json.dumps(result.as_dict())
     assert (good.events, good.jobs, good.error) == (6, 3, None)
+    [run] = tables.runs(spark).collect()
+    assert (run["outcome"], run["rows_in"]) == ("failed", 9)
+    assert "127.0.0.1:1" in run["error"]
 
 
 def test_a_queue_that_no_store_has_is_refused_by_its_name(place: Place) -> None:

@@ -195,9 +195,7 @@ def record(run: Run, results: Sequence[SourceResult]) -> None:
     """Note what came of the sources."""
     run.rows_in = run.rows_out = sum(result.events + result.jobs for result in results)
     run.offsets.update({result.store: result.offsets for result in results})
-    failed = {result.store: result.error for result in results if result.error}
-    if failed:
-        run.note(failed=failed)
+    run.fault = "; ".join(f"{result.store}: {result.error}" for result in results if result.error) or None
 
 
 def rows_of(told: Any) -> int:

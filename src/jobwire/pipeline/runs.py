@@ -30,6 +30,8 @@ class Run:
     rows_out: int = 0
     offsets: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: dict[str, Any] = field(default_factory=dict[str, Any])
+    fault: str | None = None
+    """Why the run counts as failed although it came to its end."""
 
     def note(self, **facts: Any) -> None:
         """Add facts that have no place of their own."""
@@ -50,7 +52,7 @@ def recorded(files: LakeFiles, command: str, **notes: Any) -> Generator[Run]:
     except BaseException as stop:
         _write(files, run, "interrupted", type(stop).__name__)
         raise
-    _write(files, run, "ok")
+    _write(files, run, "failed" if run.fault else "ok", run.fault)
 
 
 def read_runs(root: str) -> list[dict[str, Any]]:

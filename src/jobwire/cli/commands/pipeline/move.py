@@ -29,6 +29,9 @@ def move(
     verify_only: Annotated[
         bool, typer.Option("--verify-only", metavar="", help="Compare what an unfinished move has copied so far.")
     ] = False,
+    abandon: Annotated[
+        bool, typer.Option("--abandon", metavar="", help="Give up a move that was interrupted before its cut over.")
+    ] = False,
     drop: Annotated[
         list[str] | None,
         typer.Option(metavar="WHAT", help="What jobs may lose: names, unique_keys or parents.", show_default=False),
@@ -51,17 +54,18 @@ def move(
 ) -> None:
     """Move a queue from one store to another, in its order. The same command again goes on after a crash."""
     from jobwire.cli.commands.pipeline.stage import staged, started
-    from jobwire.cli.output import emit
-    from jobwire.pipeline.move.moving import move as carry
-    from jobwire.pipeline.move.moving import verify_move
-    from jobwire.pipeline.move.plan import plan_move
+    from jobwire.cli.output import console, emit
+    from jobwire.pipeline.move import abandon_move, plan_move, verify_move
+    from jobwire.pipeline.move import move as carry
     from jobwire.pipeline.tables import Lake
 
     may_lose, states = frozenset(drop or ()), frozenset(include or ())
     with staged(quiet=as_json) as progress:
         spark = started(master, settings(conf), progress)
-        outcome: MovePlan | Verified | MoveResult
-        if dry_run:
+        outcome: MovePlan | Verified | MoveResult | int
+        if abandon:
+            outcome = abandon_move(spark, Lake(lake), source, target, queue, to_queue=to_queue, progress=progress)
+        elif dry_run:
             progress("plan", 0, None)
             outcome = plan_move(
                 spark, source, target, queue, to_queue=to_queue, drop=may_lose, leave=leave, include=states
@@ -84,6 +88,9 @@ def move(
                 resume_source=resume_source,
                 progress=progress,
             )
+    if isinstance(outcome, int):
+        emit({"removed": outcome}) if as_json else console().print(f"given up: {outcome:,} copies removed")
+        return
     if as_json:
         emit(outcome.as_dict())
     raise typer.Exit(0 if _shown(outcome, quiet=as_json) else 1)

@@ -1,0 +1,64 @@
+"""`jobwire pipeline …`: what it says when it can't, and that it says it before Spark is started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobwire.pipeline.tables import Lake
+from jobwire.sync import Queue
+
+Call = Callable[..., Any]
+
+
+@pytest.mark.parametrize("command", ["ingest", "run"])
+def test_a_store_that_is_not_there_is_named_in_one_sentence(spawn: Call, command: str) -> None:
+    said = spawn("pipeline", command, "bullmq+redis://app:hunter2@127.0.0.1:1")
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert "127.0.0.1:1" in said.err
+    assert "hunter2" not in said.err
+
+
+def test_an_unknown_queue_is_refused_by_its_name(spawn: Call, jobwire_url: str) -> None:
+    with Queue("mail", jobwire_url) as queue:
+        queue.add(1)
+    said = spawn("pipeline", "ingest", jobwire_url, "--queue", "post")
+    assert (said.code, said.err.count("\n")) == (1, 1)
+    assert "'post'" in said.err
+
+
+def test_a_lake_of_another_format_is_refused(spawn: Call, tmp_path: Path) -> None:
+    with Lake(str(tmp_path / "lake")).run("test"):
+        pass
+    said = spawn("pipeline", "build", "--lake", "lake", "--format", "delta")
+    assert (said.code, said.err.count("\n")) == (1, 1)
+    assert "begun as parquet" in said.err
+
+
+def test_a_report_of_nothing_says_what_to_do(spawn: Call) -> None:
+    said = spawn("pipeline", "report", "--lake", "lake", "--json")
+    assert said.code == 1
+    assert said.err.endswith("run `jobwire pipeline run` first\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("build", "--conf", "spark.ui.enabled"), ("build", "--from", "yesterday"), ("load", "a.csv", "--queue", "q")],
+)
+def test_a_wrong_option_is_a_usage_error(spawn: Call, arguments: tuple[str, ...]) -> None:
+    assert spawn("pipeline", *arguments).code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark-cluster")
+def test_the_doctor_looks_at_everything_and_fails_with_what_is_missing(spawn: Call, jobwire_url: str) -> None:
+    said = spawn("pipeline", "doctor", jobwire_url, "bullmq+redis://127.0.0.1:1", "--lake", "lake", "--json")
+    found = {finding["check"]: finding["ok"] for finding in json.loads(said.out)}
+    assert said.code == 1
+    assert [name for name, ok in found.items() if not ok] == ["bullmq+redis://127.0.0.1:1"]
+    assert {"Java", "Spark", "session", "format jobwire", "lake"} < set(found)
