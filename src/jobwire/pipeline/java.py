@@ -14,11 +14,14 @@ from jobwire.errors import JobwireError
 
 _OLDEST = 17
 # Spark asks Java for a module of speedier linear algebra, for which Java 17 prints a warning at every start, and
-# without which the wheel's runtime was built. Nothing here needs it.
+# without which the wheel's runtime was built; and for a package that newer ones lack. Nothing here needs them.
 _SHIM = """#!/bin/sh
 for word; do
   shift
-  [ "$word" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$word"
+  case "$word" in
+    --add-modules=jdk.incubator.vector | --add-opens=java.base/sun.security.action=ALL-UNNAMED) ;;
+    *) set -- "$@" "$word" ;;
+  esac
 done
 exec "{java}" "$@"
 """

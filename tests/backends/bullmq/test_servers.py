@@ -218,7 +218,7 @@ async def test_an_idle_worker_is_woken(queue: Queue, work: Callable[..., Worker]
         await (await queue.add(1)).wait(20)
         await eventually(asleep)
         await (await queue.add(2, delay=0.05)).wait(20)
-        assert worker.stats.completed == 2
+        await eventually(lambda: worker.stats.completed == 2)
 
 
 async def test_a_job_tells_its_life(queue: Queue, work: Callable[..., Worker]) -> None:

@@ -89,7 +89,14 @@ async def test_twenty_thousand_mixed_jobs_are_read_as_the_backend_says(queue, co
         print(f"\nMonque: {len(found)} jobs, {len(found) / took:,.0f} rows/s; {dict(states)}")
     assert len(found) == 20_000
     assert {"waiting", "delayed", "completed", "failed", "cancelled"} <= set(states)
-    wrong = [(as_read(found[key]), row) for key, row in expected.items() if as_read(found[key]) != row]
+    now = datetime.now(UTC)
+
+    def by_now(row):
+        """A job that is to be tried again may have come due between the two reads."""
+        return {**row, "state": "waiting"} if row["state"] == "delayed" and row["run_at"] <= now else row
+
+    pairs = [(by_now(as_read(found[key])), by_now(row)) for key, row in expected.items()]
+    wrong = [pair for pair in pairs if pair[0] != pair[1]]
     assert not wrong, wrong[0]
 
 
