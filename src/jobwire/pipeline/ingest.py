@@ -137,11 +137,11 @@ def _ingest_one(spark: SparkSession, lake: Lake, source: Source, run: Run, max_r
         try:
             _take_in(spark, lake, source, run=run, max_rows=max_rows, result=result)
         except Exception as error:  # one source's trouble, told in the result, must not keep the others
-            # A machine that is short of breath loses Python processes before they have said a word. The checkpoint
-            # makes another try harmless.
+            # What is no error of ours is Spark's: a machine that is short of breath loses Python processes before they
+            # have said a word. The checkpoint makes another try harmless.
             result.error = sentence(error)
             _log.warning("%s: %s", source.name, result.error)
-            if "failed to connect back" in str(error) and tries_left:
+            if tries_left and "jobwire.errors." not in str(error):
                 continue
             return result
         else:
