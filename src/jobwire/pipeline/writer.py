@@ -45,7 +45,7 @@ class Written(WriterCommitMessage):
     """What one task did."""
 
     added: int
-    there_before: int
+    refused: int
 
 
 class JobWriter(DataSourceArrowWriter):
@@ -92,7 +92,7 @@ async def _write(options: SourceOptions, url: str, scope: str, batches: Iterator
                 jobs = [job_of(backend, options, row, scope, seen) for row in rows]
                 for answer in await add_patiently(backend, options.queue, jobs):
                     if answer.refused:
-                        written.there_before += 1
+                        written.refused += 1
                     else:
                         written.added += 1
     finally:
