@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.options import Keep, NewJob, NewSchedule
+from jobwire.record import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,7 @@ class Capabilities:
         raise NotSupported(self.protocol, words, self.nearest.get(key, self.nearest.get(feature, "")))
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedJob:
+class PreparedJob(NamedTuple):
     """A checked job with its data encoded once; its options too, if the protocol keeps them in a form of their own."""
 
     new: NewJob
@@ -95,8 +95,7 @@ class PreparedJob:
     options: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(NamedTuple):
     """The id of the job that now stands for the request, and why it is not a new one, if it isn't."""
 
     id: str
@@ -116,7 +115,7 @@ class Claim:
     """Filled in by the engine when the handler has ended."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completed:
     claim: Claim
     result: bytes

@@ -1,4 +1,4 @@
-"""What jobwire shows of a queue: jobs, their states, events. Frozen snapshots, no I/O."""
+"""What jobwire shows of a queue: jobs, their states, events. Snapshots, no I/O."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
+
+from jobwire.record import record
 
 
 def _empty() -> dict[str, Any]:
@@ -37,7 +39,7 @@ class Waiter(Protocol):
     async def wait(self, job_id: str, timeout: float | None = None) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Job:
     """A job as it was when it was read. `raw` keeps the stored form, for what jobwire has no name for."""
 
@@ -71,7 +73,7 @@ class Job:
         return await self.origin.wait(self.id, timeout)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     """One thing that happened on a queue. `id` is a cursor: give it to `events(since=)` to go on after it.
 

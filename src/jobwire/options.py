@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict
 
 from jobwire.backoff import LONGEST, Backoff
 from jobwire.errors import InvalidOption
+from jobwire.record import record
 
 DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
 LARGE_KEEP = 10_000
@@ -55,7 +56,8 @@ def text(field_name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidOption(field_name, value, "must be a non-empty string")
     try:
-        value.encode()
+        if not value.isascii():
+            value.encode()
     except UnicodeEncodeError:
         raise InvalidOption(field_name, value, "must be valid Unicode (it has a lone surrogate)") from None
     return value
@@ -135,12 +137,13 @@ class Target:
             raise InvalidOption("target.mode", self.mode, "must be any or all")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewJob:
     """A job to be added. Only `data` is needed; what is None takes the protocol's own default.
 
     attempts counts runs in all. delay and run_at exclude each other. keep_completed and keep_failed: True keeps
-    every finished job, False none, a number that many, Keep(...) by count and age.
+    every finished job, False none, a number that many, Keep(...) by count and age. It is checked when it is made, so
+    make another one (`dataclasses.replace`) rather than change it.
     """
 
     data: Any
@@ -162,9 +165,20 @@ class NewJob:
     extra: dict[str, Any] = field(default_factory=_empty)
     """Options of one protocol only, by their native names; checked by that protocol."""
 
+    @property
+    def plain(self) -> bool:
+        """Nothing but data and name was given: most jobs, with no option to check or to encode."""
+        return not (self.lifo or self.extra) and (
+            self.id is self.priority is self.delay is self.run_at is self.attempts is self.backoff is self.timeout
+            is self.keep_completed is self.keep_failed is self.unique is self.parent is self.target is self.expires
+            is None
+        )  # fmt: skip
+
     def __post_init__(self) -> None:
         if self.name is not None:
             text("name", self.name)
+        if self.plain:
+            return
         if self.id is not None:
             text("id", self.id)
         if self.priority is not None:

@@ -176,7 +176,7 @@ async def test_a_batch_is_answered_in_order(backend: Backend) -> None:
     answers = await add(
         backend, NewJob(1), NewJob(2, id="own"), NewJob(3, id="own"), NewJob(4, unique=unique), NewJob(5, unique=unique)
     )
-    assert answers == [
+    assert list(answers) == [
         Added("1"),
         Added("own"),
         Added("own", "duplicated"),

@@ -108,7 +108,7 @@ class BullMQ:
 
     def check(self, queue: str, job: NewJob) -> bytes:
         self._keys(queue)
-        options = producer.check(self._prefix, queue, job)
+        options = producer.check(self._prefix, job)
         if job.parent is not None:
             self.check_flow([queue, job.parent.queue])
         return options

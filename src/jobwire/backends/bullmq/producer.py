@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from jobwire.backend import Added, PreparedJob
 from jobwire.backends.bullmq import codec
@@ -30,6 +30,7 @@ _RESERVED = frozenset(
         *("metrics:completed:data", "metrics:failed:data"),
     )
 )
+_only_numbers = frozenset((int,)).issuperset
 _EXTRA = {"stackTraceLimit": 0, "keepLogs": 0, "timestamp": 0}
 _KEEP_LAST = "keepLastIfActive"
 _NO_KEEP_LAST = (
@@ -49,10 +50,11 @@ class Place(NamedTuple):
     """For children, before it may run."""
 
 
-def check(prefix: str, queue: str, job: NewJob) -> bytes:
+def check(prefix: str, job: NewJob) -> bytes:
     """Refuse what BullMQ's own clients refuse, and what would break a queue although they let it pass. The options as
     they will be stored."""
-    check_queue_name(queue)
+    if job.plain:
+        return codec.PLAIN_OPTS
     if job.id is not None:
         _check_id(job.id)
     if job.priority is not None and not 0 <= job.priority <= MAX_PRIORITY:
@@ -97,13 +99,13 @@ async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[Pr
     parents = {(job.new.parent.queue, job.new.parent.id) for job in jobs if job.new.parent is not None}
     if parents:
         await _require_parents(store, keys, parents, jobs)
-    answers: list[Added] = []
+    answers = _Answers()
     under_way: tuple[list[PreparedJob], asyncio.Task[Any]] | None = None
     try:
         for batch, children, now, args in _batches(keys.prefix, jobs):
             previous, under_way = under_way, None
             if previous is not None:
-                answers += _read(previous[0], await previous[1])
+                answers.read(previous[0], await previous[1])
             sending = scripts.run("add", [keys.base], [len(batch), children, now, *args])
             under_way = (batch, asyncio.create_task(sending))
             if len(answers) + len(batch) < len(jobs):
@@ -111,16 +113,41 @@ async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[Pr
                 # one after another.
                 await asyncio.sleep(_ON_ITS_WAY)
         if under_way is not None:
-            answers += _read(under_way[0], await under_way[1])
+            answers.read(under_way[0], await under_way[1])
     finally:
         if under_way is not None:
             under_way[1].cancel()
     return answers
 
 
-def _read(batch: Sequence[PreparedJob], replies: Sequence[Any]) -> Iterator[Added]:
-    for job, reply in zip(batch, replies, strict=True):
-        yield Added(str(reply)) if type(reply) is int else read_reply(reply, job.new.parent)
+class _Answers(Sequence[Added]):
+    """What became of the jobs of one call. A number, which is what most get, is made an answer when it is looked at:
+    a bulk's caller looks at few, and a fifth of a bulk's objects need not be made."""
+
+    def __init__(self) -> None:
+        self._all: list[int | Added] = []
+
+    def read(self, batch: Sequence[PreparedJob], replies: Sequence[Any]) -> None:
+        if len(batch) == len(replies) and _only_numbers(map(type, replies)):
+            self._all += replies
+            return
+        for job, reply in zip(batch, replies, strict=True):
+            self._all.append(reply if type(reply) is int else read_reply(reply, job.new.parent))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, place: int) -> Added: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Added]: ...
+
+    def __getitem__(self, place: int | slice) -> Added | list[Added]:
+        if isinstance(place, slice):
+            return [self[index] for index in range(len(self))[place]]
+        one = self._all[place]
+        return one if isinstance(one, Added) else Added(str(one))
 
 
 def read_reply(reply: Any, parent: Parent | None) -> Added:
@@ -168,6 +195,9 @@ def _batches(prefix: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[Pr
             batch, args, children, size, opts = [], [], 0, 0, b""
         batch.append(job)
         size += len(job.data)
+        if job.options is opts is codec.PLAIN_OPTS and job.name == name:
+            args += ("", job.data)
+            continue
         delay = delay_ms(new, now)
         # A moment is further off when a job is checked than when it is sent; its delay is told as of now.
         own = job.options if job.options and new.run_at is None else codec.encode_opts(new, delay, prefix)
