@@ -67,6 +67,7 @@ def worker(
     A second signal hands the running jobs back to the queue at once.
     """
     import asyncio
+    import gc
 
     from jobwire.cli.logs import set_up
     from jobwire.cli.session import tell_where
@@ -82,6 +83,7 @@ def worker(
     hired = hire(target, {name: value for name, value in options.items() if value is not None})
     set_up(hired.id, as_json=as_json)
     tell_where(hired.connection)
+    gc.freeze()  # what is imported stays; walking over it again and again would hold all jobs up for 10 to 30 ms
     asyncio.run(hired.run())
 
 
