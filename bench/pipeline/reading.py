@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from bench.pipeline import stream
 from bench.pipeline.memory import Memory
 from bench.pipeline.places import PROTOCOLS, fill, session, stores
-from bench.pipeline.row_by_row import RowByRow
+from bench.pipeline.row_by_row import KINDS, RowByRow
 
 from jobwire import urls
 from jobwire.pipeline.stores import QueueStore, Wanted, open_store
@@ -82,15 +83,18 @@ def _jobs(spark: Any, places: dict[str, str], cores: int, size: int, rounds: int
         rounds,
         {
             "ours": lambda: _through_spark(spark, "jobwire", options),
-            "row_by_row": lambda: _through_spark(spark, "row_by_row", options),
+            **{kind: partial(_through_spark, spark, "row_by_row", {**options, "kind": kind}) for kind in KINDS},
         },
     )
     found["pgboss"]["row_by_row"] = {
-        "rate": size / median(took["row_by_row"]),
-        "times": median(theirs / ours for ours, theirs in zip(took["ours"], took["row_by_row"], strict=True)),
-        "seconds": took,
+        kind: {
+            "rate": size / median(took[kind]),
+            "times": median(theirs / ours for ours, theirs in zip(took["ours"], took[kind], strict=True)),
+        }
+        for kind in KINDS
     }
-    print(f"jobs {cores} cores pgboss row by row: {found['pgboss']['row_by_row']['times']:.2f} times", flush=True)
+    told = ", ".join(f"{kind} {one['times']:.2f} times" for kind, one in found["pgboss"]["row_by_row"].items())
+    print(f"jobs {cores} cores pgboss row by row: {told}", flush=True)
     return found
 
 

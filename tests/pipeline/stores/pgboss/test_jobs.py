@@ -277,6 +277,7 @@ async def test_both_ways_to_arrow_read_the_same(queue, connection, store, sql):
 async def test_without_adbc_jobs_are_read_by_copy(queue, url, monkeypatch):
     job = await queue.add({"n": 1})
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
+    arrow._database.cache_clear()
     store = opened(url, QUEUE)
     assert jobs_in(store)[job.id]["payload"] == '{"n":1}'
     assert isinstance(store._database._arrow, arrow.CopySource)

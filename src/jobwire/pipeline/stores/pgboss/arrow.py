@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from functools import lru_cache
+from importlib import import_module
 from typing import Any, LiteralString, Protocol, cast
 
 import psycopg
@@ -28,6 +30,8 @@ def _errors() -> tuple[type[Exception], ...]:
 
 ERRORS = _errors()
 """What ADBC raises."""
+_PORTIONS = {"adbc.postgresql.batch_size_hint_bytes": str(1 << 20)}
+"""Small enough for the server to go on while a portion is worked at here: a third less time than in ADBC's 16 MB."""
 SETTINGS = (
     "SELECT set_config('timezone', 'UTC', false), set_config('datestyle', 'ISO', false), "
     "set_config('jit', 'off', false), set_config('client_encoding', 'UTF8', false)"
@@ -54,21 +58,37 @@ class AdbcSource:
     """A connection of its own: ADBC speaks to libpq by itself."""
 
     def __init__(self, url: str) -> None:
-        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 may be missing
-
-        self._connection = dbapi.connect(url, autocommit=True)
-        with self._connection.cursor() as cursor:
-            cursor.execute(SETTINGS)
-            cursor.fetchall()
+        database = _database(url)
+        self._manager = import_module("adbc_driver_manager")
+        self._connection = self._manager.AdbcConnection(database)
+        try:
+            for _ in self._run(SETTINGS):
+                pass
+        except BaseException:
+            self.close()
+            raise
 
     def batches(self, text: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(text)
-            for batch in cursor.fetch_record_batch():
-                yield from _parted(batch.cast(schema))
+        for batch in self._run(text):
+            yield from _parted(batch.cast(schema))
 
     def close(self) -> None:
         self._connection.close()
+
+    def _run(self, text: str) -> Iterator[pa.RecordBatch]:
+        with self._manager.AdbcStatement(self._connection) as statement:
+            statement.set_options(**_PORTIONS)
+            statement.set_sql_query(text)
+            answer, _ = statement.execute_query()
+            with pa.RecordBatchReader.from_stream(answer) as reader:
+                yield from reader
+
+
+@lru_cache(maxsize=16)
+def _database(url: str) -> Any:
+    """What ADBC knows of a server's types. Finding it out takes 60 ms, as long as reading some thousand jobs, and a
+    process reads one slice after another. It is not a connection."""
+    return import_module("adbc_driver_postgresql").connect(url)
 
 
 class CopySource:
