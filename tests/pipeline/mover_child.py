@@ -10,7 +10,7 @@ from typing import Any
 from jobwire.pipeline.archive import archive
 from jobwire.pipeline.load import load
 from jobwire.pipeline.move import move
-from jobwire.pipeline.session import spark_session
+from jobwire.pipeline.session import SMALL, spark_session
 from jobwire.pipeline.tables import Lake
 
 
@@ -19,7 +19,7 @@ def say(stage: str, done: int, total: int | None) -> None:
 
 
 def main(command: str, given: dict[str, Any]) -> None:
-    spark = spark_session("local[2,3]", {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"})
+    spark = spark_session("local[2,3]", {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", **SMALL})
     say("session", 0, None)
     lake = Lake(given["lake"])
     if command == "load":

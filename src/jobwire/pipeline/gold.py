@@ -90,9 +90,13 @@ def _percentiles(counted: DataFrame) -> DataFrame:
             histogram.bars(F.when(measure == name, bucket), F.col("count")).alias(f"{name}_bars")
             for name in ("wait", "run")
         ),
+        *(
+            F.sum(F.when((measure == name) & bucket.isNotNull(), F.col("count"))).alias(f"{name}_total")
+            for name in ("wait", "run")
+        ),
     )
     figures = {
-        f"{name}_{level}": histogram.percentile(F.col(f"{name}_bars"), share)
+        f"{name}_{level}": histogram.percentile(F.col(f"{name}_bars"), F.col(f"{name}_total"), share)
         for name in ("wait", "run")
         for level, share in _LEVELS.items()
     }

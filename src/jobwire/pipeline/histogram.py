@@ -40,9 +40,9 @@ def entries(of_sketch: Column) -> Column:
     return F.transform(counts, lambda each: F.struct(each.key.cast("int").alias("bucket"), each.value.alias("count")))
 
 
-def percentile(of_bars: Column, share: float) -> Column:
-    """The duration in ms that this share of the counted ones does not exceed."""
-    total = F.aggregate(of_bars, F.lit(0).cast("bigint"), lambda so_far, bar: so_far + bar["count"])
+def percentile(of_bars: Column, total: Column, share: float) -> Column:
+    """The duration in ms that this share of the counted ones does not exceed. `total` is how many were counted: a
+    column, for an expression would be worked out again at every bar."""
     wanted = F.ceil(total * share)
     none = F.struct(F.lit(0).cast("bigint").alias("seen"), F.lit(None).cast("int").alias("bucket"))
 

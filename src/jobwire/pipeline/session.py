@@ -22,20 +22,26 @@ _ALWAYS = {
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
+_LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 _HERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+    "spark.driver.extraJavaOptions": _LOGGING,
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
     "spark.sql.streaming.metricsEnabled": "false",
 }
 """For a Spark that runs in this process and serves one command."""
 
-SMALL = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""For a few thousand rows: Spark then does not compile its queries, which is most of the time that they would take."""
+SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": f"{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""For a few thousand rows: Spark then does not compile its queries, nor Java its classes to the last, which is most of
+the time that they would take."""
 
 
 def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:

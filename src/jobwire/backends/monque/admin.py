@@ -60,17 +60,25 @@ async def cancel(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted
 
 
 async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Acted]:
-    acted: list[Acted] = []
-    for job_id in job_ids:
-        key = key_of(job_id)
+    """Many in a few round trips. One that was there and is gone counts as removed, whoever was quicker."""
+    keys = [key_of(job_id) for job_id in job_ids]
+    gone: set[Any] = set()
+    left: set[Any] = set()
+    for start in range(0, len(keys), _AT_ONCE):
+        own: Document = {"_id": {"$in": keys[start : start + _AT_ONCE]}, "name": queue}
+        there = await _keys(store, own)
         with store.reaching():
-            gone = await store.jobs.delete_one({"_id": key, "name": queue, "status": {"$ne": "processing"}})
-        if gone.deleted_count:
-            await notes.forget([key])
-            acted.append(Acted.DONE)
-        else:
-            acted.append(await _refusal(store, queue, key, Acted.LOCKED))
-    return acted
+            deleted = await store.jobs.delete_many({**own, "status": {"$ne": "processing"}})
+        stay = await _keys(store, own) if deleted.deleted_count < len(there) else set[Any]()
+        left |= stay
+        gone |= there - stay
+    await notes.forget(gone)
+    return [Acted.DONE if key in gone else Acted.LOCKED if key in left else Acted.NOT_FOUND for key in keys]
+
+
+async def _keys(store: Store, condition: Document) -> set[Any]:
+    with store.reaching():
+        return {found["_id"] async for found in store.jobs.find(condition, {"_id": 1})}
 
 
 async def _act(store: Store, queue: str | None, job_id: str, condition: Document, change: Document) -> Acted:
@@ -83,17 +91,15 @@ async def _act(store: Store, queue: str | None, job_id: str, condition: Document
     except driver.PyMongoError:
         with store.reaching():
             raise
-    return Acted.DONE if result.matched_count else await _refusal(store, queue, key, None)
+    return Acted.DONE if result.matched_count else await _refusal(store, queue, key)
 
 
-async def _refusal(store: Store, queue: str | None, key: Any, otherwise: Acted | None) -> Acted:
+async def _refusal(store: Store, queue: str | None, key: Any) -> Acted:
     own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
     with store.reaching():
         found = await store.jobs.find_one(own, {"status": 1})
     if found is None:
         return Acted.NOT_FOUND
-    if otherwise is not None:
-        return otherwise
     return Acted.LOCKED if found.get("status") == "processing" else Acted.WRONG_STATE
 
 

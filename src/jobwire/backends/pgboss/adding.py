@@ -32,6 +32,7 @@ _BETWEEN = b"\x1f"
 """In JSON it is always written as an escape."""
 _MOVED = (UNDEFINED_TABLE, CHECK_VIOLATION, FOREIGN_KEY_VIOLATION)
 NO_SUCH_QUEUE = "no such queue"
+DUPLICATE_ID = "duplicate id"
 NEEDS_KEY = "a queue of policy key_strict_fifo takes no job without a key"
 NO_INDEX = "the queue has a table of its own, made for another policy: it can't hold unique keys"
 
@@ -156,10 +157,20 @@ class Adding:
             there = {row[0] for row in found}
         refused = [row for row in good if row["id"].lower() not in there]
         reasons = await self._reasons(queue, refused, connection) if refused else {}
-        return [
-            Added("", fault) if fault is not None else reasons.get(row["id"]) or Added(row["id"].lower())
-            for row, fault in zip(rows, faults, strict=True)
-        ]
+        answers: list[Added] = []
+        told: set[str] = set()
+        for row, fault in zip(rows, faults, strict=True):
+            job_id = row["id"].lower()
+            if fault is not None:
+                answers.append(Added("", fault))
+            elif job_id not in there:
+                answers.append(reasons.get(job_id) or Added("", NO_SUCH_QUEUE))
+            elif job_id in told:
+                answers.append(Added(job_id, DUPLICATE_ID))
+            else:
+                told.add(job_id)
+                answers.append(Added(job_id))
+        return answers
 
     async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> list[Row]:
         call = self.call(queue, rows)
