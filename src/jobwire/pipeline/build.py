@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
@@ -28,10 +29,13 @@ from jobwire.pipeline.attempts import attempts
 from jobwire.pipeline.moments import utc_day
 from jobwire.pipeline.normalise import silver_events, silver_jobs
 from jobwire.pipeline.runs import Run
+from jobwire.pipeline.session import interpreted
 from jobwire.pipeline.tables import BY_DAY, IN_ONE, Lake
 
 _MARKS = "checkpoints/build.json"
 _AT_A_TIME = 3
+_LITTLE = 1_000_000
+"""Rows of bronze."""
 _KEY = ["store", "queue", "id"]
 _RUN_KEY = ["store", "queue", "job_id"]
 
@@ -51,7 +55,8 @@ def build(spark: SparkSession, lake: Lake, since: date | None = None, until: dat
     """Build what is new; with `since` or `until`, everything of the days in [since, until) instead."""
     with lake.files.locked("build"), lake.run("build", since=_text(since), until=_text(until)) as run:
         work = _Build(spark, lake, run)
-        result = work.all_new() if since is None and until is None else work.of_days(since, until)
+        with interpreted(spark) if work.is_little else nullcontext():
+            result = work.all_new() if since is None and until is None else work.of_days(since, until)
         run.rows_in, run.rows_out = result.rows_in, sum(result.rows.values())
         run.note(checksums={name: str(value) for name, value in result.checksums.items()}, days=list(result.days))
         return result
@@ -69,7 +74,13 @@ class _Build:
         self._snapshots = lake.snapshots(spark)
         self._events, self._marks = self._fixed_events()
         self._days: list[str] = []
+        self._in_bronze = self._events.count() + self._snapshots.count()
         self._rows_in = 0
+
+    @property
+    def is_little(self) -> bool:
+        """Whether compiling the queries of a build would take longer than it saves."""
+        return self._in_bronze < _LITTLE
 
     def all_new(self) -> BuildResult:
         """What came since the last build; everything if there was none."""
@@ -103,7 +114,7 @@ class _Build:
         self._days = _days(events)
         self._publish("silver/jobs", silver_jobs(self._snapshots, events))
         self._publish("silver/attempts", attempts(events, self._table("silver/jobs")))
-        self._rows_in = self._events.count() + self._snapshots.count()
+        self._rows_in = self._in_bronze
 
     def _renew(self, events: DataFrame, snapshots: DataFrame) -> None:
         """Make again all that the given rows of bronze tell of."""
