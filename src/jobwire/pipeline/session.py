@@ -48,7 +48,7 @@ the time that they would take."""
 @contextmanager
 def interpreted(spark: SparkSession) -> Generator[None]:
     """Spark does not compile its queries meanwhile."""
-    before = {key: spark.conf.get(key) for key in _INTERPRETED}
+    before = {key: str(spark.conf.get(key)) for key in _INTERPRETED}
     for key, value in _INTERPRETED.items():
         spark.conf.set(key, value)
     try:
