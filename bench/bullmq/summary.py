@@ -56,7 +56,8 @@ def markdown(scenarios: list[Scenario], results: dict[str, Any]) -> str:
         "# BullMQ clients beside each other",
         "",
         f"One {about['server']} without persistence, {about['cpus']} CPUs shared by client and server. Medians of "
-        f"{about['rounds']} rounds, contenders in turns, each in a process of its own. In brackets: times {BASELINE}.",
+        f"{about['rounds']} rounds, contenders in turns, each in a process of its own. The Python clients call "
+        f"gc.freeze() before the clock starts, as a service would. In brackets: times {BASELINE}.",
         "",
         f"| | {' | '.join(names)} |",
         f"|---|{'---:|' * len(names)}",

@@ -157,13 +157,29 @@ def test_another_job_is_made_of_one_and_checked_anew():
         dataclasses.replace(job, attempts=0)
 
 
-@pytest.mark.parametrize(
-    "option", ["id", "priority", "delay", "attempts", "timeout", "keep_completed", "lifo", "extra"]
-)
-def test_a_job_with_any_option_is_not_plain(option):
-    given = {"id": "a", "extra": {"timestamp": 1}}.get(option, 1)
+OPTIONS = {
+    "id": "a",
+    "priority": 0,
+    "delay": 0,
+    "run_at": NOW,
+    "attempts": 1,
+    "backoff": Backoff.fixed(1.0),
+    "timeout": 1,
+    "keep_completed": False,
+    "keep_failed": 0,
+    "unique": Unique("a"),
+    "lifo": True,
+    "parent": Parent("1", "letters"),
+    "target": Target(),
+    "expires": 1,
+    "extra": {"timestamp": 1},
+}
+
+
+def test_no_option_is_forgotten_in_what_makes_a_job_plain():
+    assert {"data", "name", *OPTIONS} == {field.name for field in dataclasses.fields(NewJob)}
     assert NewJob(1, "name").plain
-    assert not NewJob(1, "name", **{option: given}).plain
+    assert [option for option, given in OPTIONS.items() if NewJob(1, "name", **{option: given}).plain] == []
 
 
 @given(durations, durations)

@@ -83,6 +83,7 @@ def worker(
     hired = hire(target, {name: value for name, value in options.items() if value is not None})
     set_up(hired.id, as_json=as_json)
     tell_where(hired.connection)
+    gc.collect()
     gc.freeze()  # what is imported stays; walking over it again and again would hold all jobs up for 10 to 30 ms
     asyncio.run(hired.run())
 
