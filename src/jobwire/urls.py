@@ -283,12 +283,13 @@ def _decoded(text: str) -> str:
 def _redact_url(url: str) -> str:
     """Hides too much rather than too little: a password may hold any character, also those that it must not."""
     spans = [found.span(1) for found in _SECRET_IN_URL.finditer(url)]
-    mark = url.find("://")
-    body = mark + 3 if mark >= 0 else 0
+    scheme, _, rest = url.partition(":")
+    body = len(scheme) + 3 if rest.startswith("//") else 0
     at = url.rfind("@")
     if at >= body:
         colon = url.find(":", body, at)
-        if colon >= 0 or mark < 0:
+        # A slash before the @ is a password's, unless that @ is one's own that was found already.
+        if colon >= 0 or not body or ("/" in url[body:at] and not any(start <= at < stop for start, stop in spans)):
             spans.append((colon + 1 if colon >= 0 else body, at))
     shown: list[str] = []
     end = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from redis.connection import parse_url
 
@@ -220,6 +220,7 @@ def test_what_is_shown_of_a_mistake_does_not_depend_on_the_password(password: st
 
 
 @given(unlikely)
+@example("//Zq7//")
 def test_a_password_that_should_have_been_encoded_is_hidden_too(password: str) -> None:
     for holder in (*HOLDERS[:7], *MISTAKEN[:8]):
         try:
