@@ -98,7 +98,8 @@ async def run_job(
 ) -> Outcome:
     """Run the handler and return what to tell the store; `on_cancel` says it if the worker cancels the run.
 
-    Never raises, whatever the handler does: an exception that left here would leave the job without an outcome.
+    Whatever the handler raises ends here: an exception that left would leave the job without an outcome. The one that
+    does is GeneratorExit, which Python raises in every coroutine of a task at once; the outermost one handles it.
     """
     claim = job.claim
     if claim.doomed is not None:
@@ -115,6 +116,8 @@ async def run_job(
     except SystemExit as leaving:
         # sys.exit() in a handler ends that handler, not the worker and the jobs beside it.
         return failure(claim, leaving, journal, f"the handler called sys.exit({shown(leaving.code)})")
+    except GeneratorExit:
+        raise
     except BaseException as error:  # KeyboardInterrupt and exceptions of the user's own are among these
         return failure(claim, error, journal)
 

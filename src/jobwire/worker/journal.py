@@ -10,6 +10,9 @@ from typing import Any
 
 from jobwire.backend import Failed
 
+_LONGEST_REASON = 500
+"""Characters of an error in a line of the log; the traceback below has all of it."""
+
 logger = logging.getLogger("jobwire.worker")
 
 
@@ -46,6 +49,8 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
         }
         text = "job %s (%s) failed before attempt %d: %s" if error is None else "job %s (%s) failed in attempt %d: %s"
         reason = f"{failed.kind}: {failed.error}" if failed.kind not in ("", failed.error) else failed.error
+        if len(reason) > _LONGEST_REASON:
+            reason = reason[:_LONGEST_REASON] + "…"
         self.error(text, job.id, job.name, attempt, reason, exc_info=error, extra=about)
 
 

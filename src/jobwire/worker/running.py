@@ -104,7 +104,14 @@ class RunningJobs:
 
     async def _run(self, run: Run) -> None:
         run.began = time.monotonic()
-        outcome = await run_job(self._runner, run.job, self._journal, lambda cancelled: self._stopped(run, cancelled))
+        try:
+            outcome = await run_job(
+                self._runner, run.job, self._journal, lambda cancelled: self._stopped(run, cancelled)
+            )
+        except GeneratorExit as error:
+            if run.abandoned or run.task is None or not run.task.get_loop().is_running():
+                raise  # not the handler's: Python is destroying the coroutine
+            outcome = failure(run.claim, error, self._journal)
         if not run.abandoned:
             self._end(run, outcome)
 

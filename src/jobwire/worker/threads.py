@@ -59,7 +59,7 @@ def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | No
         return
     if error is None:
         future.set_result(result)
-    elif isinstance(error, StopIteration):
+    elif isinstance(error, (StopIteration, GeneratorExit)):
         future.set_exception(RuntimeError(f"the handler raised {shown(error)}"))  # a future can't carry the error
     else:
         future.set_exception(error)
