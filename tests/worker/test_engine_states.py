@@ -230,6 +230,15 @@ class EngineStates(RuleBasedStateMachine):
     def a_call_reaches_the_store(self, which: int) -> None:
         self.store.reach(self.store.calls[which % len(self.store.calls)])
 
+    @precondition(lambda self: self.store.calls and self.store.waits)
+    @rule()
+    def a_wake_up_overtakes_an_answer(self) -> None:
+        """A job is added after a claim has looked for jobs, and its wake-up arrives before the claim's answer."""
+        for call in self.store.calls:
+            self.store.reach(call)
+        self.a_job_is_added(wakes=True)
+        self.all_calls_are_answered()
+
     @rule()
     def all_calls_are_answered(self) -> None:
         """Then a job that the worker was woken for runs, without time passing, if a slot is free for it."""
