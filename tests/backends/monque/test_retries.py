@@ -1,4 +1,4 @@
-"""Next attempts follow the instance's settings in Monque: the number of runs, and a strategy instead of the peer's waits."""
+"""Next attempts follow the instance's settings in Monque: the number of runs, and a strategy in place of its waits."""
 
 from __future__ import annotations
 
