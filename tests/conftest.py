@@ -10,12 +10,19 @@ import pytest
 import redis
 
 from jobwire.embedded import Server
+from jobwire.worker import engine
 
 
 @pytest.fixture
 def unique() -> str:
     """A name that no other test has: for a prefix, a schema, a database."""
     return f"test_{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets an idle worker wait for ten minutes instead of five seconds, so that only a wake-up can explain its work."""
+    monkeypatch.setattr(engine, "_LONGEST_WAIT", 600.0)
 
 
 @pytest.fixture

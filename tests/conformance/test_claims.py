@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from awaiting import assert_left
 from jobwire.backend import Completed, Failed, Released, Snoozed, Verdict
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -174,10 +175,9 @@ async def test_a_delay_given_with_the_failure_is_used(queue, consume, tries):
     [claim] = await claim_of(consumer)
     began = time.monotonic()
     settled = await consumer.settle([Failed(claim, "busy", delay=1800)], claim=1)
-    took = time.monotonic() - began
+    assert_left(settled.next_in, of=1800, since=began)
     assert (list(settled.verdicts), list(settled.claims)) == ([Verdict.RETRIED], [])
     assert (await queue.get(added.id)).state is State.DELAYED
-    assert 1800 - took - 0.001 <= settled.next_in <= 1800
 
 
 @with_attempts(5)
@@ -194,9 +194,8 @@ async def test_an_empty_queue_tells_when_its_next_job_comes_due(queue, consume):
     began = time.monotonic()
     await queue.add_many([NewJob(1, delay=60), NewJob(2, delay=30)])
     settled = await consume().settle([], claim=1)
-    took = time.monotonic() - began
+    assert_left(settled.next_in, of=30, since=began)
     assert list(settled.claims) == []
-    assert 30 - took - 0.001 <= settled.next_in <= 30
 
 
 async def test_extending_tells_which_claims_are_lost(queue, consume):
@@ -225,18 +224,18 @@ async def test_another_consumer_may_renew_a_claim(queue, consume, connection):
 
 async def test_waiting_ends_when_a_job_arrives(queue, consume):
     consumer = consume()
-    waiting = asyncio.create_task(consumer.wait(30))
+    waiting = asyncio.create_task(consumer.wait(60))
     done, _ = await asyncio.wait([waiting], timeout=0.2)
     assert not done
     await queue.add(1)
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 20)
     assert len(await claim_of(consumer)) == 1
 
 
 async def test_waiting_ends_when_its_time_is_over(queue, consume):
     began = time.monotonic()
-    await consume().wait(0.2)
-    assert 0.15 <= time.monotonic() - began < 3
+    await asyncio.wait_for(consume().wait(0.2), 20)
+    assert time.monotonic() - began >= 0.15
 
 
 async def test_a_wait_that_was_cancelled_harms_nothing(queue, consume):
@@ -246,7 +245,7 @@ async def test_a_wait_that_was_cancelled_harms_nothing(queue, consume):
     waiting.cancel()
     await asyncio.wait([waiting])
     await queue.add(1)
-    await asyncio.wait_for(consumer.wait(5), 4)
+    await asyncio.wait_for(consumer.wait(60), 20)
     assert len(await claim_of(consumer)) == 1
 
 
