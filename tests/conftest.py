@@ -12,6 +12,22 @@ import redis
 from jobwire.embedded import Server
 from jobwire.worker import engine
 
+LONGEST_ID = 200
+"""Characters in the id of a test: it stands in every report, and in the names of files and processes."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names a long text by its beginning and its length."""
+    return f"{val[:30]!r} of {len(val)}" if isinstance(val, str | bytes) and len(val) > 100 else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist appends the name of a group
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    long = [item.nodeid for item in items if len(item.nodeid) > LONGEST_ID]
+    if long:
+        shown = "\n".join(f"  {len(nodeid)}: {nodeid[:LONGEST_ID]}..." for nodeid in long)
+        raise pytest.UsageError(f"ids of tests are at most {LONGEST_ID} characters long; give these `ids=`:\n{shown}")
+
 
 @pytest.fixture
 def unique() -> str:
