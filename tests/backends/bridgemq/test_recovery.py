@@ -24,7 +24,7 @@ def recover(monkeypatch):
             reports = [await duty.run() for duty in consumer.duties()]
             return [job_id for report in reports for job_id in report.recovered]
 
-        return await eventually(look, within=10)
+        return await eventually(look)
 
     return until_found
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from awaiting import assert_left
 from jobwire import NewJob, Queue
 from jobwire.backend import Completed, Failed
 from jobwire.backends.bridgemq import crontab
@@ -42,10 +43,11 @@ async def due_cron(queue, peer, **options):
 
 async def test_one_of_many_leads_until_it_steps_down(scheduler, peer):
     candidates = [scheduler(f"s{n}") for n in range(5)]
+    began = time.monotonic()
     assert [await one.elect() for one in candidates] == [True, False, False, False, False]
     lock = peer.key("scheduler", "lock")
     assert await peer.redis.get(lock) == "s0"
-    assert 28 <= await peer.redis.ttl(lock) <= 30
+    assert_left(await peer.redis.pttl(lock) / 1000, of=30, since=began)
     await candidates[0].step_down()
     assert await peer.redis.get(lock) is None
     assert await scheduler("s9").elect()
@@ -56,8 +58,9 @@ async def test_the_leader_renews_its_lock_and_only_its_own(scheduler, peer):
     assert await leader.elect()
     await peer.redis.expire(lock, 5)
     leader._renewed_at -= 10
+    began = time.monotonic()
     assert await leader.elect()
-    assert await peer.redis.ttl(lock) > 25
+    assert_left(await peer.redis.pttl(lock) / 1000, of=30, since=began)
     await peer.redis.set(lock, "someone else", ex=30)
     leader._renewed_at -= 10
     assert not await leader.elect()
@@ -125,10 +128,12 @@ async def test_missed_ticks_run_once_and_then_go_on_from_now(scheduler, queue, p
     await queue.schedule("often", cron="* * * * *")
     cron = peer.key("jobs", "cron")
     await peer.redis.zadd(cron, {"cron:mail:often": int(time.time() * 1000) - 86_400_000})
+    before = time.time() * 1000
     assert await leader.fire() == [1]
-    assert await leader.fire() == []
+    after = time.time() * 1000
+    assert before < await peer.redis.zscore(cron, "cron:mail:often") <= after + 60_000
+    await leader.fire()  # nothing, or the tick of a minute that has just begun
     assert await waiting_ids(peer) == ["cron:mail:often"]
-    assert 0 < await peer.redis.zscore(cron, "cron:mail:often") - time.time() * 1000 <= 60_000
 
 
 async def test_a_template_cycles_through_its_states_and_is_never_deleted(scheduler, queue, peer, consume, claimed):
@@ -243,7 +248,7 @@ async def test_due_jobs_of_all_types_are_moved_by_the_leader(scheduler, queue, p
         await letters.add_many([NewJob(n, delay=0.001) for n in range(150)])
         await queue.add("urgent", delay=0.002, priority=8)
         moved = 0
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while moved < 151:
                 moved += await leader.promote()
         assert (await letters.counts())[State.WAITING] == 150

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -125,16 +124,14 @@ async def test_python_rings_for_node(node, peer, unique, queue, rows):
         await awake.stop()
 
 
-async def test_node_rings_for_python(node, queue, work, eventually_idle):
+async def test_node_rings_for_python(node, queue, work, eventually_idle, no_polling):
     async def handler(job):
         return job.data
 
     async with work(handler) as worker:
         await eventually_idle(worker)
-        began = time.monotonic()
         job_id = await node.call("send", queue.name, {"n": 1})
-        assert await queue.wait(job_id, timeout=10) == {"n": 1}
-        assert time.monotonic() - began < 2
+        assert await queue.wait(job_id, timeout=20) == {"n": 1}
 
 
 async def test_a_queue_without_a_bell_is_looked_at(node, connection, work):
