@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 import redis
+from hypothesis import settings
 
 from jobwire.embedded import Server
 from jobwire.worker import engine
+
+settings.register_profile("jobwire", deadline=None)  # how long an example takes depends on what else the machine does
+settings.load_profile("jobwire")
 
 LONGEST_ID = 200
 """Characters in the id of a test: it stands in every report, and in the names of files and processes."""

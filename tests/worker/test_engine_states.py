@@ -153,7 +153,9 @@ class EngineStates(RuleBasedStateMachine):
     def start(self, concurrency: int, backlog: int) -> None:
         self.loop = VirtualTimeLoop()
         clock = SimpleNamespace(monotonic=self.loop.time)
+        journal = Journal("w", "q")
         self.patches = [
+            mock.patch.object(journal.logger, "disabled", True),
             mock.patch.object(engine, "time", clock),
             mock.patch.object(outage, "time", clock),
             mock.patch.object(running, "time", clock),
@@ -167,8 +169,6 @@ class EngineStates(RuleBasedStateMachine):
         self.stopped = False
         self.unnoticed = False
         """Jobs wait that no wake-up was sent for."""
-        journal = Journal("w", "q")
-        journal.logger.disabled = True
         self.outage = Outage(journal, self.stats, 0)
         backend: Any = SimpleNamespace(capabilities=CAPABILITIES)
         self.engine = Engine(
@@ -190,7 +190,8 @@ class EngineStates(RuleBasedStateMachine):
         self.run = self.loop.create_task(self.engine.run())
         self.settle_down()
 
-    async def handler(self, job: ActiveJob) -> Any:
+    async def handler(self, job: ActiveJob, begin: Callable[[], None]) -> Any:
+        begin()
         ended = self.handlers[job.claim] = self.loop.create_future()
         try:
             return await ended

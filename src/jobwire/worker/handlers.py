@@ -21,10 +21,14 @@ Executor = Literal["async", "thread", "process"]
 Handler = Callable[[Any], Any]
 
 
+Begin = Callable[[], None]
+"""Called when a handler is about to run, so that its timeout does not count the start of a child process."""
+
+
 class Runner(Protocol):
     """Runs the user's handler on a job. Cancelling the call stops the work as far as it can be stopped."""
 
-    async def __call__(self, job: ActiveJob) -> Any: ...
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any: ...
 
     def close(self) -> None: ...
 
@@ -35,7 +39,8 @@ class AsyncRunner:
     def __init__(self, handler: Callable[[ActiveJob], Awaitable[Any]]) -> None:
         self._handler = handler
 
-    async def __call__(self, job: ActiveJob) -> Any:
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
+        begin()
         return await self._handler(job)
 
     def close(self) -> None: ...
@@ -48,7 +53,8 @@ class ThreadRunner:
         self._handler = handler
         self._threads = Threads(name)
 
-    async def __call__(self, job: ActiveJob) -> Any:
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
+        begin()
         blocking = BlockingJob(job, asyncio.get_running_loop())
         return await self._threads.call(lambda: self._handler(blocking))
 
@@ -63,8 +69,8 @@ class ProcessRunner:
         self._threads = Threads(name)
         self._processes = Processes(handler, self._threads)
 
-    async def __call__(self, job: ActiveJob) -> Any:
-        return await self._processes.call(BlockingJob(job, asyncio.get_running_loop()))
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
+        return await self._processes.call(BlockingJob(job, asyncio.get_running_loop()), begin)
 
     def close(self) -> None:
         self._processes.close()
@@ -94,9 +100,14 @@ def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runne
 
 
 async def run_job(
-    runner: Runner, job: ActiveJob, journal: Journal, on_cancel: Callable[[asyncio.CancelledError], Outcome]
+    runner: Runner,
+    job: ActiveJob,
+    journal: Journal,
+    *,
+    on_begin: Begin,
+    on_cancel: Callable[[asyncio.CancelledError], Outcome],
 ) -> Outcome:
-    """Run the handler and return what to tell the store; `on_cancel` says it if the worker cancels the run.
+    """Run the handler and return its outcome for the store; `on_cancel` gives the outcome if the worker cancels it.
 
     Whatever the handler raises ends here: an exception that left would leave the job without an outcome. The one that
     does is GeneratorExit, which Python raises in every coroutine of a task at once; the outermost one handles it.
@@ -107,7 +118,7 @@ async def run_job(
         journal.failed(unread)
         return unread
     try:
-        return await _attempt(runner, job)
+        return await _attempt(runner, job, on_begin)
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if task is not None and task.cancelling() > 0:
@@ -122,9 +133,9 @@ async def run_job(
         return failure(claim, error, journal)
 
 
-async def _attempt(runner: Runner, job: ActiveJob) -> Outcome:
+async def _attempt(runner: Runner, job: ActiveJob, on_begin: Begin) -> Outcome:
     try:
-        result = await runner(job)
+        result = await runner(job, on_begin)
     except (Snooze, RateLimited, WaitForChildren) as request:
         return _put_back(job, request)
     return Completed(job.claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))

@@ -195,8 +195,9 @@ class Processes:
         self._threads = threads
         self._idle: list[_Child] = []
 
-    async def call(self, job: BlockingJob) -> EncodedResult:
+    async def call(self, job: BlockingJob, begin: Callable[[], None]) -> EncodedResult:
         child = self._idle.pop() if self._idle else await self._threads.call(lambda: _Child(self._handler))
+        begin()
         healthy = False
         try:
             result: EncodedResult = await self._threads.call(lambda: child.run(job))
