@@ -8,6 +8,7 @@ from collections.abc import Collection
 from itertools import islice
 
 from jobwire.backend import Duty
+from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.worker.journal import Journal
 from jobwire.worker.stats import Stats
@@ -26,8 +27,9 @@ async def perform(duty: Duty, stats: Stats, journal: Journal) -> None:
             if report.recovered:
                 stats.recovered += len(report.recovered)
                 journal.warning(
-                    "took back %d jobs from workers that died: %s", len(report.recovered), _few(report.recovered)
-                )
+                    "took back %s from workers that died: %s",
+                    counted(len(report.recovered), "job"), _few(report.recovered),
+                )  # fmt: skip
             if report.note:
                 journal.info("%s", report.note)
         took = time.monotonic() - began

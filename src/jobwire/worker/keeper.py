@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from jobwire.backend import Backend, Claim, Consumer, ConsumerSettings
 from jobwire.backoff import reconnect_delay
+from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.worker.journal import Journal
 from jobwire.worker.stats import Stats
@@ -100,8 +101,8 @@ class LockKeeper:
                     pause = min(reconnect_delay(failures), self._every / 2)
                     self._stats.heartbeat_failures += 1
                     self._journal.warning(
-                        "could not renew the locks of %d jobs (%s); the jobs go on, trying again in %.1f s",
-                        len(due), str(error) or "no answer in time", pause,
+                        "could not renew the locks of %s (%s); the work goes on, trying again in %.1f s",
+                        counted(len(due), "job"), str(error) or "no answer in time", pause,
                     )  # fmt: skip
                     runner.run(self._reset())
             runner.run(self._close())

@@ -12,13 +12,10 @@ from jobwire.backends.memory import settling
 from jobwire.backends.memory.queue_state import Attendance
 from jobwire.backends.memory.settling import Retry
 from jobwire.backends.memory.store import Store
-from jobwire.errors import InvalidOption
 
 
 class MemoryConsumer:
     def __init__(self, store: Store, settings: ConsumerSettings) -> None:
-        for name in settings.extra:
-            raise InvalidOption(f"extra.{name}", settings.extra[name], "is not an option of the memory store")
         self._store = store
         self._settings = settings
         self._attending = False
@@ -42,7 +39,7 @@ class MemoryConsumer:
         """Whether a failed job runs again. Not under the lock: a strategy is the user's code and may do anything."""
         job = outcome.claim.job
         failures = job.attempts_made + 1
-        if outcome.final or failures >= job.attempts:
+        if outcome.final or failures >= (job.attempts or 1):
             return None
         delay = outcome.delay
         if delay is None:
