@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from types import TracebackType
 from typing import Self
 
 from jobwire import urls
 from jobwire.backend import Backend
-from jobwire.errors import MissingExtra
+from jobwire.errors import Closed, MissingExtra
 
 _EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
 
@@ -27,16 +28,27 @@ class Connection:
     def __init__(self, url: str | None = None) -> None:
         self.address = urls.parse(urls.default_url() if url is None else url)
         self.backend = load_backend(self.address)
-        self._open = False
+        self.is_open = False
+        self._closed = False
+        self._opening = asyncio.Lock()
 
     async def open(self) -> Self:
-        if not self._open:
-            await self.backend.open()
-            self._open = True
+        """Reach the store; does nothing if it is open."""
+        if not self.is_open:
+            async with self._opening:
+                if not self.is_open:
+                    await self.backend.open()
+                    self.is_open, self._closed = True, False
         return self
 
+    async def reach(self) -> None:
+        """Open it at its first use. What has been closed stays closed: its owner is done with it."""
+        if self._closed:
+            raise Closed(f"the connection to {self.address.redacted} has been closed")
+        await self.open()
+
     async def close(self) -> None:
-        self._open = False
+        self.is_open, self._closed = False, True
         await self.backend.close()
 
     async def __aenter__(self) -> Self:

@@ -21,6 +21,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -80,7 +81,7 @@ class Job(_model.Job):
 
     __slots__ = ()
 
-    def wait(self, timeout: float | None = None) -> Any:  # type: ignore[override]
+    def wait(self, timeout: float | timedelta | None = None) -> Any:  # type: ignore[override]
         return _portal.run(super().wait(timeout))
 
 

@@ -125,7 +125,7 @@ def test_a_report_names_the_jobs_that_are_missing() -> None:
     report.show(out, Path())
     assert not report.nothing_lost
     assert report.record()["nothing_lost"] is False
-    assert "✗ mail, 2 jobs are missing: 10 added ≠ 7 completed + 1 failed + 0 left" in out.file.getvalue()
+    assert "✗ mail, 2 jobs missing: 10 added ≠ 7 completed + 1 failed + 0 left" in out.file.getvalue()
 
 
 @pytest.mark.parametrize(("interrupted", "good"), [(True, True), (False, False)])
@@ -143,7 +143,7 @@ def test_a_surplus_on_one_queue_does_not_hide_a_loss_on_another() -> None:
     out = Console(file=io.StringIO(), width=100)
     report.show(out, Path())
     assert not report.nothing_lost
-    assert "1 jobs are missing" in out.file.getvalue()
+    assert "1 job missing" in out.file.getvalue()
     assert "1 jobs too many" in out.file.getvalue()
 
 

@@ -53,7 +53,7 @@ async def test_no_answer_of_a_backoff_strategy_can_stop_a_worker(queue, work, fi
 
     answers = {name: lambda failures, job, error, value=value: value for name, value in ODD_ANSWERS.items()}
     with needs(queue, "per_job_attempts", "backoff.custom"):
-        strategies = {**answers, "raises": raising, "coroutine": late}
+        strategies = {**answers, "raises": raising, "coroutine": lambda *about: late(*about)}
         added = [await queue.add(name, attempts=3, backoff=Backoff.custom(name)) for name in strategies]
         async with work(fail, backoff=strategies, concurrency=4):
             ended = [await finished(queue, job.id) for job in added]

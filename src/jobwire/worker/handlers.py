@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
@@ -15,6 +14,7 @@ from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.failure import kind_of, message_of, stack_of
 from jobwire.worker.journal import Journal
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
+from jobwire.worker.settings import check_handler, check_picklable
 from jobwire.worker.threads import Threads
 
 Executor = Literal["async", "thread", "process"]
@@ -79,13 +79,9 @@ class ProcessRunner:
 
 def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runner:
     """The runner for a handler: by its kind, unless an executor is asked for."""
-    if not callable(handler):
-        raise InvalidOption("handler", handler, "must be a function or another callable")
+    is_async = check_handler(handler)
     if executor not in (None, "async", "thread", "process"):
         raise InvalidOption("executor", executor, "must be async, thread or process")
-    is_async = inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
-        getattr(handler, "__call__", None)  # noqa: B004 - the method itself is looked at
-    )
     match executor or ("async" if is_async else "thread"):
         case "async":
             if not is_async:
@@ -96,6 +92,7 @@ def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runne
                 raise InvalidOption("executor", "thread", "needs a handler that is a plain function")
             return ThreadRunner(handler, name)
         case "process":
+            check_picklable(handler)
             return ProcessRunner(handler, name)
 
 

@@ -11,6 +11,7 @@ from awaiting import assert_left, eventually
 from jobwire import Backoff, NewJob, Target
 from jobwire.backend import Completed, Failed
 from jobwire.errors import InvalidOption
+from jobwire.native import BridgeMQWorker
 
 
 async def document(redis, namespace, job_id):
@@ -171,8 +172,9 @@ async def test_a_dead_job_is_replayed_from_the_start(queue, redis, namespace, co
 
 
 async def test_a_worker_registers_beats_and_leaves(queue, redis, namespace, work):
+    native = BridgeMQWorker(server_id="w1", stack="py", region="eu", capabilities=["gpu", "email"])
     began = time.monotonic()
-    async with work(lambda job: None, server_id="w1", stack="py", region="eu", capabilities=["gpu", "email"]):
+    async with work(lambda job: None, native=native):
         about = json.loads(await eventually(lambda: redis.get(f"{namespace}:workers:w1")))
         assert about["lastSeen"] > 1.6e12
         assert (about["serverId"], about["stack"], about["region"]) == ("w1", "py", "eu")

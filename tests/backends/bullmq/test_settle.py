@@ -14,6 +14,7 @@ from jobwire.backends.bullmq.keys import Keys
 from jobwire.backoff import Backoff
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
+from jobwire.native import BullMQWorker
 from jobwire.options import Keep, NewJob, Parent
 
 from .dump import dump
@@ -200,7 +201,7 @@ async def test_a_job_that_stalled_too_often_is_doomed(
 
 
 async def test_a_job_started_too_often_is_doomed(backend: Backend) -> None:
-    worker = consumer(backend, extra={"maxStartedAttempts": 1})
+    worker = consumer(backend, native=BullMQWorker(max_started_attempts=1))
     await add(backend, NewJob(1))
     [first] = await claim(worker)
     assert first.doomed is None
@@ -208,9 +209,10 @@ async def test_a_job_started_too_often_is_doomed(backend: Backend) -> None:
     assert again.doomed == "job started more than allowable limit"
 
 
-def test_unknown_extras_of_a_worker_are_refused(backend: Backend) -> None:
-    with pytest.raises(InvalidOption, match=r"extra\.speed"):
-        consumer(backend, extra={"speed": 1})
+@pytest.mark.parametrize("options", [{"speed": 1}, {"metrics": 0}, {"max_started_attempts": "one"}], ids=str)
+def test_bad_native_options_of_a_worker_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(options))):
+        BullMQWorker(**options)  # type: ignore[arg-type]
 
 
 async def test_a_claim_never_goes_over_the_global_concurrency(

@@ -9,6 +9,7 @@ import pytest
 from awaiting import eventually
 from jobwire import State
 from jobwire.backend import Completed, ConsumerSettings, Verdict
+from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 
 from .node import NodeBoss, Peer
@@ -138,7 +139,10 @@ async def test_a_queue_without_a_bell_is_looked_at(node, connection, work):
     from jobwire import Queue
 
     await node.call("createQueue", "quiet", {"notify": False})
-    async with Queue("quiet", connection) as queue, work(lambda job: job.data, queue="quiet", poll=0.2):
+    async with (
+        Queue("quiet", connection) as queue,
+        work(lambda job: job.data, queue="quiet", native=PgBossWorker(poll=0.2)),
+    ):
         job_id = await node.call("send", "quiet", {"n": 1})
         assert await queue.wait(job_id, timeout=10) == {"n": 1}
 
@@ -203,7 +207,7 @@ async def test_flow_children_of_either_side_run_after_their_parents(node, boss, 
     flow = [{"ref": "x", "name": queue.name, "data": {"step": "x"}}]
     flow.append({"ref": "y", "name": queue.name, "data": {"step": "y"}, "dependsOn": ["x"]})
     await node.call("flow", flow)
-    async with work(handler, flowIntervalSeconds=0.2) as worker:
+    async with work(handler, native=PgBossWorker(flow_interval=0.2)) as worker:
 
         async def all_ran():
             return len(order) == 4
@@ -281,7 +285,7 @@ async def test_both_schedulers_make_one_job_per_minute(*, node, peer, unique, qu
     )
     await scheduler.start()
     try:
-        async with work(handler, cronMonitorIntervalSeconds=0.5):
+        async with work(handler, native=PgBossWorker(cron_monitor_interval=0.5)):
 
             async def passes_of_both():
                 # Every stamp is a pass of one of them; after several, what was due must have been made once only.
@@ -313,7 +317,7 @@ async def test_both_supervisors_do_each_duty_once(*, node, peer, unique, queue, 
         return None
 
     try:
-        async with work(handler, monitorIntervalSeconds=0.5):
+        async with work(handler, native=PgBossWorker(monitor_interval=0.5)):
 
             async def all_failed():
                 return (await states(rows, queue.name)).get("failed") == 20

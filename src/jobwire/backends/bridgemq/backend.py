@@ -8,9 +8,11 @@ from typing import Any
 
 from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
 from jobwire.backends.bridgemq import admin, producer, reading, registry, schedules
+from jobwire.backends.bridgemq.codec import DEFAULT_PRIORITY
 from jobwire.backends.bridgemq.consumer import BridgeConsumer
 from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, has_hash_tag
+from jobwire.backends.bridgemq.options import WorkerOptions
 from jobwire.backends.bridgemq.unroutable import unroutable
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Scripts
@@ -26,7 +28,9 @@ CAPABILITIES = Capabilities(
     custom_ids=True,
     priority="high_first",
     priority_classes=2,
+    default_priority=DEFAULT_PRIORITY,
     per_job_attempts=True,
+    default_attempts=1,
     backoff=frozenset({"fixed", "linear", "exponential"}),
     job_timeout=True,
     routing=True,
@@ -102,6 +106,9 @@ class BridgeMQ:
         if connection is not None:
             CAPABILITIES.require("transactional_add", "add inside the caller's transaction")
         return await producer.add(self._type(queue), jobs)
+
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        WorkerOptions.read(settings)
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         return BridgeConsumer(self._store, self._scripts, self._keys, settings)

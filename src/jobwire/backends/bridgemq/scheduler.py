@@ -18,6 +18,7 @@ from jobwire.backends.bridgemq.healing import Healing
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.counted import counted
 
 _log = logging.getLogger("jobwire.bridgemq")
 
@@ -121,7 +122,7 @@ class Scheduler:
             raise Deposed
         counters, workers, _ = done
         if counters or workers:
-            _log.info("set %d counters right, struck %d dead workers off", counters, workers)
+            _log.info("set %s right, struck %s off", counted(counters, "counter"), counted(workers, "dead worker"))
 
     async def _act(self, script: str, args: list[Argument]) -> Any:
         return await self._scripts.run(script, [self._keys.base], [self.id, _now_ms(), *args])

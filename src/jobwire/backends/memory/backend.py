@@ -24,6 +24,7 @@ CAPABILITIES = Capabilities(
     priority="low_first",
     lifo=True,
     per_job_attempts=True,
+    default_attempts=1,
     backoff=frozenset({"fixed", "exponential", "linear", "custom"}),
     job_timeout=True,
     keep=True,
@@ -89,7 +90,12 @@ class MemoryBackend:
         with self._locked(queue) as (state, now):
             return [adding.add(state, job, now) for job in jobs]
 
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        if settings.native is not None:
+            raise InvalidOption("native", settings.native, "can't be given: the memory store has no options of its own")
+
     def consumer(self, settings: ConsumerSettings) -> Consumer:
+        self.check_worker(settings)
         return MemoryConsumer(self._reach(), settings)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:

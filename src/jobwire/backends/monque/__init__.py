@@ -1,14 +1,12 @@
 """Monque on MongoDB: one collection of jobs, shared with the TypeScript scheduler `@monque/core`.
 
-`Management` offers what the protocol has beyond jobwire's common face, and `Instance` lets several workers of one
-process share an identity and a limit.
+`Management` offers what the protocol has beyond jobwire's common face.
 """
 
 from __future__ import annotations
 
 from jobwire.backend import Backend
 from jobwire.backends.monque.backend import Monque
-from jobwire.backends.monque.instance import Instance
 from jobwire.backends.monque.management import (
     CursorPage,
     Management,
@@ -22,7 +20,6 @@ from jobwire.urls import Address
 
 __all__ = [
     "CursorPage",
-    "Instance",
     "Management",
     "QueueView",
     "Selector",

@@ -13,7 +13,7 @@ from jobwire.backends.monque.consumer import MonqueConsumer
 from jobwire.backends.monque.doorbell import Doorbell
 from jobwire.backends.monque.events import Reader
 from jobwire.backends.monque.notes import Notes
-from jobwire.backends.monque.settings import place_of
+from jobwire.backends.monque.settings import place_of, worker_settings
 from jobwire.backends.monque.store import Store
 from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
@@ -39,8 +39,9 @@ CAPABILITIES = Capabilities(
         "or use unique=Unique(key), which admits one live job per key",
         "priority": "use a queue per priority, or run_at: jobs run in the order of their due time",
         "lifo": "jobs run in the order of their due time: give an earlier run_at",
-        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or Worker(max_retries=…)",
-        "backoff": "backoff is a setting of the instance: Worker(base_retry_interval=…) or Worker(backoff=callable)",
+        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or MonqueWorker(max_retries=…)",
+        "backoff": "backoff is a setting of the instance: native=MonqueWorker(base_retry_interval=…) "
+        "or Worker(backoff=callable)",
         "job_timeout": "give the worker timeout=…",
         "expires": "cancel(id) keeps a job from being run",
         "keep": "give the worker keep_completed=Keep(age=…)",
@@ -70,11 +71,13 @@ class Monque:
         self.store = Store(place_of(address), make_indexes=make_indexes)
         self.notes = Notes(self.store)
         self._doorbell = Doorbell(self.store)
+        self._streaming = replace(CAPABILITIES, default_attempts=self.store.place.max_retries)
+        self._standalone = replace(self._streaming, events=False)
 
     @property
     def capabilities(self) -> Capabilities:
         """Known in full once opened: a standalone server has no event stream."""
-        return CAPABILITIES if self.store.streams else replace(CAPABILITIES, events=False)
+        return self._streaming if self.store.streams else self._standalone
 
     async def open(self) -> None:
         await self.store.open()
@@ -102,9 +105,18 @@ class Monque:
             self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))
         return added
 
-    def consumer(self, settings: ConsumerSettings) -> Consumer:
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        adding.check_name(settings.queue)
+        worker_settings(self.store.place, settings.native)
         if settings.rate is not None:
             CAPABILITIES.require("rate_limit", "rate limits")
+        if settings.strategies:
+            raise NotSupported(
+                CAPABILITIES.protocol, "named backoffs", "give the worker one function: backoff=callable"
+            )
+
+    def consumer(self, settings: ConsumerSettings) -> Consumer:
+        self.check_worker(settings)
         return MonqueConsumer(self.store, self.notes, self._doorbell, settings)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
