@@ -124,13 +124,14 @@ class Completed:
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The handler failed. The protocol's rules decide between retry and failure unless `final`; `delay`, if given,
-    is used instead of the job's own backoff."""
+    is used instead of the job's own backoff. `kind` is the name of the exception's class."""
 
     claim: Claim
     error: str
     stack: str = ""
     final: bool = False
     delay: float | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,17 +111,17 @@ async def run_job(runner: Runner, job: ActiveJob, timeout: float | None) -> Outc
     except (Snooze, RateLimited, WaitForChildren) as request:
         return _put_back(job, claim, request)
     except Unrecoverable as error:
-        return Failed(claim, str(error), _stack(error), final=True)
+        return Failed(claim, str(error), _stack(error), final=True, kind=_kind(error))
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if task is not None and task.cancelling() > 0:
             return Released(claim)
-        return Failed(claim, "the handler was cancelled from within", _stack(cancelled))
+        return Failed(claim, "the handler was cancelled from within", _stack(cancelled), kind=_kind(cancelled))
     except SystemExit as leaving:
         # sys.exit() in a handler ends that handler, not the worker and the jobs beside it.
-        return Failed(claim, f"the handler called sys.exit({leaving.code!r})", _stack(leaving))
+        return Failed(claim, f"the handler called sys.exit({leaving.code!r})", _stack(leaving), kind=_kind(leaving))
     except Exception as error:
-        return Failed(claim, _message(error), _stack(error))
+        return Failed(claim, _message(error), _stack(error), kind=_kind(error))
 
 
 def _put_back(job: ActiveJob, claim: Claim, request: Snooze | RateLimited | WaitForChildren) -> Outcome:
@@ -135,7 +135,7 @@ def _put_back(job: ActiveJob, claim: Claim, request: Snooze | RateLimited | Wait
         job.require("flows", "children of jobs")
         return Parked(claim)
     except NotSupported as refusal:
-        return Failed(claim, str(refusal), _stack(request), final=True)
+        return Failed(claim, str(refusal), _stack(request), final=True, kind=_kind(refusal))
 
 
 async def _within(timeout: float, runner: Runner, job: ActiveJob) -> Any:
@@ -151,6 +151,10 @@ async def _within(timeout: float, runner: Runner, job: ActiveJob) -> Any:
 
 def _message(error: BaseException) -> str:
     return str(error) or type(error).__name__
+
+
+def _kind(error: BaseException) -> str:
+    return error.kind if isinstance(error, RemoteError) else type(error).__name__
 
 
 def _stack(error: BaseException) -> str:

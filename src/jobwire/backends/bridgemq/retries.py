@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -19,7 +18,6 @@ from jobwire.backend import Failed
 from jobwire.backends.bridgemq import codec
 
 _SPREAD = 0.25
-_ERROR_LINE = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +70,8 @@ def wait_ms(rule: Mapping[str, Any], earlier: int, longest: float, rng: Callable
 
 
 def error_name(failed: Failed) -> str:
-    """The error's class: the first line after the frames of the last traceback. `Error` if there is none."""
-    last = failed.stack.rpartition("Traceback (most recent call last):")[2]
-    for line in last.splitlines():
-        found = _ERROR_LINE.match(line)
-        if found:
-            return found[1].rpartition(".")[2]
-    return "Error"
+    """Returns the name of the error's class, `Error` for a failure without an exception."""
+    return failed.kind or "Error"
 
 
 def _lists(names: Any, name: str) -> bool:
