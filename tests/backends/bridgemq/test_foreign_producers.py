@@ -139,8 +139,8 @@ async def test_delayed_jobs_of_a_peer_are_counted_and_run_by_the_leader(peer, qu
 
 async def test_a_delayed_job_that_a_peer_moved_on_is_run_once(peer, queue, consume, claimed):
     added = await queue.add("x", delay=0.05)
-    due = json.loads(await peer.redis.get(peer.key("jobs", "data", added.id)))["createdAt"] + 60
-    assert await peer.move_delayed(due) == 1
+    due = await peer.redis.zscore(peer.key("jobs", "delayed"), added.id)
+    assert await peer.move_delayed(int(due)) == 1
     assert (await queue.get(added.id)).state is State.WAITING
     await asyncio.sleep(0.06)
     assert [claim.job.id for claim in await claimed(consume(), 5)] == [added.id]

@@ -18,6 +18,8 @@ from jobwire.backend import Failed
 from jobwire.backends.bridgemq import codec
 
 _SPREAD = 0.25
+_MANY, _DOUBLINGS = 2**31, 64
+"""Failures beyond these numbers make no wait longer: it is beyond every cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +53,18 @@ def wait_ms(rule: Mapping[str, Any], earlier: int, longest: float, rng: Callable
     >>> [wait_ms({"type": "exponential", "delay": 2000, "maxDelay": 5000}, n, 3_600_000) for n in range(3)]
     [2000, 4000, 5000]
     """
-    delay = rule.get("delay")
-    if not isinstance(delay, (int, float)) or isinstance(delay, bool) or delay <= 0:
+    delay, most = codec.number(rule.get("delay")), codec.number(rule.get("maxDelay"))
+    if delay is None or delay <= 0:
         return 0
-    most = rule.get("maxDelay")
-    cap = min(longest, most) if isinstance(most, (int, float)) and not isinstance(most, bool) else longest
+    cap = longest if most is None else min(longest, most)
+    delay, earlier = min(delay, cap), min(max(earlier, 0), _MANY)
     match rule.get("type"):
         case "exponential":
-            wait = math.ldexp(delay, earlier) if earlier < 64 else cap
+            wait = math.ldexp(delay, min(earlier, _DOUBLINGS))
         case "linear":
             wait = delay * (earlier + 1)
         case _:
-            wait = float(delay)
+            wait = delay
     wait = min(wait, cap)
     if rule.get("jitter") is True:
         wait = min(wait * (1 - _SPREAD + 2 * _SPREAD * rng()), cap)

@@ -1,10 +1,10 @@
--- What an operator does to single jobs. KEYS[1] namespace; ARGV: now ms, type, action, then
+-- What an operator does to single jobs. KEYS[1] namespace; ARGV: type, action, then
 --   remove   ids
 --   promote  ids
 --   retry    per job: id, data as it was read, data for the new start, server, signature, words of its route, 'f' or ''
 -- Returns per job: 1 done, 0 not found, -1 wrong state, -2 locked.
 --@include removing
-local now, kind, action = ARGV[1], ARGV[2], ARGV[3]
+local now, kind, action = server_now(), ARGV[1], ARGV[2]
 
 local function is_running(id) return redis.call('SISMEMBER', ACTIVE, id) == 1 end
 
@@ -56,10 +56,10 @@ end
 
 local answers = {}
 if action == 'retry' then
-  for at = 4, #ARGV, 7 do answers[#answers + 1] = retry(at) end
+  for at = 3, #ARGV, 7 do answers[#answers + 1] = retry(at) end
 else
   local one = action == 'remove' and remove or promote
-  for index = 4, #ARGV do answers[#answers + 1] = one(ARGV[index]) end
+  for index = 3, #ARGV do answers[#answers + 1] = one(ARGV[index]) end
 end
 if action ~= 'remove' then wake(kind) end
 return answers
