@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from jobwire.backend import Acted
 from jobwire.backends.bridgemq import codec, reading
-from jobwire.backends.bridgemq.clock import server_now
 from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.producer import route_words
 from jobwire.backends.bridgemq.routing import route_of
@@ -106,7 +105,7 @@ async def clean(kind: JobType, state: State, older_than: float, limit: int) -> S
     if state not in _BY_BIRTH:
         states = ", ".join(one.value for one in (*_BY_END, *_BY_BIRTH))
         raise InvalidOption("state", state.value, f"must be one that can be cleaned: {states}")
-    latest = await server_now(kind.store) - older_ms
+    latest = await kind.now_ms() - older_ms
     old: list[str] = []
     cursor: str | None = None
     while True:

@@ -7,7 +7,6 @@ from typing import Any
 
 from jobwire.backend import PreparedJob
 from jobwire.backends.bridgemq import codec, crontab
-from jobwire.backends.bridgemq.clock import server_now
 from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.keys import check_job_id
 from jobwire.errors import InvalidOption
@@ -30,7 +29,7 @@ async def schedule(kind: JobType, new: NewSchedule, job: PreparedJob) -> Schedul
     assert new.cron is not None  # noqa: S101 the protocol has no other schedules, which was asked before
     job_id = template_id(kind.name, new.key)
     check_job_id(job_id)
-    now = await server_now(kind.store)
+    now = await kind.now_ms()
     rule: codec.Document = {"cron": new.cron, "timezone": new.tz or "UTC"}
     following = crontab.next_ms(new.cron, new.tz, now)
     data = codec.encode_job(job, kind.name, job_id, now, rule)
