@@ -52,7 +52,10 @@ class Crontab:
         """Those that are due by the server's clock."""
         now, *rows = await self._scripts.run("due", [self._keys.base], [_BATCH])
         parts = iter(rows)
-        return [tick_of(job_id, float(score), data, int(now)) for job_id, score, data in zip(parts, parts, parts)]
+        return [
+            tick_of(job_id, float(score), data, int(now))
+            for job_id, score, data in zip(parts, parts, parts, strict=True)
+        ]
 
 
 def tick_of(raw_id: bytes, due: float, raw: bytes, now_ms: int) -> Tick:
