@@ -142,7 +142,7 @@ class RunningJobs:
         task.cancel()
         # A task that is cancelled before its first step never enters `_run`, so its end is made sure of here.
         task.add_done_callback(lambda _: self._end_unstarted(run))
-        asyncio.get_running_loop().call_later(_CLEAN_UP, self._give_up, run)
+        task.get_loop().call_later(_CLEAN_UP, self._give_up, run)
 
     def _end_unstarted(self, run: Run) -> None:
         if self._runs.get(run.claim) is run:
