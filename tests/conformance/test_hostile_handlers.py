@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from datetime import timedelta
@@ -45,15 +46,15 @@ async def test_no_answer_of_a_backoff_strategy_can_stop_a_worker(queue, work, fi
     def raising(failures, job, error):
         raise SystemExit("no more")
 
-    async def late(failures, job, error):
-        return 0.0
+    def late(failures, job, error):
+        return asyncio.sleep(0)
 
     def fail(job):
         raise ValueError("boom")
 
     answers = {name: lambda failures, job, error, value=value: value for name, value in ODD_ANSWERS.items()}
     with needs(queue, "per_job_attempts", "backoff.custom"):
-        strategies = {**answers, "raises": raising, "coroutine": lambda *about: late(*about)}
+        strategies = {**answers, "raises": raising, "coroutine": late}
         added = [await queue.add(name, attempts=3, backoff=Backoff.custom(name)) for name in strategies]
         async with work(fail, backoff=strategies, concurrency=4):
             ended = [await finished(queue, job.id) for job in added]

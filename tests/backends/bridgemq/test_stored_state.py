@@ -18,6 +18,11 @@ async def document(redis, namespace, job_id):
     return json.loads(await redis.get(f"{namespace}:jobs:data:{job_id}"))
 
 
+async def server_ms(redis):
+    seconds, micros = await redis.time()
+    return seconds * 1000 + micros // 1000
+
+
 async def keys_of(redis, namespace):
     """Every key of the spec's own, without ours."""
     found = [key async for key in redis.scan_iter(match=f"{namespace}:*", count=1000)]
@@ -76,11 +81,12 @@ async def test_options_are_written_under_their_native_names(queue, redis, namesp
 
 
 async def test_a_delayed_job_has_its_due_time_as_score(queue, redis, namespace):
+    before = await server_ms(redis)
     added = await queue.add(1, delay=60)
     stored = await document(redis, namespace, added.id)
     assert stored["schedule"] == {"delay": 60_000}
     score = await redis.zscore(f"{namespace}:jobs:delayed", added.id)
-    assert abs(score - stored["createdAt"] - 60_000) < 2
+    assert before <= score - 60_000 <= await server_ms(redis)
     assert await redis.get(f"{namespace}:jobs:status:{added.id}") == "delayed"
 
 
@@ -147,9 +153,7 @@ async def test_a_dead_job_is_at_the_head_of_the_dead_letter_with_its_data_kept(
     consumer = consume()
     claims = await claimed(consumer, 2)
     for claim in claims:
-        await consumer.settle(
-            [Failed(claim, "broken", "Traceback (most recent call last):\n  File x\nKeyError: 'a'\n")], 0
-        )
+        await consumer.settle([Failed(claim, "broken", kind="KeyError")], 0)
     assert await redis.lrange(f"{namespace}:jobs:deadletter", 0, -1) == [added[1].id, added[0].id]
     assert await redis.get(f"{namespace}:jobs:status:{added[0].id}") == "dead"
     assert await redis.ttl(f"{namespace}:jobs:data:{added[0].id}") == -1
