@@ -13,7 +13,7 @@ from jobwire.backends.monque.codec import PRIVATE, key_of
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.reading import in_state
 from jobwire.backends.monque.settling import RELEASE
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.store import LONG, Document, Store
 from jobwire.errors import WrongState
 from jobwire.model import State
 
@@ -30,10 +30,7 @@ async def retry(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]
         revived = {"status": "pending", "failCount": 0, "nextRunAt": now, "updatedAt": now}
         finished = {"status": {"$in": ["failed", "cancelled", "completed"]}}
         change = {"$set": revived, "$unset": REVIVE_UNSETS}
-        try:
-            acted.append(await _act(store, queue, job_id, finished, change))
-        except driver.DuplicateKeyError:
-            raise WrongState(f"job {job_id!r} can't be retried: another live job has its unique key") from None
+        acted.append(await _act(store, queue, job_id, finished, change))
     return acted
 
 
@@ -84,13 +81,11 @@ async def _keys(store: Store, condition: Document) -> set[Any]:
 async def _act(store: Store, queue: str | None, job_id: str, condition: Document, change: Document) -> Acted:
     key = key_of(job_id)
     own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
-    try:
-        result = await store.jobs.update_one({**own, **condition}, change)
-    except driver.DuplicateKeyError:
-        raise
-    except driver.PyMongoError:
-        with store.reaching():
-            raise
+    with store.reaching():
+        try:
+            result = await store.jobs.update_one({**own, **condition}, change)
+        except driver.DuplicateKeyError:
+            raise WrongState(f"job {job_id!r} can't be retried: another live job has its unique key") from None
     return Acted.DONE if result.matched_count else await _refusal(store, queue, key)
 
 
@@ -159,6 +154,6 @@ async def obliterate(store: Store, notes: Notes, queue: str, force: bool) -> Non
         if active:
             raise WrongState(f"queue {queue!r} has {active} active jobs; force=True deletes them too")
         condition["status"] = {"$ne": "processing"}
-    with store.reaching():
+    with store.reaching(LONG):
         await store.jobs.delete_many(condition)
     await notes.forget_queue(queue)

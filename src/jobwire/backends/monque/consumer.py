@@ -16,13 +16,13 @@ from jobwire.backends.monque import recovery
 from jobwire.backends.monque.clock import moment, now_ms, soon
 from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, stalls_of
 from jobwire.backends.monque.doorbell import Bell, Doorbell
-from jobwire.backends.monque.failure import transient
+from jobwire.backends.monque.failure import transient, within
 from jobwire.backends.monque.line import Line
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.retention import Retention
 from jobwire.backends.monque.settings import worker_settings
 from jobwire.backends.monque.settling import Plan, Planner, Request, several
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.store import ATTEMPT, Document, Store
 from jobwire.errors import StoreRefused, StoreUnavailable
 
 STALLED_TOO_OFTEN = "job stalled more than allowable limit"
@@ -132,7 +132,8 @@ class MonqueConsumer:
         with self._store.reaching():
             for left in reversed(range(_TRIES)):
                 try:
-                    return (await self._store.jobs.bulk_write(requests, ordered=False)).matched_count
+                    with within(self._store.deadline(ATTEMPT)):
+                        return (await self._store.jobs.bulk_write(requests, ordered=False)).matched_count
                 except driver.PyMongoError as error:
                     if not left or not transient(error):
                         raise

@@ -19,7 +19,9 @@ from pymongo import errors as driver
 from jobwire.backends.monque.clock import ms_of, soon
 from jobwire.backends.monque.failure import failure_of
 from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.stream import AWAIT_MS, open_stream
 from jobwire.backoff import reconnect_delay
+from jobwire.errors import JobwireError
 
 NextDue = Callable[[], Coroutine[Any, Any, int | None]]
 
@@ -29,7 +31,6 @@ POLL = 1.0
 """Seconds between two looks where the server pushes nothing (Monque's pollInterval)."""
 _OPEN_WITHIN = 2.0
 _LINGER = 2.0
-_AWAIT_MS = 1000
 _PLACE_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
 _NO_STREAMS = frozenset({40_573, 40_415})
 
@@ -157,7 +158,8 @@ class Doorbell:
             try:
                 await self._read_stream()
                 failures = 0
-            except driver.PyMongoError as error:
+            # Whatever it is, an outage of the stream must not be its end: workers would wake by polling from then on.
+            except Exception as error:
                 self._open.clear()
                 self._wake_all()
                 code = error.code if isinstance(error, driver.OperationFailure) else None
@@ -168,7 +170,7 @@ class Doorbell:
                     self._token = None
                 pause = reconnect_delay(failures)
                 failures += 1
-                reason = failure_of(error, self._store.where)
+                reason = error if isinstance(error, JobwireError) else failure_of(error, self._store.where)
                 _log.warning("the change stream broke (%s); polling, and trying again in %.1f s", reason, pause)
                 await asyncio.sleep(pause)
 
@@ -178,15 +180,15 @@ class Doorbell:
         clock = asyncio.get_running_loop().time
         resumed = self._token is not None
         opening = self._store.jobs.watch(
-            PIPELINE, full_document="updateLookup", max_await_time_ms=_AWAIT_MS, resume_after=self._token
+            PIPELINE, full_document="updateLookup", max_await_time_ms=AWAIT_MS, resume_after=self._token
         )
-        async with await self._store.sheltered(opening) as stream:
+        async with open_stream(self._store, opening) as stream:
             self._open.set()
             if resumed:
                 _log.info("the change stream goes on from where it was")
             while True:
-                change = await stream.try_next()
-                self._token = stream.resume_token
+                change = await stream.next()
+                self._token = stream.token
                 if change is not None:
                     self._deliver(change)
                 if self._bells:

@@ -11,9 +11,10 @@ import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
+import pymongo
 from bson.errors import BSONError
 from pymongo import errors as driver
 
@@ -52,7 +53,7 @@ _TRANSIENT_LABELS = ("RetryableWriteError", "TransientTransactionError", "Retrya
 
 def transient(error: driver.PyMongoError) -> bool:
     """True if the same call may succeed later."""
-    if isinstance(error, driver.ConnectionFailure):
+    if isinstance(error, driver.ConnectionFailure) or error.timeout:
         return True
     if any(error.has_error_label(label) for label in _TRANSIENT_LABELS):
         return True
@@ -66,25 +67,36 @@ def failure_of(error: Exception, where: str) -> JobwireError:
     return StoreRefused(f"{where} refused: {words}")
 
 
+def within(seconds: float | None) -> AbstractContextManager[None]:
+    """The calls made inside the block end within so many seconds, all together; None leaves it to the driver's options.
+
+    The driver itself keeps the deadline, so no call is cancelled half-way. The nearer of two deadlines counts.
+    """
+    return nullcontext() if seconds is None else pymongo.timeout(seconds)
+
+
 @contextmanager
-def reaching(where: str) -> Generator[None]:
-    """Let nothing but jobwire's own errors out of a conversation with the server."""
+def reaching(where: str, deadline: float | None = None) -> Generator[None]:
+    """Let nothing but jobwire's own errors out of a conversation with the server, which has so many seconds."""
     try:
-        yield
+        with within(deadline):
+            yield
     except (driver.PyMongoError, BSONError, UnicodeError, OverflowError) as error:  # the last two: unfit for BSON
         raise failure_of(error, where) from error
 
 
-async def enduring(call: Callable[[], Awaitable[Answer]], patience: float) -> Answer:
+async def enduring(call: Callable[[], Awaitable[Answer]], patience: float, attempt_within: float | None) -> Answer:
     """The answer of a call that may be repeated without harm, repeated while the server is without a primary.
 
     The driver repeats a write once, and waits for a primary only where it looks for one itself: not when it was told
-    to talk to this server and no other (`directConnection`).
+    to talk to this server and no other (`directConnection`). Each attempt has a deadline of its own, so that one on a
+    dead connection leaves time for the next.
     """
     end = time.monotonic() + patience
     for attempt in itertools.count():
         try:
-            return await call()
+            with within(attempt_within):
+                return await call()
         except driver.PyMongoError as error:
             pause = reconnect_delay(attempt)
             if not transient(error) or time.monotonic() + pause > end:

@@ -21,7 +21,7 @@ from jobwire.backends.monque.clock import moment, now_ms
 from jobwire.backends.monque.codec import STATES
 from jobwire.backends.monque.cursors import Sort
 from jobwire.backends.monque.reading import described
-from jobwire.backends.monque.store import Document
+from jobwire.backends.monque.store import LONG, Document
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
 from jobwire.model import Job
 from jobwire.options import aware, whole
@@ -30,7 +30,7 @@ __all__ = ["CursorPage", "Management", "QueueView", "Selector", "Sort", "Statist
 
 _SPREAD_MS = 30_000
 """Jobs that are retried in bulk come due over this time, so that they don't all fail together again."""
-_STATISTICS_WITHIN_MS = 30_000
+_STATISTICS_WITHIN = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +181,11 @@ class Management:
             return 0
         condition = {**selector.condition(), "status": {"$in": statuses}}
         store = self._monque.store
-        try:
-            return (await store.jobs.update_many(condition, change)).modified_count
-        except driver.DuplicateKeyError:
-            raise WrongState("not all jobs were retried: another live job has the unique key of one") from None
-        except driver.PyMongoError:
-            with store.reaching():
-                raise
+        with store.reaching(LONG):
+            try:
+                return (await store.jobs.update_many(condition, change)).modified_count
+            except driver.DuplicateKeyError:
+                raise WrongState("not all jobs were retried: another live job has the unique key of one") from None
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -213,8 +211,8 @@ class Management:
             },
         ]
         store = self._monque.store
-        with store.reaching():
-            groups = await (await store.jobs.aggregate(stages, maxTimeMS=_STATISTICS_WITHIN_MS)).to_list()
+        with store.reaching(_STATISTICS_WITHIN):
+            groups = await (await store.jobs.aggregate(stages)).to_list()
         by_name: dict[Any, list[Document]] = {}
         for group in groups:
             by_name.setdefault(group["_id"].get("name"), []).append(group)

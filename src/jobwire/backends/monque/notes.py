@@ -22,7 +22,7 @@ from pymongo import UpdateOne
 
 from jobwire.backend import Acted
 from jobwire.backends.monque.codec import key_of
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.store import LONG, Document, Store
 
 _PAUSE_KNOWN_FOR = 1.0
 """Seconds for which a worker trusts what it knows of a pause; so long a pause made elsewhere may take to reach it."""
@@ -118,7 +118,7 @@ class Notes:
 
     async def forget_queue(self, queue: str) -> None:
         self._pauses.pop(queue, None)
-        with self._store.reaching():
+        with self._store.reaching(LONG):
             await self._store.side.delete_many({"name": queue})
 
     # --- pause ------------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from jobwire.backends.monque.store import Document, Store
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
+_COUNTING = 30.0
+"""Seconds: every job of the queue is looked at."""
 NATIVE = {state: status for status, state in STATES.items()}
 
 
@@ -89,7 +91,7 @@ async def counts(store: Store, queue: str) -> Mapping[State, int]:
         {"$match": {"name": queue}},
         {"$group": {"_id": {"status": "$status", "later": later}, "jobs": {"$sum": 1}}},
     ]
-    with store.reaching():
+    with store.reaching(_COUNTING):
         groups = await (await store.jobs.aggregate(stages)).to_list()
     found = dict.fromkeys([*STATES.values(), State.DELAYED], 0)
     for group in groups:

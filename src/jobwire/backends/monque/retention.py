@@ -8,7 +8,7 @@ from jobwire.backend import ConsumerSettings, DutyReport
 from jobwire.backends.monque import indexes
 from jobwire.backends.monque.clock import moment, now_ms
 from jobwire.backends.monque.notes import Notes
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.store import LONG, Document, Store
 from jobwire.options import Keep, seconds
 
 _AT_ONCE = 1000
@@ -35,7 +35,8 @@ class Retention:
 
     async def run(self) -> DutyReport:
         if not self._indexed and self._store.place.create_indexes:
-            await indexes.create(self._store.jobs, [indexes.retention_index()], self._store.where)
+            with self._store.reaching(LONG):
+                await self._store.jobs.create_indexes([indexes.retention_index()])
             self._indexed = True
         gone = 0
         for status, keep in self._rules.items():

@@ -17,7 +17,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 
 from jobwire import embedded
 from jobwire.backends.monque import indexes
-from jobwire.backends.monque.failure import reaching
+from jobwire.backends.monque.failure import reaching, within
 from jobwire.backends.monque.settings import Place
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 
@@ -30,18 +30,32 @@ READABLE: CodecOptions[Document] = CodecOptions(
     tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_AUTO,
     unicode_decode_error_handler="replace",
 )  # fmt: skip
-# Given to the driver where the URL says nothing: longer than an election (12 s), shorter than a worker's patience.
+CALL = 15.0
+"""Seconds that a conversation with the server may take: longer than an election (12 s), shorter than the patience of a
+worker with a call (30 s)."""
+LONG = 600.0
+"""For what touches every job of a queue, or builds an index."""
+ATTEMPT = 6.0
+"""For one attempt of what is repeated: a connection that died without a sign costs so much, and not the whole call."""
+# Given to the driver where the URL says nothing. The socket's timeout is for change streams, whose calls are not under
+# a deadline of ours, and must be longer than the server's wait for a majority. The monitor of the driver finds dead
+# connections within the connect timeout, and has all of them closed.
 _DEFAULTS: Mapping[str, Any] = {
     "w": "majority",
-    "wTimeoutMS": 25_000,
-    "serverSelectionTimeoutMS": 20_000,
+    "wTimeoutMS": 10_000,
+    "serverSelectionTimeoutMS": 15_000,
+    "connectTimeoutMS": 5_000,
+    "socketTimeoutMS": 12_000,
     # Two connections less per server. A failover is noticed by the call that meets it, not by one that waits for it.
     "serverMonitoringMode": "poll",
     "appName": "jobwire",
 }
 
 
-_LAST_ERRANDS = 3.0
+_OWN_DEADLINES = frozenset({"timeoutms", "sockettimeoutms"})
+_LAST_ERRANDS = 2.0
+_LAST_WORDS = 1.0
+"""Seconds for telling the server which sessions and cursors are no longer needed."""
 
 
 class Store:
@@ -53,11 +67,12 @@ class Store:
         self.streams = True
         """The server can push changes: a replica set or a sharded cluster. Known once opened."""
         self._sharded = False
+        self._keeps_deadlines = _OWN_DEADLINES.isdisjoint(place.driver_options)
         self._make_indexes = make_indexes and place.create_indexes
         self._client: AsyncMongoClient[Document] | None = None
         self._server: embedded.Server | None = None
         self._opening = asyncio.Lock()
-        self._errands: set[asyncio.Future[Any]] = set()
+        self._errands: set[asyncio.Task[Any]] = set()
 
     @property
     def database(self) -> AsyncDatabase[Document]:
@@ -82,8 +97,12 @@ class Store:
         """The jobs as the caller's own client sees them: a session can be used with its client only."""
         return session.client.get_database(self.place.database)[self.place.collection]
 
-    def reaching(self) -> AbstractContextManager[None]:
-        return reaching(self.where)
+    def reaching(self, deadline: float = CALL) -> AbstractContextManager[None]:
+        return reaching(self.where, self.deadline(deadline))
+
+    def deadline(self, seconds: float) -> float | None:
+        """None if the URL has timeouts of its own (`timeoutMS`, `socketTimeoutMS`): those count."""
+        return seconds if self._keeps_deadlines else None
 
     async def open(self) -> None:
         async with self._opening:
@@ -97,23 +116,37 @@ class Store:
                     await self._look_at(client)
                 self._client = client
                 if self._make_indexes:
-                    await indexes.create(self.jobs, indexes.job_indexes(), self.where)
-                    await indexes.create(self.side, indexes.side_indexes(), self.where)
+                    with self.reaching(LONG):
+                        await self.jobs.create_indexes(indexes.job_indexes())
+                        await self.side.create_indexes(indexes.side_indexes())
             except BaseException:
                 self._client = None
-                await client.close()
+                await self._say_goodbye(client)
                 await self._leave_server()
                 raise
 
     async def sheltered(self, call: Coroutine[Any, Any, Answer]) -> Answer:
         """The answer of a call that goes on when its caller is cancelled, as one who waits often is. The driver leaves
         a socket behind if it is cancelled while it connects; `close` waits for what is still under way."""
-        errand = asyncio.ensure_future(call)
+        return await asyncio.shield(self.send(call))
+
+    def send(self, call: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
+        """Start a call that may go on for a while when its caller is gone."""
+        errand = asyncio.create_task(call)
         self._errands.add(errand)
         errand.add_done_callback(self._returned)
-        return await asyncio.shield(errand)
+        return errand
 
-    def _returned(self, errand: asyncio.Future[Any]) -> None:
+    async def answer(self, errand: asyncio.Task[Answer], within: float) -> Answer:
+        """The answer of a call that was sent; StoreUnavailable if there is none after so many seconds. The call is
+        cancelled then, and what the driver does on that occasion, such as telling the server, is not waited for."""
+        done, _ = await asyncio.wait([errand], timeout=within)
+        if not done:
+            errand.cancel()
+            raise StoreUnavailable(f"{self.where} is unavailable: no answer within {within:g} s")
+        return errand.result()
+
+    def _returned(self, errand: asyncio.Task[Any]) -> None:
         self._errands.discard(errand)
         if not errand.cancelled():
             errand.exception()  # whoever asked has had it, or is gone
@@ -123,8 +156,12 @@ class Store:
             await asyncio.wait(self._errands, timeout=_LAST_ERRANDS)
         client, self._client = self._client, None
         if client is not None:
-            await client.close()
+            await self._say_goodbye(client)
         await self._leave_server()
+
+    async def _say_goodbye(self, client: AsyncMongoClient[Document]) -> None:
+        with within(_LAST_WORDS):
+            await client.close()
 
     def _connect(self) -> AsyncMongoClient[Document]:
         url = self.place.driver_url if self._server is None else self._server.url
