@@ -16,7 +16,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from jobwire import codec as json_codec
 from jobwire.backend import Added, PreparedJob
 from jobwire.backends.monque import payload
-from jobwire.backends.monque.clock import ms_of, now_ms
+from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import new_document
 from jobwire.backends.monque.failure import DUPLICATE_KEY, enduring
 from jobwire.backends.monque.indexes import LIVE
@@ -42,6 +42,9 @@ def check_name(queue: str) -> None:
 
 
 def check_key(field: str, key: str) -> None:
+    given: Any = key
+    if not isinstance(given, str):
+        raise InvalidOption(field, given, "must be a text")
     if _units(key) > MAX_UNIQUE_KEY or not key.strip() or _CONTROL.search(key):
         raise InvalidOption(field, key, f"must be 1 to {MAX_UNIQUE_KEY} characters, not all spaces, none of control")
 
@@ -62,9 +65,8 @@ def check(queue: str, job: NewJob) -> None:
             raise InvalidOption("extra.id", value, "must be an ObjectId in 24 hexadecimal digits")
 
 
-def documents(queue: str, jobs: Sequence[PreparedJob]) -> list[Document]:
+def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Document]:
     """The jobs as they will be stored. Nothing is sent before every one of them is found good."""
-    now = now_ms()
     made: list[Document] = []
     for job in jobs:
         new = job.new

@@ -8,8 +8,8 @@ from typing import Any
 from pymongo import errors as driver
 
 from jobwire.backend import Acted
-from jobwire.backends.monque.clock import moment, now_ms
-from jobwire.backends.monque.codec import PRIVATE, key_of
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, hashable, key_of
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.reading import in_state
 from jobwire.backends.monque.settling import RELEASE
@@ -17,7 +17,6 @@ from jobwire.backends.monque.store import LONG, Document, Store
 from jobwire.errors import WrongState
 from jobwire.model import State
 
-ONE_OFF: Document = {"repeatInterval": {"$in": [None, ""]}}
 _AT_ONCE = 1000
 REVIVE_UNSETS: Document = {**RELEASE, "failReason": "", PRIVATE: ""}
 
@@ -26,7 +25,7 @@ async def retry(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]
     """As the peer's retryJob, and for completed jobs too: due now, failures forgotten."""
     acted: list[Acted] = []
     for job_id in job_ids:
-        now = moment(now_ms())
+        now = moment(store.clock.now_ms())
         revived = {"status": "pending", "failCount": 0, "nextRunAt": now, "updatedAt": now}
         finished = {"status": {"$in": ["failed", "cancelled", "completed"]}}
         change = {"$set": revived, "$unset": REVIVE_UNSETS}
@@ -35,21 +34,21 @@ async def retry(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]
 
 
 async def promote(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
-    now = moment(now_ms())
+    now = moment(store.clock.now_ms())
     delayed = {"status": "pending", "nextRunAt": {"$gt": now}}
     change = {"$set": {"nextRunAt": now, "updatedAt": now}}
     return [await _act(store, queue, job_id, delayed, change) for job_id in job_ids]
 
 
 async def reschedule(store: Store, job_id: str, at_ms: int) -> Acted:
-    change = {"$set": {"nextRunAt": moment(at_ms), "updatedAt": moment(now_ms())}}
+    change = {"$set": {"nextRunAt": moment(at_ms), "updatedAt": moment(store.clock.now_ms())}}
     return await _act(store, None, job_id, {"status": "pending"}, change)
 
 
 async def cancel(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
     acted: list[Acted] = []
     for job_id in job_ids:
-        change = {"$set": {"status": "cancelled", "updatedAt": moment(now_ms())}}
+        change = {"$set": {"status": "cancelled", "updatedAt": moment(store.clock.now_ms())}}
         done = await _act(store, queue, job_id, {"status": "pending"}, change)
         # Cancelling twice is no error to the peer either.
         acted.append(Acted.DONE if done is Acted.WRONG_STATE and await _is(store, job_id, "cancelled") else done)
@@ -110,12 +109,12 @@ async def drain(store: Store, notes: Notes, queue: str, delayed: bool) -> None:
     """Recurring jobs stay: emptying a queue does not stop its schedules."""
     condition: Document = {"name": queue, "status": "pending", **ONE_OFF}
     if not delayed:
-        condition["nextRunAt"] = {"$lte": moment(now_ms())}
+        condition["nextRunAt"] = {"$lte": moment(store.clock.now_ms())}
     await delete(store, notes, condition, 0)
 
 
 async def clean(store: Store, notes: Notes, queue: str, state: State, *, older_than: float, limit: int) -> list[str]:
-    now = now_ms()
+    now = store.clock.now_ms()
     condition = in_state(queue, state, now)
     if condition is None or state is State.ACTIVE:
         return []
@@ -139,8 +138,10 @@ async def delete(store: Store, notes: Notes, condition: Document, limit: int) ->
             result = await store.jobs.delete_many({"$and": [condition, {"_id": {"$in": keys}}]})
             if result.deleted_count < len(keys):
                 left = await store.jobs.find({"_id": {"$in": keys}}, {"_id": 1}).to_list()
-                stayed = {one["_id"] for one in left}
-                keys = [key for key in keys if key not in stayed]
+                stayed = {hashable(one["_id"]) for one in left}
+                keys = [key for key in keys if hashable(key) not in stayed]
+                if not result.deleted_count:
+                    break  # an `_id` that is not valid UTF-8 is not found by what was read
         gone += keys
         await notes.forget(keys)
     return [str(key) for key in gone]

@@ -16,7 +16,7 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backends.monque.clock import ms_of, soon
+from jobwire.backends.monque.clock import ServerClock, ms_of
 from jobwire.backends.monque.failure import failure_of
 from jobwire.backends.monque.store import Document, Store
 from jobwire.backends.monque.stream import AWAIT_MS, open_stream
@@ -57,7 +57,8 @@ PIPELINE: list[Mapping[str, Any]] = [
 class Bell:
     """One who waits. `due_ms` is the earliest time at which a job of the queue is known to come due."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: ServerClock) -> None:
+        self._clock = clock
         self.due_ms: int | None = None
         self.look = True
         self.changed = asyncio.Event()
@@ -81,7 +82,7 @@ class Bell:
 
     @property
     def is_due(self) -> bool:
-        return self.due_ms is not None and soon(self.due_ms) == 0
+        return self.due_ms is not None and self._clock.soon(self.due_ms) == 0
 
 
 class Doorbell:
@@ -130,7 +131,7 @@ class Doorbell:
                 bell.hears = listening and self.listening and not bell.look
             if bell.is_due:
                 return
-            patience = soon(bell.due_ms) if bell.due_ms is not None else None
+            patience = self._store.clock.soon(bell.due_ms) if bell.due_ms is not None else None
             if not bell.hears:
                 patience = POLL if patience is None else min(patience, POLL)
             try:

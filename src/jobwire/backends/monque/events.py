@@ -11,16 +11,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pymongo import errors as driver
 from pymongo.asynchronous.change_stream import AsyncChangeStream
 
-from jobwire import codec as json_codec
-from jobwire.backends.monque.clock import ms_of, now_ms
-from jobwire.backends.monque.codec import runs_of
+from jobwire.backends.monque.clock import ms_of
+from jobwire.backends.monque.codec import hashable, json_of, runs_of
 from jobwire.backends.monque.failure import failure_of, reaching, transient, within
 from jobwire.backends.monque.store import CALL, Document, Store
 from jobwire.backends.monque.stream import AWAIT_MS, open_stream
@@ -38,7 +37,7 @@ class Reader:
     def __init__(self, store: Store, queue: str) -> None:
         self._store = store
         self._queue = queue
-        self._others: OrderedDict[Any, None] = OrderedDict()
+        self._others: OrderedDict[Hashable, None] = OrderedDict()
 
     async def cursor(self) -> str:
         with reaching(self._store.where):
@@ -97,10 +96,10 @@ class Reader:
         at = _when(change)
         aside = change["ns"]["coll"] == self._store.place.side
         if kind == "delete":
-            return [] if aside or key in self._others else [_event("removed", key, at)]
+            return [] if aside or hashable(key) in self._others else [_event("removed", key, at)]
         if document.get("name") != self._queue:
             if document and not aside:
-                self._remember(key)
+                self._remember(hashable(key))
             return []
         fields: Mapping[str, Any] = change["updateDescription"]["updatedFields"] if kind == "update" else document
         if aside:
@@ -113,7 +112,9 @@ class Reader:
         match fields.get("status"):
             case "pending":
                 due = ms_of(fields.get("nextRunAt", document.get("nextRunAt")))
-                return [_event("delayed" if due is not None and due > now_ms() else "waiting", key, at)]
+                return [
+                    _event("delayed" if due is not None and due > self._store.clock.now_ms() else "waiting", key, at)
+                ]
             case "processing":
                 return [_event("active", key, at, worker=str(fields.get("claimedBy")))]
             case "completed":
@@ -130,10 +131,9 @@ class Reader:
     async def _result(self, key: Any, fields: Mapping[str, Any]) -> Any:
         with within(self._store.deadline(CALL)):
             note = await self._store.side.find_one({"_id": key}, {"runs": 1})
-        text = runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result")
-        return json_codec.loads(text) if isinstance(text, str) else None
+        return json_of(runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result"))
 
-    def _remember(self, key: Any) -> None:
+    def _remember(self, key: Hashable) -> None:
         self._others[key] = None
         if len(self._others) > _REMEMBERED:
             self._others.popitem(last=False)
@@ -143,8 +143,7 @@ def _of_note(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
     if "paused" in fields:
         return [_event("paused" if fields["paused"] else "resumed", None, at)]
     if "progress" in fields:
-        value = json_codec.loads(str(fields["progress"]))
-        return [_event("progress", key, at, progress=value)]
+        return [_event("progress", key, at, progress=json_of(fields["progress"]))]
     return []
 
 

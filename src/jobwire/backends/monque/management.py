@@ -17,14 +17,14 @@ from pymongo import errors as driver
 from jobwire.backend import Acted, Backend
 from jobwire.backends.monque import admin, cursors
 from jobwire.backends.monque.backend import Monque
-from jobwire.backends.monque.clock import moment, now_ms
-from jobwire.backends.monque.codec import STATES
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import STATES, hashable, native_status
 from jobwire.backends.monque.cursors import Sort
 from jobwire.backends.monque.reading import described
 from jobwire.backends.monque.store import LONG, Document
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
 from jobwire.model import Job
-from jobwire.options import aware, whole
+from jobwire.options import aware, text, whole
 
 __all__ = ["CursorPage", "Management", "QueueView", "Selector", "Sort", "Statistics", "Within"]
 
@@ -55,7 +55,7 @@ class Selector:
     def condition(self) -> Document:
         found: Document = {}
         if self.name is not None:
-            found["name"] = self.name
+            found["name"] = text("name", self.name)
         created: Document = {}
         if self.older_than is not None:
             created["$lt"] = aware("older_than", self.older_than)
@@ -145,7 +145,7 @@ class Management:
 
     async def cancel_jobs(self, selector: Selector) -> int:
         """Cancel the pending ones of the jobs; how many there were."""
-        change: Document = {"$set": {"status": "cancelled", "updatedAt": moment(now_ms())}}
+        change: Document = {"$set": {"status": "cancelled", "updatedAt": moment(self._monque.store.clock.now_ms())}}
         return await self._change(selector, ["pending"], change)
 
     async def retry_jobs(self, selector: Selector) -> int:
@@ -154,7 +154,7 @@ class Management:
         WrongState if a job's unique key is held by a live one; those before it have been retried.
         """
         spread: Document = {"$floor": {"$multiply": [{"$rand": {}}, _SPREAD_MS]}}
-        now = moment(now_ms())
+        now = moment(self._monque.store.clock.now_ms())
         revived: Document = {
             "status": "pending",
             "failCount": 0,
@@ -191,7 +191,7 @@ class Management:
 
     async def statistics(self, name: str | None = None) -> Statistics:
         """Of one name, or of all."""
-        views = await self._views({} if name is None else {"name": name}, None)
+        views = await self._views(Selector(name).condition(), None)
         return views[0].statistics if views else Statistics()
 
     async def queue_views(self) -> list[QueueView]:
@@ -199,7 +199,9 @@ class Management:
         return sorted(await self._views({}, "$name"), key=lambda view: view.name)
 
     async def _views(self, condition: Document, by: str | None) -> list[QueueView]:
-        life = {"$cond": [{"$eq": ["$status", "completed"]}, {"$subtract": ["$updatedAt", "$createdAt"]}, None]}
+        dates = [{"$eq": [{"$type": f"${name}"}, "date"]} for name in ("updatedAt", "createdAt")]
+        done = {"$and": [{"$eq": ["$status", "completed"]}, *dates]}
+        life = {"$cond": [done, {"$subtract": ["$updatedAt", "$createdAt"]}, None]}
         stages: list[Document] = [
             {"$match": condition},
             {
@@ -215,7 +217,7 @@ class Management:
             groups = await (await store.jobs.aggregate(stages)).to_list()
         by_name: dict[Any, list[Document]] = {}
         for group in groups:
-            by_name.setdefault(group["_id"].get("name"), []).append(group)
+            by_name.setdefault(hashable(group["_id"].get("name")), []).append(group)
         return [_view(name, some) for name, some in by_name.items()]
 
     async def page(
@@ -269,7 +271,7 @@ def _view(name: Any, groups: list[Document]) -> QueueView:
     running: dict[str, int] = {}
     life = 0.0
     for group in groups:
-        status, jobs = group["_id"].get("status"), int(group["jobs"])
+        status, jobs = native_status(group["_id"]), int(group["jobs"])
         if status in counts:
             counts[status] += jobs
         if status == "processing":

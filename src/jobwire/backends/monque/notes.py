@@ -21,7 +21,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from jobwire.backend import Acted
-from jobwire.backends.monque.codec import key_of
+from jobwire.backends.monque.codec import hashable, key_of
 from jobwire.backends.monque.store import LONG, Document, Store
 
 _PAUSE_KNOWN_FOR = 1.0
@@ -74,7 +74,7 @@ class Notes:
     async def of(self, keys: Collection[Any]) -> Mapping[Any, Document]:
         with self._store.reaching():
             found = await self._store.side.find({"_id": {"$in": list(keys)}}).to_list()
-        return {note["_id"]: note for note in found}
+        return {hashable(note["_id"]): note for note in found}
 
     async def progress(self, queue: str, job_id: str, value: bytes) -> Acted:
         key = key_of(job_id)
@@ -100,10 +100,11 @@ class Notes:
                     await self._store.side.delete_many({"job": key, "_id": {"$lt": oldest_kept[0]["_id"]}})
         return Acted.DONE
 
-    async def logs(self, job_id: str) -> list[str]:
+    async def logs(self, queue: str, job_id: str) -> list[str]:
+        own = {"job": key_of(job_id), "name": queue}
         with self._store.reaching():
-            lines = await self._store.side.find({"job": key_of(job_id)}, sort=[("_id", 1)]).to_list()
-        return [str(line["line"]) for line in lines]
+            lines = await self._store.side.find(own, sort=[("_id", 1)]).to_list()
+        return [str(line.get("line")) for line in lines]
 
     async def _exists(self, queue: str, key: Any) -> bool:
         return await self._store.jobs.find_one({"_id": key, "name": queue}, {"_id": 1}) is not None

@@ -6,7 +6,8 @@ from bson import ObjectId
 
 from jobwire.backend import ConsumerSettings, DutyReport
 from jobwire.backends.monque import indexes
-from jobwire.backends.monque.clock import moment, now_ms
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import hashable
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.store import LONG, Document, Store
 from jobwire.options import Keep, seconds
@@ -47,7 +48,7 @@ class Retention:
         finished: Document = {"name": self._queue, "status": status}
         gone = 0
         if keep.age is not None:
-            limit = moment(now_ms() - round(seconds("keep.age", keep.age) * 1000))
+            limit = moment(self._store.clock.now_ms() - round(seconds("keep.age", keep.age) * 1000))
             gone += await self._delete_all({**finished, "updatedAt": {"$lt": limit}}, 0)
         if keep.count is not None:
             gone += await self._delete_all(finished, keep.count)
@@ -77,14 +78,13 @@ class Retention:
             ).to_list()
             about = {note["_id"]: note.get("job", note["_id"]) for note in notes}
             named = {"_id": {"$in": list(about.values())}}
-            living = {job["_id"] for job in await self._store.jobs.find(named, {"_id": 1}).to_list()}
-            orphans = [key for key, job in about.items() if job not in living and _is_old(key)]
+            living = {hashable(job["_id"]) for job in await self._store.jobs.find(named, {"_id": 1}).to_list()}
+            orphans = [key for key, job in about.items() if hashable(job) not in living and self._is_old(key)]
             if orphans:
                 await self._store.side.delete_many({"_id": {"$in": orphans}})
         self._swept = notes[-1]["_id"] if len(notes) == _AT_ONCE else _FIRST
         return DutyReport(note=f"deleted {len(orphans)} notes of jobs that are gone" if orphans else "")
 
-
-def _is_old(key: ObjectId) -> bool:
-    """A job may be added, and noted upon, between the two reads; then it is not older than this."""
-    return now_ms() - round(key.generation_time.timestamp() * 1000) > _YOUNG_MS
+    def _is_old(self, key: ObjectId) -> bool:
+        """A job may be added, and noted upon, between the two reads; then it is not older than this."""
+        return self._store.clock.now_ms() - round(key.generation_time.timestamp() * 1000) > _YOUNG_MS

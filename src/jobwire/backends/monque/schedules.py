@@ -6,13 +6,13 @@ The peer leaves an existing one as it is when it is scheduled again; here the ne
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from jobwire import codec as json_codec
 from jobwire.backend import PreparedJob
 from jobwire.backends.monque import payload
 from jobwire.backends.monque.adding import add, check_key
-from jobwire.backends.monque.clock import now_ms
 from jobwire.backends.monque.codec import cron_of, key_of, new_document
 from jobwire.backends.monque.indexes import LIVE
 from jobwire.backends.monque.notes import Notes
@@ -20,7 +20,7 @@ from jobwire.backends.monque.store import Document, Store
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
 from jobwire.model import Schedule
-from jobwire.options import NewSchedule
+from jobwire.options import NewSchedule, text
 
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
 _ROUNDS = 6
@@ -38,7 +38,8 @@ async def schedule(store: Store, queue: str, new: NewSchedule, job: PreparedJob)
     # The peer fills missing fields up from the left: what looks like minutes would be a weekday.
     if not cron.startswith("@") and len(cron.split()) not in _FIELDS:
         raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
-    now = now_ms()
+    await store.look_at_clock()
+    now = store.clock.now_ms()
     due = Cron.parse(cron).next_ms(now, store.place.tz)
     data = payload.to_bson(json_codec.loads(job.data))
     document = new_document(queue, data, now=now, due=due, unique_key=new.key, cron=cron)
@@ -82,6 +83,7 @@ async def _refuse_if_it_does_not_repeat(store: Store, queue: str, key: str) -> N
 
 async def unschedule(store: Store, notes: Notes, queue: str, key: str) -> bool:
     """Delete the job that waits for its next turn; one that runs is told to be its last."""
+    text("key", key)
     named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
     own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
     for _ in range(_ROUNDS):
@@ -117,6 +119,6 @@ def _described(document: Document, tz: str) -> Schedule:
         cron=cron_of(document),
         tz=tz,
         data=payload.from_bson(document.get("data")),
-        next_run=due if due is None or hasattr(due, "tzinfo") else None,
+        next_run=due if isinstance(due, datetime) else None,
         raw=document,
     )

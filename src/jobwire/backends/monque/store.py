@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bson.codec_options import CodecOptions, DatetimeConversion
+from bson.raw_bson import RawBSONDocument
 from pymongo import AsyncMongoClient, WriteConcern
 from pymongo import errors as driver
 from pymongo.asynchronous.client_session import AsyncClientSession
@@ -17,6 +19,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 
 from jobwire import embedded
 from jobwire.backends.monque import indexes
+from jobwire.backends.monque.clock import ServerClock, ticks_ns
 from jobwire.backends.monque.failure import reaching, within
 from jobwire.backends.monque.settings import Place
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
@@ -37,6 +40,7 @@ LONG = 600.0
 """For what touches every job of a queue, or builds an index."""
 ATTEMPT = 6.0
 """For one attempt of what is repeated: a connection that died without a sign costs so much, and not the whole call."""
+_RAW: CodecOptions[Any] = CodecOptions(document_class=RawBSONDocument)
 # Given to the driver where the URL says nothing. The socket's timeout is for change streams, whose calls are not under
 # a deadline of ours, and must be longer than the server's wait for a majority. The monitor of the driver finds dead
 # connections within the connect timeout, and has all of them closed.
@@ -52,7 +56,11 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 
 
-_OWN_DEADLINES = frozenset({"timeoutms", "sockettimeoutms"})
+_TIMEOUTS = frozenset({"timeoutms", "sockettimeoutms", "connecttimeoutms", "serverselectiontimeoutms", "wtimeoutms"})
+_AFTER_MAJORITY_MS = 2_000
+_CLOCK_TRIES = 3
+_CLOCK_WITHIN = 2.0
+_CLOCK_QUICK_NS = 20_000_000
 _LAST_ERRANDS = 2.0
 _LAST_WORDS = 1.0
 """Seconds for telling the server which sessions and cursors are no longer needed."""
@@ -66,8 +74,9 @@ class Store:
         self.where = place.where
         self.streams = True
         """The server can push changes: a replica set or a sharded cluster. Known once opened."""
+        self.clock = ServerClock()
         self._sharded = False
-        self._keeps_deadlines = _OWN_DEADLINES.isdisjoint(place.driver_options)
+        self._keeps_deadlines = _TIMEOUTS.isdisjoint(place.driver_options)
         self._make_indexes = make_indexes and place.create_indexes
         self._client: AsyncMongoClient[Document] | None = None
         self._server: embedded.Server | None = None
@@ -83,6 +92,11 @@ class Store:
     @property
     def jobs(self) -> AsyncCollection[Document]:
         return self.database[self.place.collection]
+
+    @property
+    def raw_jobs(self) -> AsyncCollection[RawBSONDocument]:
+        """The jobs as they are stored, byte by byte."""
+        return cast("AsyncCollection[RawBSONDocument]", self.jobs.with_options(codec_options=_RAW))
 
     @property
     def side(self) -> AsyncCollection[Document]:
@@ -101,7 +115,7 @@ class Store:
         return reaching(self.where, self.deadline(deadline))
 
     def deadline(self, seconds: float) -> float | None:
-        """None if the URL has timeouts of its own (`timeoutMS`, `socketTimeoutMS`): those count."""
+        """None if the URL has timeouts of its own: a deadline would set the driver's options aside, step by step."""
         return seconds if self._keeps_deadlines else None
 
     async def open(self) -> None:
@@ -124,6 +138,28 @@ class Store:
                 await self._say_goodbye(client)
                 await self._leave_server()
                 raise
+
+    async def look_at_clock(self) -> None:
+        """Ask the server for its time, if it was not asked lately. A slow answer is worth little, so ask again then."""
+        if not self.clock.old or self._client is None:
+            return
+        self.clock.trust()  # one call asks; those beside it go by what was known
+        # Without an answer the clock goes on as it was, and the call that wanted it finds out about the server itself.
+        with contextlib.suppress(StoreUnavailable), self.reaching(_CLOCK_WITHIN):
+            await self._set_clock(self._client)
+
+    async def _set_clock(self, client: AsyncMongoClient[Document]) -> Document:
+        """Set the clock by the server's greeting, which is returned."""
+        answers: list[tuple[int, int, Document]] = []
+        while len(answers) < _CLOCK_TRIES:
+            asked = ticks_ns()
+            greeting = await client.admin.command("hello", codec_options=READABLE)
+            answers.append((ticks_ns() - asked, asked, greeting))
+            if answers[-1][0] < _CLOCK_QUICK_NS:
+                break
+        took, asked, greeting = min(answers, key=lambda answer: answer[0])
+        self.clock.set(greeting["localTime"], asked, asked + took)
+        return greeting
 
     async def sheltered(self, call: Coroutine[Any, Any, Answer]) -> Answer:
         """The answer of a call that goes on when its caller is cancelled, as one who waits often is. The driver leaves
@@ -166,13 +202,16 @@ class Store:
     def _connect(self) -> AsyncMongoClient[Document]:
         url = self.place.driver_url if self._server is None else self._server.url
         defaults = {key: value for key, value in _DEFAULTS.items() if key.lower() not in self.place.driver_options}
+        patience = self.place.write_timeout_ms
+        if patience is not None and "socketTimeoutMS" in defaults:
+            defaults["socketTimeoutMS"] = max(defaults["socketTimeoutMS"], patience + _AFTER_MAJORITY_MS)
         try:
             return AsyncMongoClient(url, tz_aware=True, **defaults)
         except (driver.ConfigurationError, driver.InvalidURI, ValueError) as error:
             raise InvalidOption("url", self.where, str(error)) from None
 
     async def _look_at(self, client: AsyncMongoClient[Document]) -> None:
-        hello = await client.admin.command("hello")
+        hello = await self._set_clock(client)
         self._sharded = hello.get("msg") == "isdbgrid"
         self.streams = "setName" in hello or self._sharded
         if self.streams is False and not hello.get("isWritablePrimary"):
