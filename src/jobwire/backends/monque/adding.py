@@ -95,7 +95,7 @@ async def add(store: Store, made: list[Document], given: Collection[ObjectId] = 
     """
     answers: dict[int, Added] = {}
     if given:
-        with store.reaching():
+        async with store.reaching():
             there = {one["_id"] for one in await store.jobs.find({"_id": {"$in": list(given)}}, {"_id": 1}).to_list()}
         for index, document in enumerate(made):
             if document["_id"] in there:
@@ -105,7 +105,7 @@ async def add(store: Store, made: list[Document], given: Collection[ObjectId] = 
         if not open_ones:
             return [answers[index] for index in range(len(made))]
         attempt = partial(_round, store.jobs, made, open_ones, answers)
-        with store.reaching(_PATIENCE):
+        async with store.reaching(_PATIENCE):
             await enduring(attempt, _PATIENCE, store.deadline(ATTEMPT))
         open_ones = [index for index in open_ones if index not in answers]
     raise StoreUnavailable(f"{store.where}: a unique key changed hands in every one of {_ROUNDS} tries to add a job")
@@ -191,7 +191,7 @@ async def add_in(store: Store, made: list[Document], session: Any) -> list[Added
     if not isinstance(session, AsyncClientSession):
         raise InvalidOption("connection", session, "must be an AsyncClientSession of pymongo with a transaction")
     jobs = store.jobs_in(session)
-    with store.reaching():
+    async with store.reaching():
         try:
             return [await _add_one_in(jobs, document, session) for document in made]
         except driver.DuplicateKeyError as error:

@@ -63,7 +63,7 @@ async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str])
     for start in range(0, len(keys), _AT_ONCE):
         own: Document = {"_id": {"$in": keys[start : start + _AT_ONCE]}, "name": queue}
         there = await _keys(store, own)
-        with store.reaching():
+        async with store.reaching():
             deleted = await store.jobs.delete_many({**own, "status": {"$ne": "processing"}})
         stay = await _keys(store, own) if deleted.deleted_count < len(there) else set[Any]()
         left |= stay
@@ -73,14 +73,14 @@ async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str])
 
 
 async def _keys(store: Store, condition: Document) -> set[Any]:
-    with store.reaching():
+    async with store.reaching():
         return {found["_id"] async for found in store.jobs.find(condition, {"_id": 1})}
 
 
 async def _act(store: Store, queue: str | None, job_id: str, condition: Document, change: Document) -> Acted:
     key = key_of(job_id)
     own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
-    with store.reaching():
+    async with store.reaching():
         try:
             result = await store.jobs.update_one({**own, **condition}, change)
         except driver.DuplicateKeyError:
@@ -90,7 +90,7 @@ async def _act(store: Store, queue: str | None, job_id: str, condition: Document
 
 async def _refusal(store: Store, queue: str | None, key: Any) -> Acted:
     own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
-    with store.reaching():
+    async with store.reaching():
         found = await store.jobs.find_one(own, {"status": 1})
     if found is None:
         return Acted.NOT_FOUND
@@ -98,7 +98,7 @@ async def _refusal(store: Store, queue: str | None, key: Any) -> Acted:
 
 
 async def _is(store: Store, job_id: str, status: str) -> bool:
-    with store.reaching():
+    async with store.reaching():
         return await store.jobs.find_one({"_id": key_of(job_id), "status": status}, {"_id": 1}) is not None
 
 
@@ -130,7 +130,7 @@ async def delete(store: Store, notes: Notes, condition: Document, limit: int) ->
     gone: list[Any] = []
     while not limit or len(gone) < limit:
         some = min(limit - len(gone), _AT_ONCE) if limit else _AT_ONCE
-        with store.reaching():
+        async with store.reaching():
             found = await store.jobs.find(condition, {"_id": 1}, sort=[("updatedAt", 1)], limit=some).to_list()
             keys = [one["_id"] for one in found]
             if not keys:
@@ -150,11 +150,11 @@ async def delete(store: Store, notes: Notes, condition: Document, limit: int) ->
 async def obliterate(store: Store, notes: Notes, queue: str, force: bool) -> None:
     condition: Document = {"name": queue}
     if not force:
-        with store.reaching():
+        async with store.reaching():
             active = await store.jobs.count_documents({"name": queue, "status": "processing"})
         if active:
             raise WrongState(f"queue {queue!r} has {active} active jobs; force=True deletes them too")
         condition["status"] = {"$ne": "processing"}
-    with store.reaching(LONG):
+    async with store.reaching(LONG):
         await store.jobs.delete_many(condition)
     await notes.forget_queue(queue)

@@ -17,7 +17,7 @@ from jobwire.backends.monque import recovery
 from jobwire.backends.monque.clock import moment
 from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, private, stalls_of
 from jobwire.backends.monque.doorbell import Bell, Doorbell
-from jobwire.backends.monque.failure import transient, within
+from jobwire.backends.monque.failure import transient
 from jobwire.backends.monque.line import Line
 from jobwire.backends.monque.malformed import Malformed
 from jobwire.backends.monque.notes import Notes
@@ -133,13 +133,13 @@ class MonqueConsumer:
         found by its `updatedAt` or its token."""
         if not requests:
             return 0
-        with self._store.reaching():
+        async with self._store.reaching():
             for left in reversed(range(_TRIES)):
                 try:
-                    with within(self._store.deadline(ATTEMPT)):
+                    async with asyncio.timeout(self._store.deadline(ATTEMPT)):
                         return (await self._store.jobs.bulk_write(requests, ordered=False)).matched_count
-                except driver.PyMongoError as error:
-                    if not left or not transient(error):
+                except (driver.PyMongoError, TimeoutError) as error:
+                    if not left or (isinstance(error, driver.PyMongoError) and not transient(error)):
                         raise
                     await asyncio.sleep(_RETRY_PAUSE)
         raise AssertionError("unreachable")
@@ -150,7 +150,7 @@ class MonqueConsumer:
         keys = [one.key for one in plan.planned]
         if not keys:
             return []
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.jobs.find(
                 {"_id": {"$in": keys}}, {"status": 1, "updatedAt": 1, "repeatInterval": 1, f"{PRIVATE}.claim": 1}
             ).to_list()
@@ -217,7 +217,7 @@ class MonqueConsumer:
     async def _look_for_twin(self) -> None:
         since = moment(self._store.clock.now_ms() - 2 * self._beat_ms)
         twin = {"claimedBy": self._worker, "status": "processing", "lastHeartbeat": {"$gte": since}}
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.jobs.find_one(twin, {"_id": 1})
         if found is not None:
             raise StoreRefused(
@@ -268,7 +268,7 @@ class MonqueConsumer:
         if await self._write(requests) == len(claims):
             return []
         keys = [claim.job.raw["_id"] for claim in claims]
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.jobs.find({"_id": {"$in": keys}, **ours}, {f"{PRIVATE}.claim": 1}).to_list()
         held = {one["_id"]: private(one).get("claim") for one in found}
         return [claim for claim in claims if held.get(claim.job.raw["_id"]) != claim.token]

@@ -20,8 +20,8 @@ from pymongo.asynchronous.change_stream import AsyncChangeStream
 
 from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import hashable, json_of, runs_of
-from jobwire.backends.monque.failure import failure_of, reaching, transient, within
-from jobwire.backends.monque.store import CALL, Document, Store
+from jobwire.backends.monque.failure import failure_of, reaching, transient
+from jobwire.backends.monque.store import Document, Store
 from jobwire.backends.monque.stream import AWAIT_MS, open_stream
 from jobwire.backoff import reconnect_delay
 from jobwire.errors import InvalidOption, NotSupported, StoreUnavailable
@@ -129,7 +129,7 @@ class Reader:
                 return []
 
     async def _result(self, key: Any, fields: Mapping[str, Any]) -> Any:
-        with within(self._store.deadline(CALL)):
+        async with self._store.reaching():
             note = await self._store.side.find_one({"_id": key}, {"runs": 1})
         return json_of(runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result"))
 

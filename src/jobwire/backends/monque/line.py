@@ -101,7 +101,7 @@ class Line:
 
     async def _find(self, due: Document, limit: int) -> list[Document]:
         # A negative limit asks for one reply, which the server ends at 16 MB: a line of large jobs fills no memory.
-        with self._store.reaching():
+        async with self._store.reaching():
             try:
                 return await self._store.jobs.find(
                     due, sort=[("nextRunAt", 1)], limit=-limit, hint=self._hint
@@ -144,7 +144,7 @@ class Line:
     async def won(self, keys: list[Any], token: str) -> list[Document]:
         """Which of the jobs this claim got, read back in order."""
         mine = {"_id": {"$in": keys}, "status": "processing", "claimedBy": self._worker, f"{PRIVATE}.claim": token}
-        with self._store.reaching():
+        async with self._store.reaching():
             found = {one["_id"]: one for one in await self._store.jobs.find(mine).to_list()}
         return [found[key] for key in keys if key in found]
 
@@ -160,7 +160,7 @@ class Line:
             # Rivals that all begin at the very head would meet at every job.
             start = random.randint(0, max(0, len(found) - wanted))
             chosen = found[start : start + wanted]
-            with self._store.reaching():
+            async with self._store.reaching():
                 result = await self._store.jobs.bulk_write(self.requests(chosen, token, now), ordered=False)
             if result.matched_count == len(chosen):
                 return chosen, len(found) > len(chosen)
@@ -177,7 +177,7 @@ class Line:
         change = {name: {"$literal": value} for name, value in fields.items() if name != PRIVATE}
         stalls = {"$cond": [{"$isNumber": f"${PRIVATE}.stalls"}, {"stalls": f"${PRIVATE}.stalls"}, {}]}
         ours = {"$mergeObjects": [{"$literal": fields[PRIVATE]}, stalls]}
-        with self._store.reaching():
+        async with self._store.reaching():
             one = await self._store.jobs.find_one_and_update(
                 due, [{"$set": {**change, PRIVATE: ours}}],
                 sort=[("nextRunAt", 1)], hint=self._hint, return_document=True,
@@ -193,6 +193,6 @@ class Line:
         """When the first of the pending jobs comes due, in ms; None if there is none."""
         dated = {"$gte": EARLIEST, "$not": {"$type": "array"}}
         pending = {"name": self._queue, "status": "pending", "nextRunAt": dated}
-        with self._store.reaching():
+        async with self._store.reaching():
             first = await self._store.jobs.find_one(pending, {"nextRunAt": 1}, sort=[("nextRunAt", 1)])
         return ms_of(first["nextRunAt"]) if first is not None else None

@@ -47,7 +47,7 @@ class Malformed:
 
     async def _fail_undated(self) -> list[str]:
         undated: Document = {"name": self._queue, "status": "pending", "nextRunAt": UNDATED}
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.jobs.find(undated, limit=_AT_ONCE).to_list()
             for one in found:
                 failed = failure(self._store, fault_of(one) or "malformed job")
@@ -56,14 +56,14 @@ class Malformed:
 
     async def _unknown(self) -> list[str]:
         strange: Document = {"name": self._queue, "status": {"$nin": list(STATES)}}
-        with self._store.reaching():
+        async with self._store.reaching():
             return _lines(await self._store.jobs.find(strange, limit=_AT_ONCE).to_list())
 
 
 async def fail_unsound_ids(store: Store, due: Document, most: int) -> None:
     """Fail those of the first due jobs of a queue whose `_id` a worker can't use. They are read as they are stored,
     byte by byte: a text that is not UTF-8 can't be named in another way."""
-    with store.reaching():
+    async with store.reaching():
         for one in await store.raw_jobs.find(due, {"_id": 1}, sort=[("nextRunAt", 1)], limit=most).to_list():
             fault = id_fault(RawBSONDocument(one.raw, _REPLACING)["_id"])
             if fault is not None:

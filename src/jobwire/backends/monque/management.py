@@ -181,7 +181,7 @@ class Management:
             return 0
         condition = {**selector.condition(), "status": {"$in": statuses}}
         store = self._monque.store
-        with store.reaching(LONG):
+        async with store.reaching(LONG):
             try:
                 return (await store.jobs.update_many(condition, change)).modified_count
             except driver.DuplicateKeyError:
@@ -213,7 +213,7 @@ class Management:
             },
         ]
         store = self._monque.store
-        with store.reaching(_STATISTICS_WITHIN):
+        async with store.reaching(_STATISTICS_WITHIN):
             groups = await (await store.jobs.aggregate(stages)).to_list()
         by_name: dict[Any, list[Document]] = {}
         for group in groups:
@@ -243,7 +243,7 @@ class Management:
         way = 1 if up else -1
         order = [(sort.field, way)] if sort.field == "_id" else [(sort.field, way), ("_id", way)]
         store = self._monque.store
-        with store.reaching():
+        async with store.reaching():
             found = await store.jobs.find({"$and": clauses}, sort=order, limit=limit + 1).to_list()
         more, shown = len(found) > limit, found[:limit]
         if backward:

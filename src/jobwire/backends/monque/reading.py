@@ -23,7 +23,7 @@ NATIVE = {state: status for status, state in STATES.items()}
 
 async def get(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Job | None]:
     keys = [key_of(job_id) for job_id in job_ids]
-    with store.reaching():
+    async with store.reaching():
         found = {one["_id"]: one for one in await store.jobs.find({"_id": {"$in": keys}, "name": queue}).to_list()}
     jobs = await described(store, notes, list(found.values()))
     by_key = {job.raw["_id"]: job for job in jobs}
@@ -61,7 +61,7 @@ async def jobs(store: Store, notes: Notes, queue: str, state: State, *, limit: i
     clauses: list[Document] = [condition]
     if cursor is not None:
         clauses.append(_beyond(field, way, cursor))
-    with store.reaching():
+    async with store.reaching():
         found = await store.jobs.find({"$and": clauses}, sort=[(field, way), ("_id", way)], limit=limit + 1).to_list()
     shown = found[:limit]
     following = _mark(field, shown[-1]) if len(found) > limit else None
@@ -93,7 +93,7 @@ async def counts(store: Store, queue: str) -> Mapping[State, int]:
         {"$match": {"name": queue}},
         {"$group": {"_id": {"status": "$status", "later": later}, "jobs": {"$sum": 1}}},
     ]
-    with store.reaching(_COUNTING):
+    async with store.reaching(_COUNTING):
         groups = await (await store.jobs.aggregate(stages)).to_list()
     found = dict.fromkeys([*STATES.values(), State.DELAYED], 0)
     for group in groups:

@@ -55,7 +55,7 @@ async def recover(store: Store, queue: str, lock_timeout_ms: int) -> list[str]:
     """Put stale jobs back into the line, due as they were, so before those that came later; their ids."""
     now = store.clock.now_ms()
     condition = stale(queue, lock_timeout_ms)
-    with store.reaching():
+    async with store.reaching():
         found = await store.jobs.find(condition, {PRIVATE: 1}, limit=_AT_ONCE).to_list()
         if not found:
             return []

@@ -36,7 +36,7 @@ class Retention:
 
     async def run(self) -> DutyReport:
         if not self._indexed and self._store.place.create_indexes:
-            with self._store.reaching(LONG):
+            async with self._store.reaching(LONG):
                 await self._store.jobs.create_indexes([indexes.retention_index()])
             self._indexed = True
         gone = 0
@@ -58,7 +58,7 @@ class Retention:
         """Delete all but the newest few that the condition finds."""
         gone = 0
         while True:
-            with self._store.reaching():
+            async with self._store.reaching():
                 found = await self._store.jobs.find(
                     condition, {"_id": 1}, sort=[("updatedAt", -1), ("_id", -1)], skip=spare, limit=_AT_ONCE
                 ).to_list()
@@ -72,7 +72,7 @@ class Retention:
 
     async def sweep(self) -> DutyReport:
         """Look at the next thousand notes, and delete those whose job is gone; so all are seen in turn."""
-        with self._store.reaching():
+        async with self._store.reaching():
             notes = await self._store.side.find(
                 {"_id": {"$gt": self._swept}}, {"_id": 1, "job": 1}, sort=[("_id", 1)], limit=_AT_ONCE
             ).to_list()

@@ -59,7 +59,7 @@ async def _replace(store: Store, document: Document) -> Document | None:
     """Change the schedule that stands. One whose job runs keeps its due time: the end of the run decides the next."""
     own = {"name": document["name"], "uniqueKey": document["uniqueKey"], "repeatInterval": _RECURRING}
     change = {name: document[name] for name in ("data", "repeatInterval", "updatedAt")}
-    with store.reaching():
+    async with store.reaching():
         stands = await store.jobs.find_one_and_update(
             {**own, "status": "pending"},
             {"$set": {**change, "nextRunAt": document["nextRunAt"]}},
@@ -75,7 +75,7 @@ async def _replace(store: Store, document: Document) -> Document | None:
 
 async def _refuse_if_it_does_not_repeat(store: Store, queue: str, key: str) -> None:
     live = {"name": queue, "uniqueKey": key, "status": {"$in": list(LIVE)}}
-    with store.reaching():
+    async with store.reaching():
         holder = await store.jobs.find_one(live, {"repeatInterval": 1})
     if holder is not None and cron_of(holder) is None:
         raise WrongState(f"the key {key!r} is held by job {holder['_id']}, which does not repeat")
@@ -87,12 +87,12 @@ async def unschedule(store: Store, notes: Notes, queue: str, key: str) -> bool:
     named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
     own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
     for _ in range(_ROUNDS):
-        with store.reaching():
+        async with store.reaching():
             gone = await store.jobs.find_one_and_delete({**own, "status": "pending"})
         if gone is not None:
             await notes.forget([gone["_id"]])
             return True
-        with store.reaching():
+        async with store.reaching():
             running = await store.jobs.update_one({**own, "status": "processing"}, {"$unset": {"repeatInterval": ""}})
             if running.matched_count:
                 return True
@@ -103,7 +103,7 @@ async def unschedule(store: Store, notes: Notes, queue: str, key: str) -> bool:
 
 async def schedules(store: Store, queue: str) -> list[Schedule]:
     live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
-    with store.reaching():
+    async with store.reaching():
         found = await store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
     return [_described(one, store.place.tz) for one in found]
 

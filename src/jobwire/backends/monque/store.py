@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Coroutine, Mapping
-from contextlib import AbstractContextManager
 from datetime import UTC
 from typing import Any, TypeVar, cast
 
+import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.raw_bson import RawBSONDocument
 from pymongo import AsyncMongoClient, WriteConcern
@@ -20,7 +20,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 from jobwire import embedded
 from jobwire.backends.monque import indexes
 from jobwire.backends.monque.clock import ServerClock, ticks_ns
-from jobwire.backends.monque.failure import reaching, within
+from jobwire.backends.monque.failure import Conversation
 from jobwire.backends.monque.settings import Place
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 
@@ -41,15 +41,13 @@ LONG = 600.0
 ATTEMPT = 6.0
 """For one attempt of what is repeated: a connection that died without a sign costs so much, and not the whole call."""
 _RAW: CodecOptions[Any] = CodecOptions(document_class=RawBSONDocument)
-# Given to the driver where the URL says nothing. The socket's timeout is for change streams, whose calls are not under
-# a deadline of ours, and must be longer than the server's wait for a majority. The monitor of the driver finds dead
-# connections within the connect timeout, and has all of them closed.
+# Given to the driver where the URL says nothing. The driver's monitor finds dead connections within the connect
+# timeout, and has all of them closed.
 _DEFAULTS: Mapping[str, Any] = {
     "w": "majority",
     "wTimeoutMS": 10_000,
     "serverSelectionTimeoutMS": 15_000,
     "connectTimeoutMS": 5_000,
-    "socketTimeoutMS": 12_000,
     # Two connections less per server. A failover is noticed by the call that meets it, not by one that waits for it.
     "serverMonitoringMode": "poll",
     "appName": "jobwire",
@@ -57,7 +55,8 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 _TIMEOUTS = frozenset({"timeoutms", "sockettimeoutms", "connecttimeoutms", "serverselectiontimeoutms", "wtimeoutms"})
-_AFTER_MAJORITY_MS = 2_000
+_NO_HANGING = frozenset({"timeoutms", "sockettimeoutms"})
+_AFTER_MAJORITY_MS = 5_000
 _CLOCK_TRIES = 3
 _CLOCK_WITHIN = 2.0
 _CLOCK_QUICK_NS = 20_000_000
@@ -111,11 +110,12 @@ class Store:
         """The jobs as the caller's own client sees them: a session can be used with its client only."""
         return session.client.get_database(self.place.database)[self.place.collection]
 
-    def reaching(self, deadline: float = CALL) -> AbstractContextManager[None]:
-        return reaching(self.where, self.deadline(deadline))
+    def reaching(self, deadline: float = CALL) -> Conversation:
+        """A conversation with the server, which ends within so many seconds and raises errors of jobwire only."""
+        return Conversation(self.where, self.deadline(deadline))
 
     def deadline(self, seconds: float) -> float | None:
-        """None if the URL has timeouts of its own: a deadline would set the driver's options aside, step by step."""
+        """None if the URL has timeouts of its own: those count."""
         return seconds if self._keeps_deadlines else None
 
     async def open(self) -> None:
@@ -126,11 +126,11 @@ class Store:
                 self._server = await asyncio.to_thread(embedded.mongo, self.place.folder)
             client = self._connect()
             try:
-                with self.reaching():
+                async with self.reaching():
                     await self._look_at(client)
                 self._client = client
                 if self._make_indexes:
-                    with self.reaching(LONG):
+                    async with self.reaching(LONG):
                         await self.jobs.create_indexes(indexes.job_indexes())
                         await self.side.create_indexes(indexes.side_indexes())
             except BaseException:
@@ -145,8 +145,9 @@ class Store:
             return
         self.clock.trust()  # one call asks; those beside it go by what was known
         # Without an answer the clock goes on as it was, and the call that wanted it finds out about the server itself.
-        with contextlib.suppress(StoreUnavailable), self.reaching(_CLOCK_WITHIN):
-            await self._set_clock(self._client)
+        with contextlib.suppress(StoreUnavailable):
+            async with self.reaching(_CLOCK_WITHIN):
+                await self._set_clock(self._client)
 
     async def _set_clock(self, client: AsyncMongoClient[Document]) -> Document:
         """Set the clock by the server's greeting, which is returned."""
@@ -196,15 +197,15 @@ class Store:
         await self._leave_server()
 
     async def _say_goodbye(self, client: AsyncMongoClient[Document]) -> None:
-        with within(_LAST_WORDS):
+        with pymongo.timeout(_LAST_WORDS):
             await client.close()
 
     def _connect(self) -> AsyncMongoClient[Document]:
         url = self.place.driver_url if self._server is None else self._server.url
         defaults = {key: value for key, value in _DEFAULTS.items() if key.lower() not in self.place.driver_options}
-        patience = self.place.write_timeout_ms
-        if patience is not None and "socketTimeoutMS" in defaults:
-            defaults["socketTimeoutMS"] = max(defaults["socketTimeoutMS"], patience + _AFTER_MAJORITY_MS)
+        if not self._keeps_deadlines and _NO_HANGING.isdisjoint(self.place.driver_options):
+            # Longer than the server may wait for a majority.
+            defaults["socketTimeoutMS"] = (self.place.write_timeout_ms or _DEFAULTS["wTimeoutMS"]) + _AFTER_MAJORITY_MS
         try:
             return AsyncMongoClient(url, tz_aware=True, **defaults)
         except (driver.ConfigurationError, driver.InvalidURI, ValueError) as error:

@@ -44,7 +44,11 @@ class Stream:
         if self._asked is not None and not self._asked.done():
             self._asked.cancel()
         else:
-            self._store.send(self._stream.close())
+            self._store.send(self._close())
+
+    async def _close(self) -> None:
+        async with self._store.reaching(_ANSWER_WITHIN):
+            await self._stream.close()
 
 
 @asynccontextmanager
