@@ -63,11 +63,17 @@ class Proxy:
             pump.add_done_callback(self._pumps.discard)
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        flowing = self._flowing
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
                 await asyncio.sleep(self.delay)
-                await self._flowing.wait()
+                await flowing.wait()
                 sink.write(data)
                 await sink.drain()
         self._writers.discard(sink)
         sink.transport.abort()
+
+    def half_open(self) -> None:
+        """Present connections stay open and never carry a byte again; new ones carry none until `flow`."""
+        self._flowing.clear()
+        self._flowing = asyncio.Event()
