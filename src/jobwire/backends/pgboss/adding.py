@@ -21,9 +21,11 @@ from jobwire.backends.pgboss.failure import (
 from jobwire.backends.pgboss.ids import is_id, new_ids
 from jobwire.backends.pgboss.native import columns_of, is_plain, options_of
 from jobwire.backends.pgboss.queues import JOB_RULES, QueueRow, Queues
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Row, plain_list, text
+from jobwire.backends.pgboss.values import plain_list, text
+from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, seconds
 

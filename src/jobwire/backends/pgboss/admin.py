@@ -8,9 +8,10 @@ from jobwire.backend import Acted
 from jobwire.backends.pgboss.failure import UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.ids import is_id
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Row, flag, number, plain_list, text
+from jobwire.backends.pgboss.values import flag, number, plain_list, text
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
 

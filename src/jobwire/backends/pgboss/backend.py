@@ -12,7 +12,6 @@ from jobwire.backends.pgboss.admin import Admin
 from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.consumer import PgConsumer
 from jobwire.backends.pgboss.cron_pass import CronPass
-from jobwire.backends.pgboss.doorbell import Doorbell
 from jobwire.backends.pgboss.duties import Duties
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.reading import Reading
@@ -73,7 +72,6 @@ class PgBossBackend:
         self.cron = CronPass(self.store, self.queues, self.adding)
         self.supervision = Supervision(self.store, self.queues)
         self._duties = Duties(self.store, self.queues, self.cron, self.supervision)
-        self._doorbell = Doorbell(self.store)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -83,7 +81,6 @@ class PgBossBackend:
         await self.store.open()
 
     async def close(self) -> None:
-        await self._doorbell.close()
         await self.store.close()
 
     def twin(self) -> Backend:
@@ -99,7 +96,7 @@ class PgBossBackend:
         return await self.adding.add(queue, jobs, connection)
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
-        return PgConsumer(self.store, self.queues, self._doorbell, self._duties, settings)
+        return PgConsumer(self.store, self.queues, self._duties, settings)
 
     async def connection(self, claim: Claim, *, blocking: bool) -> Any:
         assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend

@@ -18,7 +18,7 @@ from jobwire.backends.pgboss.native import columns_of
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import text
+from jobwire.backends.pgboss.values import text
 from jobwire.errors import InvalidOption
 
 UPDATED = "updated"

@@ -6,6 +6,7 @@ attempt alone, which stays the same when a job is handed back uncharged.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,8 +18,9 @@ from jobwire.backends.pgboss import transactions
 from jobwire.backends.pgboss.failure import Refused, failure, sqlstate_of
 from jobwire.backends.pgboss.lending import Lent
 from jobwire.backends.pgboss.queues import QueueRow
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Row
+from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import JobwireError, LostLock
 from jobwire.model import Job, State
 
@@ -70,11 +72,12 @@ class PgClaim(Claim):
         self.committed = Released(self)
         landed = False
         try:
-            rows = await transactions.run(connection, complete, where)
+            async with asyncio.timeout(lending.within):
+                rows = await transactions.run(connection, complete, where)
             await (lending.commit(connection) if rows else lending.roll_back(connection))
             self.committed = Verdict.COMPLETED if rows else Verdict.LOST
             landed = True
-        except (psycopg.Error, JobwireError) as error:
+        except (psycopg.Error, JobwireError, TimeoutError) as error:
             told = error if isinstance(error, JobwireError) else failure(where, str(error), sqlstate_of(error))
             if isinstance(told, Refused):  # the handler's own doing: a constraint, a statement that had failed
                 self.committed = Failed(outcome.claim, f"the job's transaction could not be committed: {told}")

@@ -9,7 +9,7 @@ from typing import Any, cast
 import orjson
 
 from jobwire import codec
-from jobwire.backends.pgboss.wire import Row
+from jobwire.backends.pgboss.rows import Row
 from jobwire.model import Job, State
 
 READY = {"created", "retry"}

@@ -23,14 +23,15 @@ from jobwire.backend import (
 from jobwire.backends.pgboss import pace
 from jobwire.backends.pgboss.claims import PgClaim, read_claims
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, failure_output, output_of, storable
-from jobwire.backends.pgboss.doorbell import Doorbell
 from jobwire.backends.pgboss.duties import Duties
 from jobwire.backends.pgboss.failure import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Row, Value, plain_list, text
+from jobwire.backends.pgboss.values import plain_list, text
+from jobwire.backends.pgboss.wire import Call, Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 
 _EXTEND_BATCH = 500
@@ -51,13 +52,10 @@ class _Batch:
 class PgConsumer:
     """Implements Consumer."""
 
-    def __init__(
-        self, store: Store, queues: Queues, doorbell: Doorbell, duties: Duties, settings: ConsumerSettings
-    ) -> None:
+    def __init__(self, store: Store, queues: Queues, duties: Duties, settings: ConsumerSettings) -> None:
         self.options = WorkerOptions.read(settings.extra)
         self._store = store
         self._queues = queues
-        self._doorbell = doorbell
         self._duties = duties
         self.settings = settings
         self._name = settings.queue
@@ -131,7 +129,7 @@ class PgConsumer:
         """What to tell the engine of a claim: all of what it asked for, or less and when to come back."""
         if len(claims) >= asked:
             self._light = False
-            self._doorbell.ring_on(self._name)
+            self._store.doorbell.ring_on(self._name)
             return Settled(verdicts, claims)
         if not self._light:
             [[(due,)]] = await self._store.run([self._next_due(queue)])
@@ -255,7 +253,7 @@ class PgConsumer:
             queue = self._queue = await self._queues.ensure(self._name)
             if first:
                 await self._store.try_side()
-                await self._doorbell.answer()
+                await self._store.doorbell.answer()
         return queue
 
     async def _moved(self, outcomes: Sequence[Outcome]) -> Settled:
@@ -270,8 +268,8 @@ class PgConsumer:
         deadline = loop.time() + timeout
         while (left := deadline - loop.time()) > 0:
             # Without a bell the queue is looked at; with one, jobs that nobody rings for wait until the time is over.
-            quiet = queue.notify and self._doorbell.works
-            if await self._doorbell.sleep(self._name, left if quiet else min(left, self.options.poll)):
+            quiet = queue.notify and self._store.doorbell.works
+            if await self._store.doorbell.sleep(self._name, left if quiet else min(left, self.options.poll)):
                 return
             if not quiet and await self._is_anything_there(queue):
                 return
@@ -281,7 +279,7 @@ class PgConsumer:
         return bool(rows)
 
     async def pass_on(self) -> None:
-        self._doorbell.ring(self._name)
+        self._store.doorbell.ring(self._name)
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         queue = await self._queues.find(self._name)
@@ -322,7 +320,6 @@ class PgConsumer:
         return DutyReport()
 
     async def reset(self) -> None:
-        self._doorbell.hang_up()
         await self._store.reset()
 
     async def close(self) -> None:

@@ -20,7 +20,8 @@ from jobwire.backends.pgboss.native import columns_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.schedules import ScheduleRow
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, number, plain_list, text
+from jobwire.backends.pgboss.values import number, plain_list, text
+from jobwire.backends.pgboss.wire import Call
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
 

@@ -11,7 +11,8 @@ from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.supervision import Supervision
-from jobwire.backends.pgboss.wire import Value, number, plain_list, text
+from jobwire.backends.pgboss.values import number, plain_list, text
+from jobwire.backends.pgboss.wire import Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 
 STALLED = "job stalled more than allowable limit"

@@ -16,7 +16,8 @@ from jobwire.backends.pgboss.native import columns_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.statements import statement
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, plain_list, text_list
+from jobwire.backends.pgboss.values import plain_list, text_list
+from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused
 
 _BEGIN = statement("begin", "BEGIN")

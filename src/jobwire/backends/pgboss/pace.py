@@ -16,7 +16,8 @@ from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.statements import statement
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, number, plain_list, text, text_list
+from jobwire.backends.pgboss.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.wire import Call
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 
 if TYPE_CHECKING:

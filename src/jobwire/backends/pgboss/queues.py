@@ -12,7 +12,7 @@ import orjson
 
 from jobwire.backends.pgboss.schema import lock_key
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import text
+from jobwire.backends.pgboss.values import text
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.options import whole
 

@@ -8,7 +8,8 @@ from jobwire.backends.pgboss.codec import read_job
 from jobwire.backends.pgboss.ids import is_id
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Value, number, plain_list, text
+from jobwire.backends.pgboss.values import number, plain_list, text
+from jobwire.backends.pgboss.wire import Value
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 

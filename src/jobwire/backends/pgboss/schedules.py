@@ -13,8 +13,9 @@ import orjson
 from jobwire.backend import PreparedJob
 from jobwire.backends.pgboss.native import options_of
 from jobwire.backends.pgboss.queues import Queues, check_name
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Row, text
+from jobwire.backends.pgboss.values import text
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import Schedule

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from jobwire.backends.pgboss.failure import DUPLICATE_OBJECT, Refused
 from jobwire.backends.pgboss.schema import NEWEST, identifier, lock_key
 from jobwire.backends.pgboss.statements import source, statement
-from jobwire.backends.pgboss.wire import Wire, text
+from jobwire.backends.pgboss.values import text
+from jobwire.backends.pgboss.wire import Wire
 from jobwire.urls import Address, parse
 
 _LOOK = statement("look", "SELECT current_database(), to_regclass(:table) IS NOT NULL")

@@ -14,9 +14,11 @@ from collections.abc import Sequence
 import orjson
 
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Row, Value, number, plain_list, text, text_list
+from jobwire.backends.pgboss.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.wire import Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 
 _log = logging.getLogger("jobwire.pgboss")
