@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
 
 import psycopg
 
@@ -18,7 +17,7 @@ from jobwire.backends.pgboss import transactions
 from jobwire.backends.pgboss.failure import Refused, failure, sqlstate_of
 from jobwire.backends.pgboss.lending import Lent
 from jobwire.backends.pgboss.queues import QueueRow
-from jobwire.backends.pgboss.rows import Row
+from jobwire.backends.pgboss.rows import Row, Unreadable
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import JobwireError, LostLock
@@ -92,6 +91,11 @@ class PgClaim(Claim):
             await self.store.lending.roll_back(connection)
 
 
+_LAST_ATTEMPT = 2**31 - 1
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+"""For a time that Python has no number for: -infinity, or before our era."""
+
+
 def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]:
     """Rows of `sql/fetch` in the order in which they should start."""
     if len(rows) > 1:
@@ -101,6 +105,11 @@ def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]
     claims: list[PgClaim] = []
     for row in rows:
         job_id, data, priority, attempt, limit, expire, created, due, started, key, heartbeat, group = row
+        doomed = None
+        if isinstance(data, Unreadable):
+            doomed, data = f"data: {data.reason}", None
+        elif attempt == _LAST_ATTEMPT:
+            doomed = f"retry_count: {attempt} leaves no number for another attempt"
         job = Job(
             id=job_id, queue=name, name=name, data=data, state=State.ACTIVE, native_state="active", priority=priority,
             attempts=limit + 1, attempts_made=attempt, created_at=created, run_at=due,
@@ -109,9 +118,9 @@ def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]
         )  # fmt: skip
         # A limit that only repeats the queue's default leaves room for the worker's own.
         timeout = float(expire) if expire != usual else None
-        claims.append(PgClaim(job, f"{attempt}:{started}", timeout, None, 0.0, attempt, started, heartbeat, store))
+        claims.append(PgClaim(job, f"{attempt}:{started}", timeout, doomed, 0.0, attempt, started, heartbeat, store))
     return claims
 
 
-def _order(row: Row) -> tuple[int, Any]:
-    return -row[2], row[6]
+def _order(row: Row) -> tuple[int, datetime]:
+    return -row[2], row[6] or _EARLIEST

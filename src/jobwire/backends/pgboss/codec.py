@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime
 from typing import Any, cast
 
-import orjson
-
 from jobwire import codec
-from jobwire.backends.pgboss.rows import Row
+from jobwire.backends.pgboss.rows import Row, Unreadable
 from jobwire.model import Job, State
 
 READY = {"created", "retry"}
@@ -61,9 +60,9 @@ def error_of(output: Any) -> tuple[str | None, tuple[str, ...]]:
         output = fields["value"]
         fields = _fields(output)
     if fields is None:
-        return (output if isinstance(output, str) else orjson.dumps(output).decode()), ()
+        return (output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)), ()
     message, stack = fields.get("message"), fields.get("stack")
-    text = str(message) if message is not None else orjson.dumps(fields).decode()
+    text = str(message) if message is not None else json.dumps(fields, ensure_ascii=False)
     return text, (str(stack),) if stack else ()
 
 
@@ -85,12 +84,16 @@ def attempts_made(native: str, retry_count: int, started: bool) -> int:
 
 
 def read_job(queue: str, row: Row) -> Job:
-    """A row of `sql/columns`, whose last column holds everything else that was stored."""
+    """A row of `sql/columns`, whose last column holds everything else that was stored. What can't be read is None, and
+    the reason is in `raw["unreadable"]`."""
     (
         job_id, native, now, data, priority, count, limit, start_after, created, started, completed, output, blocked,
         progress, rest,
     ) = row  # fmt: skip
     state = state_of(native, start_after, now, blocked)
+    unread = {name: one.reason for name, one in (("data", data), ("output", output)) if isinstance(one, Unreadable)}
+    data, output = (None if isinstance(one, Unreadable) else one for one in (data, output))
+    rest = {"unreadable": rest.reason} if isinstance(rest, Unreadable) else rest
     error, stack = error_of(output) if state is not State.COMPLETED else (None, ())
     return Job(
         id=job_id,
@@ -110,5 +113,5 @@ def read_job(queue: str, row: Row) -> Job:
         run_at=start_after,
         started_at=started,
         finished_at=completed,
-        raw=rest,
+        raw={**rest, "unreadable": unread} if unread else rest,
     )

@@ -94,9 +94,10 @@ class PgConsumer:
         except Refused as error:
             if error.sqlstate == UNDEFINED_TABLE:
                 return await self._moved(outcomes)
-            if error.sqlstate != UNIQUE_VIOLATION:
+            if error.sqlstate != UNIQUE_VIOLATION and not (outcomes and claim):
                 raise
-        # Somebody took a key between our look and our write; nothing of the call has happened.
+        # Nothing of the call has happened. Another worker took a key between our look and our write, or a row that
+        # could not be claimed stood in the way: outcomes must not wait for either.
         try:
             settled = await self._exchange(queue, outcomes, 0)
         except Refused as error:

@@ -74,8 +74,9 @@ class Reading:
 
 def _cursor(job: Job) -> str:
     """Where a page ended: priority, due time, the moment that the order goes by, id."""
-    moment = job.finished_at if job.state.finished else job.started_at if job.state is State.ACTIVE else job.created_at
-    due, at = (one.isoformat() if one is not None else "" for one in (job.run_at, moment))
+    moment = "completed_on" if job.state.finished else "started_on" if job.state is State.ACTIVE else "created_on"
+    # As the database writes them: it knows times that Python has no number for.
+    due, at = job.raw.get("start_after", ""), job.raw.get(moment, "")
     return f"{-job.priority}_{due}_{at}_{job.id}"
 
 

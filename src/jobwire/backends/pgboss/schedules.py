@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -34,14 +34,15 @@ class ScheduleRow:
     timezone: str
     data: Any
     options: dict[str, Any]
-    created: datetime
+    created: datetime | None
     now: datetime
     kind: str
 
     @classmethod
     def of(cls, row: Row) -> ScheduleRow:
         name, key, cron, timezone, data, options, created, now, kind = row
-        return cls(name, key, cron, timezone, data, options or {}, created, now, kind)
+        options = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+        return cls(name, key, cron, timezone or "UTC", data, options, created, now, kind)
 
     def described(self) -> Schedule:
         return Schedule(

@@ -1,5 +1,5 @@
 -- Fail jobs that are still ours: retried after pg-boss's wait (or the one given) while they may be, else failed for good, with a
--- copy in their dead letter queue.
+-- copy in their dead letter queue. Waits end within a century, however absurd the numbers are that another client stored.
 WITH held AS MATERIALIZED (
     SELECT j.id,
         :outputs::jsonb -> (p.place - 1) AS output,
@@ -10,7 +10,7 @@ WITH held AS MATERIALIZED (
                 AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
         )) AS again,
         coalesce((:waits::float8[])[p.place], CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(
-            j.retry_delay_max, greatest(j.retry_delay, 1) * 2 ^ least(16, j.retry_count + 1) / 2 * (1 + random())
+            j.retry_delay_max, greatest(j.retry_delay, 1) * 2 ^ greatest(least(15, j.retry_count), 0) * (1 + random())
         ) END) AS wait
     FROM {job} j CROSS JOIN LATERAL (SELECT array_position(:ids, j.id) AS place) p
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
@@ -20,7 +20,7 @@ WITH held AS MATERIALIZED (
     UPDATE {job} j
     SET state = CASE WHEN h.again THEN 'retry' ELSE 'failed' END::{schema}.job_state,
         completed_on = CASE WHEN h.again THEN NULL ELSE {now} END,
-        start_after = CASE WHEN h.again THEN {now} + h.wait * interval '1 second' ELSE j.start_after END,
+        start_after = CASE WHEN h.again THEN {now} + least(h.wait, 3e9) * interval '1 second' ELSE j.start_after END,
         heartbeat_on = NULL, --? heartbeat_on
         heartbeat_seconds = h.heartbeat, --? heartbeat_seconds
         upsert_by_key = NULL, --? upsert_by_key

@@ -4,7 +4,7 @@ WITH x AS MATERIALIZED (
     SELECT j.id, coalesce(t.times, 0) + 1 AS times
     FROM {job} j LEFT JOIN {side}.stall t ON t.name = j.name AND t.id = j.id
     WHERE j.name = :queue AND j.state = 'active'
-        AND j.heartbeat_on + j.heartbeat_seconds * interval '1 second' < {now}
+        AND j.heartbeat_on < {now} - j.heartbeat_seconds * interval '1 second'
     LIMIT 1000
     FOR UPDATE OF j SKIP LOCKED
 ), counted AS (
@@ -13,7 +13,7 @@ WITH x AS MATERIALIZED (
 ), back AS (
     UPDATE {job} j
     SET state = 'retry',
-        retry_limit = j.retry_limit + 1,
+        retry_limit = least(j.retry_limit, 2147483646) + 1,
         heartbeat_on = NULL
     FROM x
     WHERE j.name = :queue AND j.id = x.id AND x.times <= :most::integer
