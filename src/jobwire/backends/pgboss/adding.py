@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
@@ -157,6 +157,7 @@ class Adding:
                 self._queues.forget(queue.name)
                 return [Added("", NO_SUCH_QUEUE)] * len(rows)
             there = {row[0] for row in found}
+            there |= await self._insert_into_next_slot(queue, good, there, connection)
         refused = [row for row in good if row["id"].lower() not in there]
         reasons = await self._reasons(queue, refused, connection) if refused else {}
         answers: list[Added] = []
@@ -173,6 +174,17 @@ class Adding:
                 told.add(job_id)
                 answers.append(Added(job_id))
         return answers
+
+    async def _insert_into_next_slot(
+        self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], connection: Any
+    ) -> set[str]:
+        """Jobs that ask for it wait for the next time slot where this one is taken; the ids of those that could."""
+        late = [
+            {**row, "next_slot": True}
+            for row in rows
+            if row.get("singleton_next_slot") and row.get("singleton_seconds") and row["id"].lower() not in there
+        ]
+        return {row[0] for row in await self._insert_into(queue, late, connection)} if late else set()
 
     async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> list[Row]:
         call = self.call(queue, rows)

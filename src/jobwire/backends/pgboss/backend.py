@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from jobwire.backend import Acted, Added, Backend, Capabilities, Claim, Consumer, ConsumerSettings, PreparedJob
-from jobwire.backends.pgboss import adding
+from jobwire.backends.pgboss import adding, pace
 from jobwire.backends.pgboss.adding import Adding
 from jobwire.backends.pgboss.admin import Admin
 from jobwire.backends.pgboss.claims import PgClaim
@@ -18,6 +18,7 @@ from jobwire.backends.pgboss.reading import Reading
 from jobwire.backends.pgboss.schedules import Schedules
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.supervision import Supervision
+from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.options import NewJob, NewSchedule
@@ -71,7 +72,7 @@ class PgBossBackend:
         self._schedules = Schedules(self.store, self.queues)
         self.cron = CronPass(self.store, self.queues, self.adding)
         self.supervision = Supervision(self.store, self.queues)
-        self._duties = Duties(self.store, self.queues, self.cron, self.supervision)
+        self._duties = Duties(self.store, self.cron, self.supervision)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -96,6 +97,8 @@ class PgBossBackend:
         return await self.adding.add(queue, jobs, connection)
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
+        if pace.is_wanted(settings, WorkerOptions.read(settings.extra)):
+            self.store.check_side("rate limits")
         return PgConsumer(self.store, self.queues, self._duties, settings)
 
     async def connection(self, claim: Claim, *, blocking: bool) -> Any:

@@ -33,6 +33,8 @@ class PgClaim(Claim):
     own_heartbeat: int | None = None
     """The job's own heartbeat, to be restored when the lease ends."""
     store: Store | None = None
+    lapsed: bool = False
+    """Another client took the job back from a worker that died, and this is the first claim since."""
     ended: bool = False
     """Its outcome is being settled: a thread that goes on regardless gets no connection any more."""
     lent: Lent | None = None
@@ -96,7 +98,9 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 """For a time that Python has no number for: -infinity, or before our era."""
 
 
-def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]:
+def read_claims(
+    store: Store, queue: QueueRow, rows: list[Row], *, lease: int, worker_timeout: float | None = None
+) -> list[PgClaim]:
     """Rows of `sql/fetch` in the order in which they should start."""
     if len(rows) > 1:
         rows.sort(key=_order)
@@ -104,7 +108,9 @@ def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]
     usual = queue.expire_seconds
     claims: list[PgClaim] = []
     for row in rows:
-        job_id, data, priority, attempt, limit, expire, created, due, started, key, heartbeat, group = row
+        job_id, data, priority, attempt, attempts, expire, created, due, started, key, heartbeat, group, lapsed = row
+        if lapsed and heartbeat == lease:
+            heartbeat = None  # the lease of the worker that died, and not the job's own
         doomed = None
         if isinstance(data, Unreadable):
             doomed, data = f"data: {data.reason}", None
@@ -112,13 +118,15 @@ def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]
             doomed = f"retry_count: {attempt} leaves no number for another attempt"
         job = Job(
             id=job_id, queue=name, name=name, data=data, state=State.ACTIVE, native_state="active", priority=priority,
-            attempts=limit + 1, attempts_made=attempt, created_at=created, run_at=due,
+            attempts=attempts, attempts_made=attempt, created_at=created, run_at=due,
             started_at=datetime.fromisoformat(started),
             raw={"singleton_key": key, "group_id": group, "expire_seconds": expire},
         )  # fmt: skip
         # A limit that only repeats the queue's default leaves room for the worker's own.
-        timeout = float(expire) if expire != usual else None
-        claims.append(PgClaim(job, f"{attempt}:{started}", timeout, doomed, 0.0, attempt, started, heartbeat, store))
+        own = None if worker_timeout is not None and expire == usual else float(expire)
+        claims.append(
+            PgClaim(job, f"{attempt}:{started}", own, doomed, 0.0, attempt, started, heartbeat, store, lapsed)
+        )
     return claims
 
 

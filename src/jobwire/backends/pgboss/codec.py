@@ -103,7 +103,8 @@ def read_job(queue: str, row: Row) -> Job:
         state=state,
         native_state=native,
         priority=priority,
-        attempts=limit + 1,
+        # A claim with a lease may be tried once more than it says until it is settled.
+        attempts=limit + (0 if native == "active" and rest.get("heartbeat_seconds") is not None else 1),
         attempts_made=attempts_made(native, count, started is not None),
         progress=codec.loads(progress) if progress is not None else None,
         result=result_of(output) if state is State.COMPLETED else None,

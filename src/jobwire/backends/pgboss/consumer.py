@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -27,12 +27,16 @@ from jobwire.backends.pgboss.duties import Duties
 from jobwire.backends.pgboss.failure import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.pgboss.recovery import STALLED, lease_of
 from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import plain_list, text
 from jobwire.backends.pgboss.wire import Call, Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.errors import JobwireError
+
+_log = logging.getLogger("jobwire.pgboss")
 
 _EXTEND_BATCH = 500
 _SHORT_BEAT = 3.0
@@ -59,7 +63,8 @@ class PgConsumer:
         self._duties = duties
         self.settings = settings
         self._name = settings.queue
-        self._lease = str(max(1, math.ceil(settings.lease))).encode()
+        self._lease_seconds = lease_of(settings)
+        self._lease = str(self._lease_seconds).encode()
         self._own_bell = text(own_channel(store.name))
         self._ready = asyncio.Lock()
         self._queue: QueueRow | None = None
@@ -121,13 +126,15 @@ class PgConsumer:
         verdicts = self.verdicts(outcomes, kinds, answers)
         if not claim:
             return Settled(verdicts)
-        claims = self.noted(read_claims(self._store, queue, answers[-2 if look_ahead else -1]))
+        claims = self.claims_of(queue, answers[-2 if look_ahead else -1])
         return await self.looked(queue, verdicts, claims, claim, answers[-1][0][0] if look_ahead else None)
 
     async def looked(
         self, queue: QueueRow, verdicts: Sequence[Verdict], claims: list[PgClaim], asked: int, due: float | None
     ) -> Settled:
         """What to tell the engine of a claim: all of what it asked for, or less and when to come back."""
+        if any(claim.lapsed for claim in claims):
+            await self._count_lapses(queue, claims)
         if len(claims) >= asked:
             self._light = False
             self._store.doorbell.ring_on(self._name)
@@ -166,7 +173,10 @@ class PgConsumer:
             outputs = b"[" + b",".join([failure_output(fault.error, fault.stack) for _, fault in failed]) + b"]"
             finals = plain_list(["true" if fault.final else "false" for _, fault in failed])
             waits = plain_list([fault.delay for _, fault in failed])
-            calls.append(self._call("fail", queue, batch, outputs=outputs, finals=finals, waits=waits))
+            reserves = plain_list([1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed))
+            calls.append(
+                self._call("fail", queue, batch, outputs=outputs, finals=finals, waits=waits, reserves=reserves)
+            )
             kinds.append(batch)
         back = [(place, one) for place, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
         if back:
@@ -308,12 +318,29 @@ class PgConsumer:
         beat = Duty("keep heartbeats shorter than the lease", _SHORT_BEAT, self._beat)
         return [*self._duties.of(self.settings, self.options), beat]
 
-    def noted(self, claims: list[PgClaim]) -> list[PgClaim]:
-        """Remember claims of jobs that promise a sign of life more often than the lease is renewed."""
+    def claims_of(self, queue: QueueRow, rows: list[Row]) -> list[PgClaim]:
+        """The claims of a fetch. Remembers those of jobs that promise a sign of life more often than the lease is
+        renewed."""
+        claims = read_claims(self._store, queue, rows, lease=self._lease_seconds, worker_timeout=self.settings.timeout)
         for claim in claims:
             if claim.own_heartbeat is not None and claim.own_heartbeat < self.settings.lease:
                 self._short.add(claim)
         return claims
+
+    async def _count_lapses(self, queue: QueueRow, claims: list[PgClaim]) -> None:
+        """Fail jobs whose workers died too often; those that other clients took back were not counted by them."""
+        lapsed = {claim.job.id: claim for claim in claims if claim.lapsed}
+        if not self._store.has_side:
+            return
+        try:
+            values = {"queue": text(self._name), "ids": plain_list(list(lapsed))}
+            rows = await self._store.ask("count_lapse", values, table=queue.table)
+        except JobwireError as error:  # the claims are ours already, and more than a count
+            _log.warning("could not count how often the workers of %d jobs died: %s", len(lapsed), error)
+            return
+        for job_id, times in rows:
+            if times > self.settings.max_stalled:
+                lapsed[job_id].doomed = lapsed[job_id].doomed or STALLED
 
     async def _beat(self) -> DutyReport:
         if self._short:

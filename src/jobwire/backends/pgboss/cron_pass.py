@@ -34,7 +34,7 @@ _log = logging.getLogger("jobwire.pgboss")
 SEND_IT = "__pgboss__send-it"
 _WINDOW = timedelta(seconds=60)
 _TOGETHER = 50
-_LEASE = b"60"
+_LEASE = 60
 
 
 class CronPass:
@@ -86,9 +86,9 @@ class CronPass:
     async def _forward(self, send_it: QueueRow) -> bool:
         """Send the jobs of the notes that wait; whether there may be more."""
         fetch = self._store.statements.get("fetch", send_it.table)
-        values = {"queue": text(SEND_IT), "count": number(_TOGETHER), "lease": _LEASE}
+        values = {"queue": text(SEND_IT), "count": number(_TOGETHER), "lease": number(_LEASE)}
         [rows] = await self._store.run([(fetch, values)])
-        for claim in read_claims(self._store, send_it, rows):
+        for claim in read_claims(self._store, send_it, rows, lease=_LEASE):
             await self._send(send_it, claim)
         return len(rows) == _TOGETHER
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobwire.backend import ConsumerSettings, Outcome, Settled
-from jobwire.backends.pgboss.claims import PgClaim, read_claims
+from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.statements import statement
@@ -50,7 +50,7 @@ async def exchange(
         if allowed > 0:
             fetch = FetchPlan.of(queue, options, store, paced=True)
             found = await wire.run(fetch.calls(queue.name, allowed, lease))
-            claims = consumer.noted(read_claims(store, queue, found[-1]))
+            claims = consumer.claims_of(queue, found[-1])
         counted = _counted(store, queue, settings, options, claims)
         ends = await wire.run([*counted, (store.statements.get("pace_next"), _next(queue, options)), (_COMMIT, {})])
     blocked = 0.0

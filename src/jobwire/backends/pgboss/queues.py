@@ -156,4 +156,5 @@ JOB_RULES: dict[str, Any] = {
     **{name: _RULES[name] for name in ("retentionSeconds", "deleteAfterSeconds", "deadLetter", "heartbeatSeconds")},
     "singletonSeconds": _at_least(1),
     "singletonOffset": _at_least(0),
+    "singletonNextSlot": _flag,
 }

@@ -19,7 +19,7 @@ from jobwire.backends.pgboss.sharing import Shared
 from jobwire.backends.pgboss.statements import Statements, source, statement
 from jobwire.backends.pgboss.values import text
 from jobwire.backends.pgboss.wire import LONG_CALL_WITHIN, Call, Value, Wire
-from jobwire.errors import JobwireError, StoreUnavailable
+from jobwire.errors import JobwireError, NotSupported, StoreUnavailable
 from jobwire.urls import Address
 
 _log = logging.getLogger("jobwire.pgboss")
@@ -29,6 +29,7 @@ _LONG = frozenset({"counts", "count_queues", *_CLEANING})
 """Statements that may have a whole table to go through."""
 _DETECT = statement("detect", source("detect"))
 _SIDE = statement("side_exists", "SELECT to_regclass(:table) IS NOT NULL")
+_MAY_CREATE = statement("may_create", "SELECT has_database_privilege(current_database(), 'CREATE')")
 
 
 class Store:
@@ -40,6 +41,8 @@ class Store:
         self.where = f"PostgreSQL at {address.redacted}"
         self.statements: Statements
         self.has_side = False
+        self.may_make_side = True
+        """Whether the role may make jobwire's own schema; it may be there all the same, made by another."""
         self._url = address.driver_url
         self._server: embedded.Server | None = None
         self._shared: Shared | None = None
@@ -96,7 +99,7 @@ class Store:
                 "and schedules", self.name, layout.version,
             )  # fmt: skip
         self.statements = Statements(layout)
-        self.has_side = await self._side_exists()
+        [[(self.has_side,)], [(self.may_make_side,)]] = await self.run([self._side_call(), (_MAY_CREATE, {})])
 
     async def close(self) -> None:
         self._open = False
@@ -203,6 +206,14 @@ class Store:
                 if error.sqlstate not in DUPLICATE_OBJECT:
                     raise
             self.has_side = True
+
+    def check_side(self, feature: str) -> None:
+        """Raise NotSupported for what needs jobwire's own schema where that is missing and may not be made."""
+        if not self.has_side and not self.may_make_side:
+            raise NotSupported(
+                "pgboss", f"{feature} without schema {self.layout.side}",
+                "let a role that may create schemas in this database run a worker once, and grant this one its tables",
+            )  # fmt: skip
 
     async def try_side(self) -> bool:
         """The same for a worker, which can do without: whether the schema is there."""

@@ -4,7 +4,7 @@ WITH held AS MATERIALIZED (
     SELECT j.id,
         :outputs::jsonb -> (p.place - 1) AS output,
         (:heartbeats::integer[])[p.place] AS heartbeat,
-        j.retry_count < j.retry_limit AND NOT (:finals::boolean[])[p.place]
+        l.most, j.retry_count < l.most AND NOT (:finals::boolean[])[p.place]
         AND NOT (j.policy IS NOT DISTINCT FROM 'stately' AND EXISTS (
             SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'retry' AND o.policy = 'stately'
                 AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
@@ -13,6 +13,9 @@ WITH held AS MATERIALIZED (
             j.retry_delay_max, greatest(j.retry_delay, 1) * 2 ^ greatest(least(15, j.retry_count), 0) * (1 + random())
         ) END) AS wait
     FROM {job} j CROSS JOIN LATERAL (SELECT array_position(:ids, j.id) AS place) p
+    CROSS JOIN LATERAL (
+        SELECT j.retry_limit - CASE WHEN j.retry_limit < 2147483647 THEN (:reserves::integer[])[p.place] ELSE 0 END AS most
+    ) l
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
         AND j.retry_count = (:attempts::integer[])[p.place] AND j.started_on = (:starts::timestamptz[])[p.place]
     FOR UPDATE OF j
@@ -24,6 +27,7 @@ WITH held AS MATERIALIZED (
         heartbeat_on = NULL, --? heartbeat_on
         heartbeat_seconds = h.heartbeat, --? heartbeat_seconds
         upsert_by_key = NULL, --? upsert_by_key
+        retry_limit = h.most,
         output = nullif(h.output, 'null')
     FROM held h
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.id = h.id
