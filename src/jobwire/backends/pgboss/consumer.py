@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from jobwire.backend import (
     Claim,
@@ -15,21 +14,19 @@ from jobwire.backend import (
     DutyReport,
     Failed,
     Outcome,
-    Released,
     Settled,
-    Snoozed,
     Verdict,
 )
 from jobwire.backends.pgboss import pace
 from jobwire.backends.pgboss.claims import PgClaim, read_claims
-from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, failure_output, output_of, storable
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.duties import Duties
 from jobwire.backends.pgboss.failure import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.recovery import STALLED, lease_of
 from jobwire.backends.pgboss.rows import Row
-from jobwire.backends.pgboss.schema import own_channel
+from jobwire.backends.pgboss.settling import Settling, own, starts_of
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import plain_list, text
 from jobwire.backends.pgboss.wire import Call, Value
@@ -45,14 +42,6 @@ _CONTENDED = 0.05
 """How soon to look again after another worker was quicker to take a key."""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Outcomes of one kind, as the columns of a statement, and where they stood."""
-
-    places: list[int]
-    claims: list[PgClaim]
-
-
 class PgConsumer:
     """Implements Consumer."""
 
@@ -65,7 +54,7 @@ class PgConsumer:
         self._name = settings.queue
         self._lease_seconds = lease_of(settings)
         self._lease = str(self._lease_seconds).encode()
-        self._own_bell = text(own_channel(store.name))
+        self.settling = Settling(store, self._name)
         self._ready = asyncio.Lock()
         self._queue: QueueRow | None = None
         self._light = True
@@ -79,10 +68,10 @@ class PgConsumer:
         queue = await self._prepared()
         outcomes = [_checked(outcome) for outcome in outcomes]
         if self._short:
-            self._short.difference_update(_own(outcome.claim) for outcome in outcomes)
+            self._short.difference_update(own(outcome.claim) for outcome in outcomes)
         transactional = False
         for outcome in outcomes:
-            held = _own(outcome.claim)
+            held = own(outcome.claim)
             held.ended = True
             transactional = transactional or held.transactional
         if transactional:
@@ -114,7 +103,7 @@ class PgConsumer:
     async def _exchange(self, queue: QueueRow, outcomes: Sequence[Outcome], claim: int) -> Settled:
         if claim > 0 and pace.is_wanted(self.settings, self.options):
             return await pace.exchange(self, self._store, queue, outcomes, wanted=claim, lease=self._lease)
-        calls, kinds = self.settling(queue, outcomes)
+        calls, kinds = self.settling.calls(queue, outcomes)
         look_ahead = claim > 0 and self._light
         if claim > 0:
             calls += self._plan(queue).calls(self._name, claim, self._lease)
@@ -123,7 +112,7 @@ class PgConsumer:
         if not calls:
             return Settled()
         answers = await self._store.run(calls)
-        verdicts = self.verdicts(outcomes, kinds, answers)
+        verdicts = self.settling.verdicts(outcomes, kinds, answers)
         if not claim:
             return Settled(verdicts)
         claims = self.claims_of(queue, answers[-2 if look_ahead else -1])
@@ -153,66 +142,6 @@ class PgConsumer:
     def _next_due(self, queue: QueueRow) -> Call:
         return self._store.statements.get("next_due", queue.table), {"queue": text(self._name)}
 
-    # --- outcomes as statements -------------------------------------------------------------------------------------
-
-    def settling(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[_Batch]]:
-        """The statements that finish the outcomes, and which of them each one holds."""
-        calls: list[Call] = []
-        kinds: list[_Batch] = []
-        completed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
-        if completed:
-            batch = _batch(completed)
-            outputs = b"[" + b",".join([output_of(outcome.result) for _, outcome in completed]) + b"]"
-            calls.append(self._call("complete", queue, batch, outputs=outputs))
-            kinds.append(batch)
-        if len(completed) == len(outcomes):
-            return calls, kinds
-        failed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
-        if failed:
-            batch = _batch(failed)
-            outputs = b"[" + b",".join([failure_output(fault.error, fault.stack) for _, fault in failed]) + b"]"
-            finals = plain_list(["true" if fault.final else "false" for _, fault in failed])
-            waits = plain_list([fault.delay for _, fault in failed])
-            reserves = plain_list([1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed))
-            calls.append(
-                self._call("fail", queue, batch, outputs=outputs, finals=finals, waits=waits, reserves=reserves)
-            )
-            kinds.append(batch)
-        back = [(place, one) for place, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
-        if back:
-            batch = _batch(back)
-            waits = plain_list([one.delay if isinstance(one, Snoozed) else None for _, one in back])
-            calls.append(self._call("put_back", queue, batch, waits=waits, own_bell=self._own_bell))
-            kinds.append(batch)
-        return calls, kinds
-
-    def _call(self, name: str, queue: QueueRow, batch: _Batch, **values: Value) -> Call:
-        held = batch.claims
-        fence: dict[str, Value] = {
-            "queue": text(self._name),
-            "ids": plain_list([claim.job.id for claim in held]),
-            "attempts": plain_list([claim.attempt for claim in held]),
-            "starts": starts_of(held),
-            "heartbeats": plain_list([claim.own_heartbeat for claim in held]),
-        }
-        return self._store.statements.get(name, queue.table), fence | values
-
-    def verdicts(
-        self, outcomes: Sequence[Outcome], kinds: Sequence[_Batch], answers: Sequence[Sequence[Row]]
-    ) -> list[Verdict]:
-        verdicts = [Verdict.LOST] * len(outcomes)
-        for batch, rows in zip(kinds, answers, strict=False):
-            if not rows:
-                continue
-            settled = {row[0]: row for row in rows}
-            for place in batch.places:
-                outcome = outcomes[place]
-                # One job twice in a batch: the second is a repetition, and the row is gone when it has been counted.
-                row = settled.pop(outcome.claim.job.id, None)
-                if row is not None:
-                    verdicts[place] = _verdict(outcome, row)
-        return verdicts
-
     async def _settle_alone(self, queue: QueueRow, outcome: Outcome) -> Verdict:
         """An outcome whose queued state is taken by another job of its key: as in pg-boss, it fails."""
         attempts: list[Outcome] = [outcome]
@@ -222,14 +151,14 @@ class PgConsumer:
         else:
             attempts.append(Failed(claim, "another job of this key waits in its place", final=True))
         for attempt in attempts:
-            calls, kinds = self.settling(queue, [attempt])
+            calls, kinds = self.settling.calls(queue, [attempt])
             try:
                 answers = await self._store.run(calls)
             except Refused as error:
                 if error.sqlstate != UNIQUE_VIOLATION:
                     raise
                 continue
-            return self.verdicts([attempt], kinds, answers)[0]
+            return self.settling.verdicts([attempt], kinds, answers)[0]
         return Verdict.LOST
 
     # --- handlers with a transaction of their own -------------------------------------------------------------------
@@ -244,11 +173,11 @@ class PgConsumer:
         return left, [end if isinstance(end, Verdict) else None for end in ends]
 
     async def _commit_one(self, queue: QueueRow, outcome: Outcome) -> Verdict | Outcome:
-        held = _own(outcome.claim)
+        held = own(outcome.claim)
         if not held.transactional:
             return outcome
         if isinstance(outcome, Completed):
-            calls, _ = self.settling(queue, [outcome])
+            calls, _ = self.settling.calls(queue, [outcome])
             return await held.commit(outcome, calls[0])
         await held.roll_back()
         return outcome
@@ -298,7 +227,7 @@ class PgConsumer:
             return list(claims)
         lost: list[Claim] = []
         for start in range(0, len(claims), _EXTEND_BATCH):
-            held = [_own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
+            held = [own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
             values: dict[str, Value] = {
                 "queue": text(self._name),
                 "ids": plain_list([claim.job.id for claim in held]),
@@ -354,33 +283,8 @@ class PgConsumer:
         """Connections belong to the backend, which may have other consumers."""
 
 
-def starts_of(claims: Sequence[PgClaim]) -> bytes:
-    return ('{"' + '","'.join(claim.started for claim in claims) + '"}').encode()
-
-
-def _batch(placed: Sequence[tuple[int, Outcome]]) -> _Batch:
-    return _Batch([place for place, _ in placed], [_own(outcome.claim) for _, outcome in placed])
-
-
-def _own(claim: Claim) -> PgClaim:
-    assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend
-    return claim
-
-
 def _checked(outcome: Outcome) -> Outcome:
     """A result that the database can't hold fails its job, and not the batch that it is in."""
     if isinstance(outcome, Completed) and not storable(outcome.result):
         return Failed(outcome.claim, f"the result can't be stored: {CAN_NOT_HOLD}", final=True)
     return outcome
-
-
-def _verdict(outcome: Outcome, row: Row) -> Verdict:
-    match outcome:
-        case Completed():
-            return Verdict.COMPLETED
-        case Failed():
-            return Verdict.RETRIED if row[1] == "retry" else Verdict.FAILED
-        case Released():
-            return Verdict.RELEASED
-        case Snoozed():
-            return Verdict.SNOOZED

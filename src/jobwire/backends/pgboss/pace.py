@@ -39,11 +39,11 @@ async def exchange(
     await store.need_side()
     settings, options = consumer.settings, consumer.options
     most, period = settings.rate if settings.rate is not None else (None, 0.0)
-    calls, kinds = consumer.settling(queue, outcomes)
+    calls, kinds = consumer.settling.calls(queue, outcomes)
     name = {"queue": text(queue.name)}
     async with store.wire() as wire:
         begun = await wire.run([(_BEGIN, {}), *calls, (store.statements.get("pace_lock"), name)])
-        verdicts = consumer.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
+        verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
         started, left = begun[-1][0]
         allowed = wanted if most is None else min(wanted, most - started)
         claims: list[PgClaim] = []

@@ -18,7 +18,7 @@ WITH back AS (
         heartbeat_on = NULL, --? heartbeat_on
         heartbeat_seconds = (:heartbeats::integer[])[array_position(:ids, j.id)], --? heartbeat_seconds
         start_after = coalesce(
-            {now} + least((:waits::float8[])[array_position(:ids, j.id)], 3e9) * interval '1 second', j.start_after
+            {now} + (:waits::float8[])[array_position(:ids, j.id)] * interval '1 second', j.start_after
         )
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
         AND j.retry_count = (:attempts::integer[])[array_position(:ids, j.id)]
