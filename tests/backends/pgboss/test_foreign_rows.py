@@ -25,7 +25,10 @@ TIMES = st.sampled_from(
     ["infinity", "-infinity", "4000-01-01 BC", "294276-12-31 23:59:59", "10000-01-01", "1970-01-01", "now"]
 )
 DEEP = "[" * 3000 + "]" * 3000
-JSON = st.sampled_from([DEEP, "1e400", "1e5000", '{"value": 1e400}', '{"message": {"a": [1]}}', '""', "null", "[[]]"])
+DEEP_BUT_READ = "[" * 1000 + "]" * 1000
+JSON = st.sampled_from(
+    [DEEP, DEEP_BUT_READ, "1e400", "1e5000", '{"value": 1e400}', '{"message": {"a": [1]}}', '""', "null", "[[]]"]
+)
 COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     "data": JSON, "output": JSON, "priority": NUMBERS, "retry_limit": NUMBERS, "retry_count": NUMBERS,
     "retry_delay": NUMBERS, "retry_delay_max": NUMBERS, "expire_seconds": NUMBERS, "deletion_seconds": NUMBERS,
@@ -121,6 +124,7 @@ def test_good_jobs_complete_among_any_foreign_rows(place, rows):
         {"data": DEEP}, {"data": "1e400"}, {"data": "1e5000"}, {"created_on": "-infinity"},
         {"created_on": "4000-01-01 BC"}, {"retry_count": MOST, "started_on": "now", "state": "retry"},
         {"start_after": "infinity"}, {"heartbeat_on": "294276-12-31", "heartbeat_seconds": MOST, "state": "active"},
+        {"output": DEEP_BUT_READ, "state": "failed", "completed_on": "now"}, {"output": "1e400", "state": "failed"},
         {"retry_delay": MOST, "retry_backoff": True, "retry_limit": 9}, {"priority": LEAST},
     ],
     ids=",".join,

@@ -60,10 +60,18 @@ def error_of(output: Any) -> tuple[str | None, tuple[str, ...]]:
         output = fields["value"]
         fields = _fields(output)
     if fields is None:
-        return (output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)), ()
+        return (output if isinstance(output, str) else _shown(output)), ()
     message, stack = fields.get("message"), fields.get("stack")
-    text = str(message) if message is not None else json.dumps(fields, ensure_ascii=False)
+    text = str(message) if message is not None else _shown(fields)
     return text, (str(stack),) if stack else ()
+
+
+def _shown(value: Any) -> str:
+    """Compact JSON of what another client stored; its numbers may be longer than orjson writes."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return "an output that is nested too deeply to be shown"
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
