@@ -17,7 +17,7 @@ _GRANTS = 3
 
 
 class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
-    """Raise TimeoutError in a block that takes longer than `seconds`, not counting a blocked event loop. None: never."""
+    """Raise TimeoutError in a block that takes longer than `seconds` (None: never). A blocked loop is not counted."""
 
     __slots__ = ("_due", "_grants", "_limit", "_loop", "_seconds", "_timer")
 

@@ -67,7 +67,7 @@ async def test_every_call_ends_while_the_connection_is_half_open_and_works_again
         calls = [queue.add(2), queue.get(added.id), queue.counts(), queue.pause(), queue.cancel(added.id)]
         assert max(await asyncio.gather(*map(refused, calls))) < 45
         assert await refused(queue.add(3)) < 30
-        proxy.flow()
+        proxy.heal()
         assert (await asyncio.wait_for(queue.add(4), 40)).id
         assert (await queue.get(added.id)).id == added.id
 
@@ -92,7 +92,7 @@ async def test_calls_that_are_cancelled_at_any_moment_leave_the_client_as_it_was
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-        proxy.flow()
+        proxy.heal()
         found = await asyncio.wait_for(asyncio.gather(*(queue.get(one.id) for one in added)), 60)
         assert [job.data for job in found] == list(range(20))
 
@@ -112,7 +112,7 @@ async def test_a_worker_finishes_everything_after_its_connections_died_and_hears
         proxy.half_open()
         await eventually(lambda: not worker.connected, within=60)
         await eventually(lambda: not doorbell.listening, within=60)
-        proxy.flow()
+        proxy.heal()
         await eventually(lambda: len(ran) == 40, within=60)
         await eventually(lambda: doorbell.listening, within=60)
         waits = []

@@ -12,7 +12,7 @@ import orjson
 
 from jobwire.backends.pgboss.schema import lock_key
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import text
+from jobwire.backends.pgboss.values import text
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.options import whole
 
@@ -156,4 +156,5 @@ JOB_RULES: dict[str, Any] = {
     **{name: _RULES[name] for name in ("retentionSeconds", "deleteAfterSeconds", "deadLetter", "heartbeatSeconds")},
     "singletonSeconds": _at_least(1),
     "singletonOffset": _at_least(0),
+    "singletonNextSlot": _flag,
 }
