@@ -61,7 +61,7 @@ def test_data_that_is_not_json(call: Call, jobwire_url: str) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value", "rule"),
-    [("--delay", "-1", "at least 0 s"), ("--attempts", "0", "at least 1"), ("--name", "", "non-empty")],
+    [("--delay", "-1", "at least 0 s"), ("--attempts", "0", "at least 1"), ("--name", "", "must not be empty")],
 )
 def test_an_option_out_of_its_bounds(call: Call, jobwire_url: str, option: str, value: str, rule: str) -> None:
     _is_one_sentence(call("add", "emails", "1", option, value, "--url", jobwire_url), option[2:], rule)
