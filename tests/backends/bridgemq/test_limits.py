@@ -92,3 +92,11 @@ async def test_the_counter_comes_back_whatever_the_outcome(queue, consume, claim
 async def test_a_peer_respects_the_limit_that_we_wrote(queue, peer):
     await queue.add_many([NewJob(n, extra={"maxConcurrent": 2}) for n in range(5)])
     assert [job and job["payload"] for job in [await peer.claim() for _ in range(3)]] == [0, 1, None]
+
+
+async def test_a_rate_count_without_a_time_to_live_lasts_for_one_window(queue, consume, peer):
+    await queue.add_many([NewJob(n) for n in range(5)])
+    await peer.redis.set(peer.key("x", "rate", "mail"), 2)
+    settled = await consume(rate=(2, 20.0)).settle([], 5)
+    assert (list(settled.claims), settled.blocked_for) == ([], 20.0)
+    assert 15_000 < await peer.redis.pttl(peer.key("x", "rate", "mail")) <= 20_000

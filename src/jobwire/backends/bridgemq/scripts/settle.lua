@@ -101,7 +101,12 @@ end
 local rate, window = tonumber(ARGV[9]), tonumber(ARGV[10])
 if rate then
   local used = tonumber(redis.call('GET', X .. 'rate:' .. kind) or 0)
-  if used >= rate then limited = math.max(1, redis.call('PTTL', X .. 'rate:' .. kind)) end
+  if used >= rate then
+    local left = redis.call('PTTL', X .. 'rate:' .. kind)
+    -- A count without a time to live would last for ever.
+    if left == -1 then redis.call('PEXPIRE', X .. 'rate:' .. kind, window) end
+    limited = math.max(1, left == -1 and window or left)
+  end
   wanted = math.min(wanted, rate - used)
 end
 if limited == 0 then

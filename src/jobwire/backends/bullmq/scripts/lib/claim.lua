@@ -4,21 +4,24 @@
 --@include promote
 
 -- How many of `wanted` jobs the queue's limits allow now; the second value is how long a full rate limit lasts (ms).
+-- A full limiter in its last millisecond, one without a time to live and one that is not a count have no window left to
+-- wait for: the next window begins with this claim, which gets the limit and no more (at least one job, as in BullMQ).
 local function allowance(base, wanted, meta, worker)
   local limit = tonumber(meta.max or '') or tonumber(worker.rate)
   if limit then
-    local used = tonumber(redis.call('GET', base .. 'limiter') or 0) or 0
-    if used >= limit then
-      local left = redis.call('PTTL', base .. 'limiter')
+    local stored = redis.pcall('GET', base .. 'limiter') or '0'
+    local used = type(stored) == 'string' and stored:find('^-?%d+$') and tonumber(stored)
+    if not used or used >= limit then
+      local left = used and redis.call('PTTL', base .. 'limiter') or 0
       if left > 0 then return 0, left end
-      if left == 0 then redis.call('DEL', base .. 'limiter') end
-    else
-      wanted = math.min(wanted, limit - used)
+      redis.call('DEL', base .. 'limiter')
+      used, limit = 0, math.max(1, limit)
     end
+    wanted = math.min(wanted, limit - used)
   end
   local concurrency = tonumber(meta.concurrency or '')
   if concurrency then wanted = math.min(wanted, concurrency - redis.call('LLEN', base .. 'active')) end
-  return wanted, 0
+  return math.ceil(wanted), 0
 end
 
 -- The next ids to run, in order. Entries that start with `0:` are markers of BullMQ 4 and no jobs.
