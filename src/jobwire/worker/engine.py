@@ -76,6 +76,8 @@ class Engine:
         self._blocked_until = 0.0
         self._bell = asyncio.Event()
         self._hungry = asyncio.Event()
+        self._waiting: asyncio.Timeout | None = None
+        """The limit of a wait for work that is under way."""
 
     # --- from outside -----------------------------------------------------------------------------------------------
 
@@ -108,6 +110,8 @@ class Engine:
     def finish(self) -> None:
         """Claim no more; `run` returns when the running jobs have been settled."""
         self._claiming = False
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(0)  # what a wait brings from now on could not be run
         self._bell.set()
         self._hungry.set()
 
@@ -275,12 +279,17 @@ class Engine:
                 continue
             timeout = _LONGEST_WAIT if self._next_in is None else min(self._next_in, _LONGEST_WAIT)
             try:
-                async with asyncio.timeout(timeout + _GRACE):
+                async with asyncio.timeout(timeout + _GRACE) as limit:
+                    self._waiting = limit
                     await self._consumer.wait(timeout)
+                    self._waiting = None
                     if not self._has_free_slot():
                         await self._consumer.pass_on()
             except (JobwireError, TimeoutError) as error:
-                await self._outage.endure(error, self._consumer.reset)
+                if self._claiming:
+                    await self._outage.endure(error, self._consumer.reset)
+            finally:
+                self._waiting = None
             self._wakeups += 1
             self._work_may_be_there = True
             await self._turn()  # at once, rather than waking a lane to do it

@@ -98,5 +98,6 @@ async def test_a_rate_count_without_a_time_to_live_lasts_for_one_window(queue, c
     await queue.add_many([NewJob(n) for n in range(5)])
     await peer.redis.set(peer.key("x", "rate", "mail"), 2)
     settled = await consume(rate=(2, 20.0)).settle([], 5)
-    assert (list(settled.claims), settled.blocked_for) == ([], 20.0)
+    assert list(settled.claims) == []
+    assert 15 < settled.blocked_for <= 20
     assert 15_000 < await peer.redis.pttl(peer.key("x", "rate", "mail")) <= 20_000

@@ -230,7 +230,7 @@ async def test_a_wait_given_up_while_its_job_comes_hands_it_back(backend: Backen
         await redis.delete(keys.wait, keys.marker)
 
 
-async def test_the_start_of_a_job_in_hand_is_told_by_our_clock(
+async def test_the_start_of_a_job_in_hand_is_told_by_the_servers_clock(
     backend: Backend, worker: Consumer, redis: Redis, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = time.time
@@ -240,4 +240,4 @@ async def test_the_start_of_a_job_in_hand_is_told_by_our_clock(
     await add(backend, NewJob(1))
     await waiting
     started = int(await redis.hget(keys.job("1"), "processedOn"))
-    assert started == pytest.approx((clock() + 3600) * 1000, abs=120_000)
+    assert started == pytest.approx(clock() * 1000, abs=120_000)

@@ -6,6 +6,7 @@ only, and jobs with a priority stand apart in `prioritized`. All three are `wait
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -130,7 +131,7 @@ async def workers(store: RedisStore, keys: Keys) -> Sequence[WorkerInfo]:
 async def _connections(store: RedisStore) -> list[dict[str, str]]:
     """CLIENT LIST of every node that holds keys."""
     with reaching(store.where):
-        async with store.slots:
+        async with store.slots, asyncio.timeout(store.patience):
             client = store.client
             if not store.cluster:
                 return list(await client.client_list())

@@ -10,7 +10,6 @@ zone of whichever process picks the job up.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -32,7 +31,7 @@ _NOT_FOR_TEMPLATES = ("id", "delay", "run_at", "unique", "parent")
 
 async def schedule(scripts: Scripts, keys: Keys, new: NewSchedule, job: PreparedJob) -> Schedule:
     """Create or replace a schedule. Put again with the same rule, it keeps its next moment."""
-    now = _now_ms()
+    now = await scripts.clock.now_ms()
     _check(new, now)
     rule = _rule(new)
     template = _template(job.new, keys.prefix)
@@ -175,7 +174,3 @@ def moment_ms(value: Any) -> int | None:
 
 def _or_empty(value: int | None) -> Argument:
     return "" if value is None else value
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)
