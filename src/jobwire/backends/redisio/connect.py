@@ -182,8 +182,9 @@ class RedisStore:
             return Redis(connection_pool=ConnectionPool(max_connections=2 * _CONNECTIONS, **options))
         options.pop("host", None)
         options.pop("port", None)
+        certificates = {name: options.pop(name) for name in list(options) if name.startswith("ssl_")}
         if options.pop("connection_class", None) is SSLConnection:
-            options["ssl"] = True
+            options |= {"ssl": True, **certificates}
         if self.cluster:
             options.pop("db", None)
             nodes = [ClusterNode(host, port) for host, port in self.address.hosts]
@@ -195,7 +196,7 @@ class RedisStore:
             "password": watchers["password"],
         }
         if watchers["tls"] == "true":
-            about_sentinels |= {"ssl": True, **{name: options[name] for name in options if name.startswith("ssl_")}}
+            about_sentinels |= {"ssl": True, **certificates}
         sentinel: Any = Sentinel(list(self.address.hosts), sentinel_kwargs=about_sentinels, **options)
         # The driver closes the connections to the server with its client, those to the sentinels never.
         self._sentinels = sentinel.sentinels
