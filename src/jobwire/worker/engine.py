@@ -281,15 +281,15 @@ class Engine:
             try:
                 async with asyncio.timeout(timeout + _GRACE) as limit:
                     self._waiting = limit
-                    await self._consumer.wait(timeout)
-                    self._waiting = None
+                    try:
+                        await self._consumer.wait(timeout)
+                    finally:
+                        self._waiting = None
                     if not self._has_free_slot():
                         await self._consumer.pass_on()
             except (JobwireError, TimeoutError) as error:
                 if self._claiming:
                     await self._outage.endure(error, self._consumer.reset)
-            finally:
-                self._waiting = None
             self._wakeups += 1
             self._work_may_be_there = True
             await self._turn()  # at once, rather than waking a lane to do it
