@@ -115,8 +115,8 @@ for index = completions + 1, completions + others do
 end
 
 if minutes ~= '' then
-  if completed > 0 then rare().count_finished(base, 'completed', completed, now, minutes) end
-  if failed > 0 then rare().count_finished(base, 'failed', failed, now, minutes) end
+  if completed > 0 then pcall(rare().count_finished, base, 'completed', completed, now, minutes) end
+  if failed > 0 then pcall(rare().count_finished, base, 'failed', failed, now, minutes) end
 end
 if completions + others > 0 then
   redis.call('XTRIM', base .. 'events', 'MAXLEN', '~', event_limit(base, stored[5]))
