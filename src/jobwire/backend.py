@@ -50,6 +50,8 @@ class Capabilities:
     """Texts in data and results may hold U+0000."""
     null_key: bool = True
     """And so may the keys of objects in data."""
+    no_data: bytes = b"null"
+    """What the protocol's own client stores for a job that is added without data, as JSON."""
     split_from: int = 8
     """From this concurrency on a worker has two calls under way at a time; below, one with everything is quicker."""
     events: bool = False

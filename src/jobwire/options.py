@@ -7,6 +7,7 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any, Literal, TypedDict
 
 from jobwire.backoff import LONGEST, Backoff
@@ -135,6 +136,18 @@ class Target:
             text("target.server", self.server)
         if self.mode not in ("any", "all"):
             raise InvalidOption("target.mode", self.mode, "must be any or all")
+
+
+class Missing(Enum):
+    """Stands for data that was not given, for which a protocol may store something else than null."""
+
+    DATA = "no data"
+
+    def __repr__(self) -> str:
+        return "<no data>"
+
+
+NO_DATA = Missing.DATA
 
 
 @record

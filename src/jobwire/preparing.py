@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast, overload
 
@@ -11,11 +12,13 @@ from jobwire import codec
 from jobwire.backend import Added, Backend, PreparedJob
 from jobwire.demands import demand_job
 from jobwire.model import Job, State, Waiter
-from jobwire.options import NewJob
+from jobwire.options import NO_DATA, NewJob
 
 
 def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -> PreparedJob:
     """The job as it will be written. `size_limit` bounds data and options together, in bytes."""
+    if job.data is NO_DATA:
+        job = replace(job, data=codec.loads(backend.capabilities.no_data))
     demand_job(backend.capabilities, queue, job)
     options = backend.check(queue, job)
     data = codec.dumps(job.data)

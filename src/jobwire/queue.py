@@ -15,7 +15,7 @@ from jobwire.demands import demand_schedule
 from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.operations import Operations, state_of
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, NewSchedule, Seconds, text, whole
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, NewSchedule, Seconds, text, whole
 from jobwire.preparing import AddedJobs, prepare, snapshot
 
 _ADD_TOGETHER = 500
@@ -78,7 +78,7 @@ class Queue(Operations):
     # --- adding -----------------------------------------------------------------------------------------------------
 
     async def add(
-        self, data: Any = None, *, name: str | None = None, connection: Any = None, **options: Unpack[JobOptions]
+        self, data: Any = NO_DATA, *, name: str | None = None, connection: Any = None, **options: Unpack[JobOptions]
     ) -> Job:
         """Add one job. Calls made at the same time share a round trip.
 
@@ -164,7 +164,7 @@ class Queue(Operations):
         cron: str | None = None,
         tz: str | None = None,
         name: str | None = None,
-        data: Any = None,
+        data: Any = NO_DATA,
         limit: int | None = None,
         start_at: datetime | None = None,
         end_at: datetime | None = None,

@@ -7,7 +7,7 @@ from jobwire import model, urls
 from jobwire.backend import Backend, Capabilities
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, Limits, Schedule, State, WorkerInfo
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, Keep, NewJob, Seconds
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
 from jobwire.worker.worker import Strategy
@@ -49,7 +49,7 @@ class Queue:
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None: ...
     def add(
-        self, data: Any = None, *, name: str | None = None, connection: Any = None, **options: Unpack[JobOptions]
+        self, data: Any = NO_DATA, *, name: str | None = None, connection: Any = None, **options: Unpack[JobOptions]
     ) -> Job: ...
     def add_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> Sequence[Job]: ...
     def get(self, job_id: str) -> Job | None: ...
@@ -67,7 +67,7 @@ class Queue:
         cron: str | None = None,
         tz: str | None = None,
         name: str | None = None,
-        data: Any = None,
+        data: Any = NO_DATA,
         limit: int | None = None,
         start_at: datetime | None = None,
         end_at: datetime | None = None,

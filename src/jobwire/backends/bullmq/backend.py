@@ -35,6 +35,7 @@ CAPABILITIES = Capabilities(
     progress=True,
     logs=True,
     results=True,
+    no_data=b"{}",
     events=True,
     pause=True,
     promote=True,

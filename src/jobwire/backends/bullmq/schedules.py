@@ -44,14 +44,15 @@ async def schedule(scripts: Scripts, keys: Keys, new: NewSchedule, job: Prepared
     record: dict[str, Argument] = {"name": job.name, **rule}
     if template:
         record["opts"] = json_codec.dumps(template, field="opts")
-    if job.data != b"{}":
-        record["data"] = job.data
+    data = b"{}" if job.data == b"null" else job.data  # as Node has it for schedules, if not for jobs
+    if data != b"{}":
+        record["data"] = data
     rule_text = f"{rule.get('every', '')}|{rule.get('pattern', '')}|{rule.get('tz', '')}"
     answer = await scripts.run_together(
         "schedule_put",
         [keys.base],
         [
-            *(now, new.key, _or_empty(every), _or_empty(first), rule_text, job.data, json_codec.dumps(options)),
+            *(now, new.key, _or_empty(every), _or_empty(first), rule_text, data, json_codec.dumps(options)),
             *(part for pair in record.items() for part in pair),
         ],
     )
