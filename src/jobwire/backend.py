@@ -60,6 +60,8 @@ class Capabilities:
     promote: bool = False
     bulk: bool = False
     """All finished jobs can be retried, and all delayed ones promoted, without naming them."""
+    priority_counts: bool = False
+    """Waiting jobs can be counted per priority."""
     retry_anew: bool = False
     """A retried job can be given all of its attempts again."""
     edits: frozenset[str] = frozenset()

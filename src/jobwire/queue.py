@@ -16,7 +16,7 @@ from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.operations import Operations, state_of
 from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, NewSchedule, Seconds, text, whole
-from jobwire.preparing import AddedJobs, prepare, snapshot
+from jobwire.preparing import AddedJobs, defaults_of, prepare, snapshot, with_defaults
 
 _ADD_TOGETHER = 500
 
@@ -26,7 +26,8 @@ class Queue(Operations):
 
     Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). `size_limit` bounds a job's
     encoded data and options in bytes; None switches the check off. `events_max_len`: about how many events the
-    queue keeps, from when it is opened; None leaves that as it is.
+    queue keeps, from when it is opened; None leaves that as it is. `defaults` are the options of every job that is
+    added without its own: `Queue("emails", defaults={"attempts": 3})`. Schedules and flows give theirs themselves.
     """
 
     def __init__(
@@ -36,10 +37,12 @@ class Queue(Operations):
         *,
         size_limit: int | None = DEFAULT_SIZE_LIMIT,
         events_max_len: int | None = None,
+        defaults: JobOptions | None = None,
     ) -> None:
         self.connection, self._owns = resolve(url)
         super().__init__(text("queue", name), self.connection.backend)
         self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
+        self._defaults = defaults_of(defaults) if defaults else None
         self._events_max_len = events_max_len
         if events_max_len is not None:
             whole("events_max_len", events_max_len, minimum=1)
@@ -84,7 +87,7 @@ class Queue(Operations):
 
         With `connection` (where the protocol can): inside the caller's own transaction.
         """
-        job = self._prepare(NewJob(data, name, **options))
+        job = self._prepare(self._filled(NewJob(data, name, **options)))
         if connection is not None:
             self.capabilities.require("transactional_add", "add inside the caller's transaction")
             [added] = await self._backend.add(self.name, [job], connection)
@@ -98,7 +101,7 @@ class Queue(Operations):
     async def add_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> Sequence[Job]:
         """Add jobs in bulk, in order. All are checked before the first is written; a failure on the way leaves the
         ones before it added, so give ids to jobs that you would send again."""
-        prepared = [self._prepare(job) for job in jobs]
+        prepared = [self._prepare(self._filled(job)) for job in jobs]
         if connection is not None:
             self.capabilities.require("transactional_add", "add inside the caller's transaction")
         added = await self._backend.add(self.name, prepared, connection)
@@ -106,6 +109,9 @@ class Queue(Operations):
 
     async def _send(self, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
         return await self._backend.add(self.name, jobs)
+
+    def _filled(self, job: NewJob) -> NewJob:
+        return job if self._defaults is None else with_defaults(job, self._defaults)
 
     def _prepare(self, job: NewJob) -> PreparedJob:
         return prepare(self._backend, self.name, job, self._size_limit)

@@ -19,6 +19,7 @@ from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State, WorkerInfo
 
 _STEP = 500
+_PRIORITY_STEP = 2**32
 _DUE_SCALE = 4096
 _STATES: Mapping[str, tuple[State, str]] = {
     "wait": (State.WAITING, "waiting"),
@@ -126,6 +127,24 @@ async def workers(store: RedisStore, keys: Keys) -> Sequence[WorkerInfo]:
                 WorkerInfo(name.removeprefix(unnamed).removeprefix(":w:"), connection.get("addr", ""), connection)
             )
     return found
+
+
+async def counts_by_priority(store: RedisStore, keys: Keys, priorities: Sequence[int]) -> dict[int, int]:
+    """Jobs without a priority are in the lists; the score of any other begins with its priority."""
+    found: list[int] = await store.calls(
+        [
+            ("LLEN", keys.wait),
+            ("LLEN", keys.paused),
+            *(
+                ("ZCOUNT", keys.prioritized, priority * _PRIORITY_STEP, (priority + 1) * _PRIORITY_STEP - 1)
+                for priority in priorities
+            ),
+        ]
+    )
+    counts = dict(zip(priorities, found[2:], strict=True))
+    if 0 in counts:
+        counts[0] = found[0] + found[1]
+    return counts
 
 
 async def _connections(store: RedisStore) -> list[dict[str, str]]:
