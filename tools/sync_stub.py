@@ -30,7 +30,7 @@ from jobwire import model, urls
 from jobwire.backend import Backend, Capabilities
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, Limits, Schedule, State, WorkerInfo
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, Keep, NewJob, Seconds
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
 from jobwire.worker.settings import Strategy

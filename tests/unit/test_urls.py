@@ -34,6 +34,7 @@ HOLDERS = [
     "pgboss+postgresql://app@db.example/app?sslpassword={}",
     "bullmq+redis://cache.example/0?password={}",
     "monque+mongodb://h1/db?tlsCertificateKeyFilePassword={}&tls=true",
+    "bullmq+sentinel://h1,h2/main/0?sentinel_password={}",
 ]
 MISTAKEN = [
     "redis://:{}@cache.example:6379/0",
@@ -171,6 +172,9 @@ def test_without_a_url_the_environment_decides_and_then_an_embedded_server(monke
         ("bullmq+redis://h?prefx=x", "unknown option prefx; did you mean prefix?"),
         ("bullmq+redis://h?Prefix=x", "did you mean prefix?"),
         ("bullmq+redis://h?tls=true", "bullmq takes prefix"),
+        ("bullmq+redis://h?sentinel_password=x", "unknown option"),
+        ("bullmq+sentinel://h/m?sentinel_tls=yes", "tls must be true or false"),
+        ("bullmq+sentinel://h/m?sentinel_pasword=x", "unknown option"),
         ("bridgemq+cluster://h?prefix=x", "bridgemq takes namespace, tls"),
         ("bullmq+redis://h?prefix=", "prefix must be 1 to 200"),
         ("bullmq+redis://h?prefix=a&prefix=b", "twice"),
