@@ -24,6 +24,7 @@ from jobwire.worker.handlers import Executor, Handler, make_runner
 from jobwire.worker.journal import Journal
 from jobwire.worker.keeper import LockKeeper
 from jobwire.worker.outage import Outage
+from jobwire.worker.processes import worker_stopping
 from jobwire.worker.stats import Observer, Stats
 
 Strategy = Callable[[int, Job, BaseException | str], float | None]
@@ -160,7 +161,9 @@ class Worker:
             call_timeout=self._call_timeout,
         )
         duties = [perform(duty, self.stats, self._journal) for duty in consumer.duties()]
+        token = worker_stopping.set(self._stopping.is_set)
         work = asyncio.create_task(engine.run([keeper.watch(), *duties]))
+        worker_stopping.reset(token)
         with _signals(self.interrupt) if signals else contextlib.nullcontext():
             self._journal.info("started on queue %s, concurrency %d", self.queue, self._concurrency)
             keeper.start()
