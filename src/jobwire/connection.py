@@ -6,7 +6,7 @@ import importlib
 from types import TracebackType
 from typing import Self
 
-from jobwire import urls
+from jobwire import forking, urls
 from jobwire.backend import Backend
 from jobwire.errors import MissingExtra
 
@@ -22,22 +22,35 @@ def connect(url: str | None = None) -> Connection:
 
 
 class Connection:
-    """One store reached through one protocol, with its pool. Use `async with`, or `open` and `close`."""
+    """One store reached through one protocol, with its pool. Use `async with`, or `open` and `close`.
+
+    A forked child process opens it again: it has none of its parent's connections.
+    """
 
     def __init__(self, url: str | None = None) -> None:
         self.address = urls.parse(urls.default_url() if url is None else url)
         self.backend = load_backend(self.address)
         self._open = False
+        self.lapsed = False
+        """True in a forked child while it is closed there, though the parent had it open."""
+        forking.follow(self, Connection._after_fork)
 
     async def open(self) -> Self:
+        forking.notice()
         if not self._open:
             await self.backend.open()
             self._open = True
+            self.lapsed = False
         return self
 
     async def close(self) -> None:
-        self._open = False
+        self._open = self.lapsed = False
         await self.backend.close()
+
+    def _after_fork(self) -> None:
+        self.lapsed = self._open or self.lapsed
+        self._open = False
+        self.backend = self.backend.twin()
 
     async def __aenter__(self) -> Self:
         return await self.open()

@@ -8,6 +8,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from jobwire import forking
 from jobwire.backend import Added, PreparedJob
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
@@ -46,6 +47,12 @@ class Queue(Operations):
             self.capabilities.require("custom_events", "control of the event stream")
         self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
         self._finishes = Finishes(self._backend, name)
+        forking.follow(self, Queue._after_fork)
+
+    def _after_fork(self) -> None:
+        self._backend = self.connection.backend
+        self._adds = Coalescer(self._send, _ADD_TOGETHER)
+        self._finishes = Finishes(self._backend, self.name)
 
     async def open(self) -> Self:
         await self.connection.open()

@@ -26,6 +26,7 @@ from typing import Any, Self, cast
 
 from jobwire import connection as _connection
 from jobwire import flow as _flow
+from jobwire import forking
 from jobwire import model as _model
 from jobwire import queue as _queue
 from jobwire import worker as _worker
@@ -38,6 +39,15 @@ class Portal:
     """An event loop in a thread, started when first needed, for blocking callers to run coroutines in."""
 
     def __init__(self) -> None:
+        self._start_over()
+        forking.follow(self, Portal._start_over)
+        atexit.register(self._stop)
+
+    def _start_over(self) -> None:
+        """Also in a forked child, which has neither the thread nor, perhaps, anyone to release the locks."""
+        self.life = object()
+        """Another one in each forked child."""
+        self.reopening = threading.Lock()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -68,8 +78,11 @@ class Portal:
                 self._loop = asyncio.new_event_loop()
                 thread = threading.Thread(target=self._loop.run_forever, name="jobwire-sync", daemon=True)
                 thread.start()
-                atexit.register(self._loop.call_soon_threadsafe, self._loop.stop)
             return self._loop
+
+    def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 _portal = Portal()
@@ -81,6 +94,7 @@ class Job(_model.Job):
     __slots__ = ()
 
     def wait(self, timeout: float | None = None) -> Any:  # type: ignore[override]
+        _reopen(self.origin)
         return _portal.run(super().wait(timeout))
 
 
@@ -134,9 +148,23 @@ class _Blocking:
         return repr(self.inner)
 
 
+def _reopen(inner: Any) -> None:
+    """Open what a parent process had open before it forked this one."""
+    forking.notice()
+    connection = inner if isinstance(inner, _connection.Connection) else getattr(inner, "connection", None)
+    if connection is not None and connection.lapsed:
+        with _portal.reopening:
+            if connection.lapsed:
+                _portal.run(connection.open())
+
+
 def _method(function: Any) -> Any:
+    reopens = function.__name__ not in ("open", "close", "stop")
+
     @functools.wraps(function)
     def call(self: _Blocking, *args: Any, **kwargs: Any) -> Any:
+        if reopens:
+            _reopen(self.inner)
         result = _portal.run(function(self.inner, *args, **kwargs))
         return self if result is self.inner else _blocking(result)
 
@@ -146,15 +174,21 @@ def _method(function: Any) -> Any:
 def _iterator(function: Any) -> Any:
     @functools.wraps(function)
     def iterate(self: _Blocking, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        source: AsyncIterator[Any] = function(self.inner, *args, **kwargs)
+        _reopen(self.inner)
+        life, source = _portal.life, function(self.inner, *args, **kwargs)
         try:
             while True:
+                if life is not _portal.life:
+                    raise RuntimeError("a forked process can't go on with its parent's iterator: make a new one")
                 try:
                     yield _portal.run(_next(source))
                 except StopAsyncIteration:
                     return
         finally:
-            _portal.run(source.aclose())  # type: ignore[attr-defined]
+            if life is _portal.life:
+                _portal.run(source.aclose())
+            else:
+                forking.keep(source)
 
     return iterate
 

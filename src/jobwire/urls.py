@@ -104,8 +104,14 @@ class _Fault(Exception):
 
 
 def default_url() -> str:
-    """JOBWIRE_URL, or a server of our own in ./.jobwire."""
-    return os.environ.get("JOBWIRE_URL") or DEFAULT_URL
+    """JOBWIRE_URL, or a server of our own in ./.jobwire if there is no such variable."""
+    url = os.environ.get("JOBWIRE_URL", DEFAULT_URL)
+    if not url.strip():
+        # Mostly a secret that did not arrive: jobs in a local folder would be lost with their container.
+        raise InvalidOption(
+            "JOBWIRE_URL", url, "is set but empty: give it a URL, or unset it for a server in ./.jobwire"
+        )
+    return url
 
 
 def parse(url: str) -> Address:

@@ -10,9 +10,12 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from jobwire import forking
 from jobwire.backend import Claim, ConsumerSettings
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption
@@ -79,7 +82,8 @@ class Worker:
         self._call_timeout = seconds("call_timeout", call_timeout, minimum=0.1)
         self._max_reconnects = whole("max_reconnect_attempts", max_reconnect_attempts, minimum=0)
         self._observers = observers
-        self._runner = make_runner(handler, executor, f"jobwire-{queue}")
+        self._make_runner = partial(make_runner, handler, executor, f"jobwire-{queue}")
+        self._runner = self._make_runner()
         self._settings = ConsumerSettings(
             queue=queue,
             worker_id=self.id,
@@ -98,7 +102,21 @@ class Worker:
         self.connection, self._owns = resolve(url)
         if self._settings.rate is not None:
             self.connection.backend.capabilities.require("rate_limit", "rate limits")
-        self._journal = Journal(self.id, queue)
+        self._has_given_id = worker_id is not None
+        self._start_over()
+        forking.follow(self, Worker._after_fork)
+
+    def _after_fork(self) -> None:
+        """In a forked child: a worker of its own, whose id no other has and which does not run yet."""
+        if not self._has_given_id:
+            self.id = _new_id()
+            self._settings = replace(self._settings, worker_id=self.id)
+        self.stats = Stats()
+        self._runner = self._make_runner()
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._journal = Journal(self.id, self.queue)
         self._outage = Outage(self._journal, self.stats, self._max_reconnects)
         self._engine: Engine | None = None
         self._stopping = asyncio.Event()

@@ -1,8 +1,9 @@
 """The in-process twin of a queue server, for users' own tests.
 
-`memory:` is a fresh store for each connection; `memory:name` is one store for every connection of that name in the
-process, and lasts while one of them is open. It keeps to the rules of the real protocols (leases, stalled jobs,
-retries, schedules) and encodes what it stores, so that a test finds what a real store would refuse.
+`memory:` is one store for all connections of the process, `memory:name` another one for each name. A store lasts while
+a connection to it is open, so that a test which closes what it opened leaves nothing to the next. It keeps to the rules
+of the real protocols (leases, stalled jobs, retries, schedules) and encodes what it stores, so that a test finds what a
+real store would refuse.
 """
 
 from __future__ import annotations

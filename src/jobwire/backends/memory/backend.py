@@ -51,11 +51,11 @@ CAPABILITIES = Capabilities(
 
 
 class MemoryBackend:
-    """A store of this process. With a name: the one that every backend of this name shares while one is open."""
+    """A store of this process, which every backend of its name shares while one is open. `store`: a private one."""
 
     def __init__(self, name: str = "", store: Store | None = None) -> None:
         self._name = name
-        self._private = store if store is not None else (None if name else Store())
+        self._private = store
         self._taken: Store | None = None
         self._closed = False
 

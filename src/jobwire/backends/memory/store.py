@@ -1,4 +1,4 @@
-"""The stores of this process: queues behind one lock, private or shared by name."""
+"""The stores of this process: queues behind one lock, shared by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from jobwire import forking
 from jobwire.backends.memory.queue_state import QueueState
 
 
@@ -36,9 +37,16 @@ class Store:
 
 
 class _NamedStores:
-    """Stores that several connections share: made by the first that opens a name, gone when the last is closed."""
+    """Stores that several connections share: made by the first that opens a name, gone when the last is closed.
+
+    The empty name is one of them. A forked child starts without any: they are of its parent's process.
+    """
 
     def __init__(self) -> None:
+        self._start_over()
+        forking.follow(self, _NamedStores._start_over)
+
+    def _start_over(self) -> None:
         self._lock = threading.Lock()
         self._stores: dict[str, Store] = {}
         self._users: Counter[str] = Counter()

@@ -31,7 +31,7 @@ class Store:
         self.address = address
         self.name = address.options.get("schema", "pgboss")
         self.where = f"PostgreSQL at {address.redacted}"
-        self.statements: Statements
+        self._statements: Statements | None = None
         self.has_side = False
         self._url = address.driver_url
         self._server: embedded.Server | None = None
@@ -43,6 +43,12 @@ class Store:
         self._open = False
         self._resets = 0
         self._closed = False
+
+    @property
+    def statements(self) -> Statements:
+        if self._statements is None:
+            raise StoreUnavailable(f"{self.where} is not open")
+        return self._statements
 
     @property
     def layout(self) -> Layout:
@@ -82,7 +88,7 @@ class Store:
                 "schema %s is of version %d, newer than this jobwire knows: its own clients must do maintenance "
                 "and schedules", self.name, layout.version,
             )  # fmt: skip
-        self.statements = Statements(layout)
+        self._statements = Statements(layout)
         self.has_side = await self._side_exists()
 
     async def close(self) -> None:
