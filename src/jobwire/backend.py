@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
-from jobwire.options import Keep, NewJob, NewSchedule
+from jobwire.options import Keep, NewJob, NewSchedule, Seconds
 from jobwire.record import record
 
 
@@ -131,6 +131,8 @@ class Failed:
     stack: str = ""
     final: bool = False
     delay: float | None = None
+    kind: str = ""
+    """The name of the error's class; empty if no exception was raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,10 @@ class Settled:
     """Claim nothing for this many seconds, whatever arrives (a rate limit)."""
 
 
+Strategy = Callable[[int, Job, str], Seconds | None]
+"""A worker's own backoff: the wait after a failure, from (failures, job, error), or None to fail the job for good."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
     """What a worker tells the protocol. Durations in seconds."""
@@ -200,11 +206,9 @@ class ConsumerSettings:
     max_stalled: int = 1
     rate: tuple[int, float] | None = None
     """At most this many jobs per that many seconds, over all workers of the queue."""
-    strategy: Callable[[int, Job, BaseException | str], float | None] | None = None
-    """Delay in seconds for jobs with a custom backoff; None fails the job."""
-    strategies: Mapping[str, Callable[[int, Job, BaseException | str], float | None]] = field(
-        default_factory=dict[str, Callable[[int, Job, BaseException | str], float | None]]
-    )
+    strategy: Strategy | None = None
+    """The wait before the next attempt of a job with a custom backoff; None fails the job."""
+    strategies: Mapping[str, Strategy] = field(default_factory=dict[str, Strategy])
     """Strategies for custom backoffs of these names; the one above is for all others."""
     max_backoff: float = 3600.0
     keep_completed: Keep | None = None
@@ -212,7 +216,7 @@ class ConsumerSettings:
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options of one protocol only, checked by it when the consumer is made."""
 
-    def strategy_for(self, name: str | None) -> Callable[[int, Job, BaseException | str], float | None] | None:
+    def strategy_for(self, name: str | None) -> Strategy | None:
         """The strategy for a custom backoff of this name."""
         return self.strategies.get(name or "", self.strategy)
 

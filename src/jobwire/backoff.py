@@ -102,15 +102,39 @@ class Backoff:
             raise InvalidOption("failures", failures, "must be at least 1")
         if self.kind == "custom":
             raise InvalidOption("backoff", self.name, "is computed by the worker: give it Worker(backoff=...)")
-        wait = self.delay
+        wait = Curve(self.kind, self.delay, least=1 - self.jitter).after(failures, rng)
+        return wait if self.cap is None else min(wait, self.cap)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How a wait grows with the number of failures, from what a protocol stores: any number is taken as it is.
+
+    The n-th failure is followed by `delay` seconds (fixed, and any kind that is not known), `delay * n` (linear) or
+    `delay * 2^(n - 1)` (exponential), at most `cap`. The wait is then spread evenly between `least` and `most` times
+    its length, and cut at the cap again.
+
+    >>> [Curve("exponential", 2.0, cap=5.0).after(failures) for failures in (1, 2, 3)]
+    [2.0, 4.0, 5.0]
+    """
+
+    kind: str
+    delay: float
+    cap: float = LONGEST
+    least: float = 1.0
+    most: float = 1.0
+
+    def after(self, failures: int, rng: Callable[[], float] = random.random) -> float:
+        """Seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1."""
+        wait = _float(self.delay)
         if self.kind == "exponential":
             wait = _doubled(wait, failures - 1)
         elif self.kind == "linear":
             wait *= min(failures, 2**53)
-        wait = min(wait, LONGEST)
-        if self.jitter:
-            wait = rng() * wait * self.jitter + wait * (1 - self.jitter)
-        return wait if self.cap is None else min(wait, self.cap)
+        wait = min(wait, self.cap)
+        if self.least == self.most:
+            return wait
+        return min(wait * (self.least + (self.most - self.least) * rng()), self.cap)
 
 
 def reconnect_delay(attempt: int, rng: Callable[[], float] = random.random) -> float:
@@ -152,7 +176,12 @@ def _fraction(field: str, value: Any) -> float:
 def _number(field: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidOption(field, value, "must be a number")
+    return _float(value)
+
+
+def _float(value: float) -> float:
+    """An integer of hundreds of digits has no float; it counts as infinite."""
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -math.inf

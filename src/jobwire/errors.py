@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 _VALUE_LIMIT = 80
@@ -18,10 +19,7 @@ class InvalidOption(JobwireError, ValueError):
     """An option has a value that its rule does not allow."""
 
     def __init__(self, field: str, value: object, rule: str) -> None:
-        shown = repr(value)
-        if len(shown) > _VALUE_LIMIT:
-            shown = shown[:_VALUE_LIMIT] + "…"
-        super().__init__(f"{field}: {rule} (got {shown})")
+        super().__init__(f"{field}: {rule} (got {shown(value)})")
         self.field = field
         self.value = value
         self.rule = rule
@@ -121,9 +119,9 @@ class Unrecoverable(JobwireError):
 
 
 class Snooze(JobwireError):
-    """Raise in a handler to put the job back for later without using up an attempt."""
+    """Raise in a handler to put the job back for `delay` (seconds or a timedelta) without using up an attempt."""
 
-    def __init__(self, delay: float, message: str | None = None) -> None:
+    def __init__(self, delay: float | timedelta, message: str | None = None) -> None:
         super().__init__(message or f"snoozed for {delay} s")
         self.delay = delay
 
@@ -132,9 +130,10 @@ class Snooze(JobwireError):
 
 
 class RateLimited(JobwireError):
-    """Raise in a handler to put the job back and have the worker claim nothing for a while. No attempt is used up."""
+    """Raise in a handler to put the job back and have the worker claim nothing for `delay` (seconds or a timedelta).
+    No attempt is used up."""
 
-    def __init__(self, delay: float, message: str | None = None) -> None:
+    def __init__(self, delay: float | timedelta, message: str | None = None) -> None:
         super().__init__(message or f"rate limited for {delay} s")
         self.delay = delay
 
@@ -144,6 +143,19 @@ class RateLimited(JobwireError):
 
 class WaitForChildren(JobwireError):
     """Raise in a handler to have the job run again when its children are done. No attempt is used up."""
+
+
+def shown(value: object) -> str:
+    """The value's repr in at most 80 characters; its type if it has no repr that can be had.
+
+    >>> shown("x" * 1000)[-5:]
+    'xxxx…'
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}, whose repr() raises>"
+    return text if len(text) <= _VALUE_LIMIT else text[:_VALUE_LIMIT] + "…"
 
 
 def megabytes(size: int) -> str:

@@ -7,13 +7,16 @@ import os
 import signal
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from awaiting import eventually
-from jobwire import Connection, Queue, State, Worker
+from jobwire import Connection, Queue, State, StoreUnavailable, Worker
+from jobwire.backend import Outcome, Settled
+from jobwire.backends.memory.consumer import MemoryConsumer
 
 
 async def test_stop_lets_running_jobs_finish_and_claims_no_more(queue: Queue, connection: Connection) -> None:
@@ -89,7 +92,9 @@ async def test_a_handler_that_ignores_cancellation_does_not_hold_the_worker(
     async with asyncio.timeout(15):
         await worker.stop()
     await running
-    assert f"leaving without a word from the store on jobs {job.id}" in caplog.text
+    assert f"shutting down without confirmation for 1 job ({job.id})" in caplog.text
+    assert f"abandoned the handler of job {job.id}" in caplog.text
+    assert not [task for task in asyncio.all_tasks() if "stubborn" in repr(task.get_coro())]
     go.set()
 
 
@@ -159,19 +164,109 @@ async def test_signals_stop_a_worker_process(
     assert out.endswith(last), (out, err)
 
 
+class Unreachable(MemoryConsumer):
+    """A store that goes away after the first claim and does not come back."""
+
+    calls = 0
+
+    async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        self.calls += 1
+        if self.calls > 1:
+            raise StoreUnavailable("the store is away")
+        return await super().settle(outcomes, claim)
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobwire.backends.memory.backend.MemoryConsumer", Unreachable)
+
+
+@pytest.mark.usefixtures("unreachable")
 async def test_a_worker_that_dies_cancels_the_block_that_relies_on_it(queue: Queue, connection: Connection) -> None:
-    class Broken:
-        def started(self, claim: Any) -> None:
-            raise RuntimeError("observer broke")
-
-        def settled(self, outcome: Any, verdict: Any) -> None: ...
-
     async def handler(job: Any) -> None: ...
 
     job = await queue.add(1)
-    with pytest.raises(RuntimeError, match="observer broke"):
-        async with Worker("work", handler, connection, observers=[Broken()]):
+    with pytest.raises(StoreUnavailable, match="gave up after 2 attempts to reach the store: the store is away"):
+        async with Worker("work", handler, connection, max_reconnect_attempts=2) as worker:
             await job.wait(60)
+    assert worker.stats.reconnects == 2
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
+
+
+@pytest.mark.usefixtures("unreachable")
+async def test_a_worker_that_gives_up_stops_its_handlers_first(queue: Queue, connection: Connection) -> None:
+    seen: list[str] = []
+
+    async def handler(job: Any) -> None:
+        seen.append("started")
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    await queue.add("long")
+    worker = Worker("work", handler, connection, concurrency=2, max_reconnect_attempts=1)
+    running = asyncio.create_task(worker.run(signals=False))
+    await eventually(lambda: seen == ["started"])
+    await queue.add("wakes the worker up, whose next call fails")
+    with pytest.raises(StoreUnavailable):
+        await running
+    assert seen == ["started", "cancelled"]
+
+
+async def test_a_run_that_is_cancelled_hands_its_jobs_back(queue: Queue, connection: Connection) -> None:
+    async def endless(job: Any) -> None:
+        await asyncio.sleep(600)
+
+    worker = Worker("work", endless, connection)
+    running = asyncio.create_task(worker.run(signals=False))
+    job = await queue.add(1)
+    await eventually(lambda: worker.busy == 1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    stored = await queue.get(job.id)
+    assert stored is not None
+    assert (stored.state, stored.attempts_made) == (State.WAITING, 0)
+
+
+STUBBORN = """
+import asyncio, time
+from jobwire import Queue, Worker, connect
+
+async def handler(job):
+    print("started", flush=True)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            await asyncio.sleep(1)
+        except asyncio.CancelledError:
+            pass
+
+async def main():
+    async with connect("memory:here") as connection, Queue("work", connection) as queue:
+        await queue.add(1)
+        await Worker("work", handler, connection, shutdown_timeout=0.5).run()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+async def test_a_process_ends_although_a_handler_ignores_cancellation(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(STUBBORN)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(program), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(40):  # the handler goes on for a minute
+        assert await process.stdout.readline() == b"started\n"
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    assert b"abandoned the handler of job 1" in err
+    assert b"Task was destroyed" not in err

@@ -20,7 +20,6 @@ import fcntl
 import os
 import signal
 import threading
-import traceback
 from collections.abc import Callable
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
@@ -32,6 +31,7 @@ from jobwire.errors import InvalidOption, LostLock, RateLimited, Snooze, Unrecov
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Job, JobKey, JobTree
 from jobwire.worker.active import Running
+from jobwire.worker.failure import kind_of, message_of, stack_of
 
 WISHES = {"snooze": Snooze, "rate limited": RateLimited, "wait for children": WaitForChildren}
 """What a handler raises to have its job run again later, and how each is called in the pipe."""
@@ -170,32 +170,22 @@ def _run(handler: Callable[[Any], Any], job: ProcessJob) -> tuple[str, Any]:
 def _answer(error: BaseException) -> tuple[str, Any]:
     for kind, wish in WISHES.items():
         if isinstance(error, wish):
-            return kind, (getattr(error, "delay", None), _text(error))
+            return kind, (getattr(error, "delay", None), _text(message_of(error)))
     if isinstance(error, Unrecoverable):
-        return "unrecoverable", _text(error)
-    return "error", (type(error).__name__, _text(error), _stack())
+        return "unrecoverable", _text(message_of(error))
+    return "error", (kind_of(error), _text(message_of(error)), _text(stack_of(error)))
 
 
-def _text(error: BaseException) -> str:
-    """What the exception says, or its type's name; a plain text, which any process can read."""
-    try:
-        return str.__str__(str(error)) or type(error).__name__
-    except BaseException:
-        return f"{type(error).__name__}, whose text can't be shown"
-
-
-def _stack() -> str:
-    try:
-        return traceback.format_exc()
-    except BaseException:
-        return ""
+def _text(text: str) -> str:
+    """The same as a plain text, which any process can read: a handler's str() may return a class of its own."""
+    return str.__str__(text)
 
 
 def _pickled(answer: tuple[str, Any]) -> Any:
     try:
         return ForkingPickler.dumps(answer)
     except Exception as error:
-        message = f"what the handler raised can't be sent to the worker ({answer[0]}): {_text(error)}"
+        message = f"what the handler raised can't be sent to the worker ({answer[0]}): {_text(message_of(error))}"
         return ForkingPickler.dumps(("error", ("TypeError", message, "")))
 
 

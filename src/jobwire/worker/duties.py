@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection
-from itertools import islice
 
-from jobwire.backend import Duty
+from jobwire.backend import Duty, DutyReport
+from jobwire.deadline import deadline
 from jobwire.errors import JobwireError
-from jobwire.worker.journal import Journal
+from jobwire.worker.journal import Journal, few, jobs
 from jobwire.worker.stats import Stats
 
 
-async def perform(duty: Duty, stats: Stats, journal: Journal) -> None:
-    """Run the duty now and then every so often, for ever. A run that takes longer than its period skips the beats it
-    missed, and counts them; a run that fails is tried again at the next beat."""
+async def perform(duty: Duty, stats: Stats, journal: Journal, timeout: float) -> None:
+    """Run the duty now and then every so often, until cancelled. A run that takes longer than its period skips the
+    beats it missed, and counts them; a run that fails, or takes longer than the timeout, is tried again at the next
+    beat."""
     while True:
         began = time.monotonic()
         try:
-            report = await duty.run()
+            async with deadline(timeout):
+                report = await duty.run()
         except (JobwireError, TimeoutError) as error:
-            journal.warning("could not %s (%s); trying again in %.0f s", duty.name, error, duty.every)
+            reason = str(error) or f"no answer within {timeout:g} s"
+            journal.warning("could not %s (%s); trying again in %.0f s", duty.name, reason, duty.every)
+        except Exception:  # a fault of ours or of a driver must not end the worker: the other duties and jobs go on
+            journal.exception("could not %s; trying again in %.0f s", duty.name, duty.every)
         else:
-            if report.recovered:
-                stats.recovered += len(report.recovered)
-                journal.warning(
-                    "took back %d jobs from workers that died: %s", len(report.recovered), _few(report.recovered)
-                )
-            if report.note:
-                journal.info("%s", report.note)
+            _log(report, stats, journal)
         took = time.monotonic() - began
         missed = int(took // duty.every)
         stats.duties_skipped += missed
         await asyncio.sleep((missed + 1) * duty.every - took)
 
 
-def _few(ids: Collection[str], most: int = 5) -> str:
-    return ", ".join(islice(ids, most)) + (", …" if len(ids) > most else "")
+def _log(report: DutyReport, stats: Stats, journal: Journal) -> None:
+    if report.recovered:
+        stats.recovered += len(report.recovered)
+        journal.warning("recovered %s of dead workers: %s", jobs(len(report.recovered)), few(report.recovered))
+    if report.note:
+        journal.info("%s", report.note)

@@ -15,21 +15,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Sequence
+from itertools import chain
 from typing import Any
 
-from jobwire.backend import Backend, Claim, Consumer, Outcome, Released, Settled, Verdict
+from jobwire.backend import Backend, Claim, Completed, Consumer, Failed, Outcome, Settled, Verdict
+from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused
-from jobwire.worker.active import ActiveJob
-from jobwire.worker.handlers import Runner, run_job
+from jobwire.worker.handlers import Runner
 from jobwire.worker.journal import Journal
 from jobwire.worker.keeper import LockKeeper
+from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
-from jobwire.worker.stats import Observer, Stats
+from jobwire.worker.running import RunningJobs
+from jobwire.worker.stats import Stats
 
 _SETTLE_TOGETHER = 200
 _LONGEST_WAIT = 5.0
 _GRACE = 5.0
 _STRIKES = 3
+_LAST_CALLS = 3.0
+"""How long calls under way may take to end once they are cancelled, in seconds."""
 
 
 class Engine:
@@ -45,14 +50,13 @@ class Engine:
         outage: Outage,
         stats: Stats,
         journal: Journal,
-        observers: Sequence[Observer],
+        observers: Observers,
         concurrency: int,
         timeout: float | None,
         call_timeout: float,
     ) -> None:
         self._backend = backend
         self._consumer = consumer
-        self._runner = runner
         self._keeper = keeper
         self._outage = outage
         self._stats = stats
@@ -61,11 +65,12 @@ class Engine:
         self._concurrency = concurrency
         self._lanes = 2 if concurrency >= backend.capabilities.split_from else 1
         self._share = -(-concurrency // self._lanes)
-        self._timeout = timeout
         self._call_timeout = call_timeout
-        self._running: dict[Claim, tuple[asyncio.Task[None], ActiveJob]] = {}
+        self.running = RunningJobs(
+            backend=backend, runner=runner, leases=self, journal=journal, timeout=timeout, on_end=self._end
+        )
         self._outcomes: list[Outcome] = []
-        self._in_flight = 0
+        self._in_flight: list[list[Outcome]] = []
         self._reserved = 0
         self._claiming = True
         self._work_may_be_there = True
@@ -98,12 +103,7 @@ class Engine:
             self.finish()
             for task in (*lanes, *others):
                 task.cancel()
-            await asyncio.gather(*lanes, *others, return_exceptions=True)
-
-    @property
-    def busy(self) -> int:
-        """Jobs that are running now."""
-        return len(self._running)
+            await asyncio.wait((*lanes, *others), timeout=_LAST_CALLS)
 
     def finish(self) -> None:
         """Claim no more; `run` returns when the running jobs have been settled."""
@@ -114,20 +114,11 @@ class Engine:
     def hand_back(self) -> None:
         """Stop the running handlers; their jobs go back to the store without being charged an attempt."""
         self.finish()
-        for claim in list(self._running):
-            self._cancel(claim)
+        self.running.cancel_all()
 
     def unsettled(self) -> list[str]:
         """Ids of jobs whose outcome the store has not acknowledged."""
-        return [*(claim.job.id for claim in self._running), *(outcome.claim.job.id for outcome in self._outcomes)]
-
-    def lose(self, claim: Claim) -> None:
-        """The claim's lock is gone: tell the handler and stop it."""
-        entry = self._running.get(claim)
-        if entry is not None:
-            self._journal.warning("lost the lock of job %s: stopping its handler", claim.job.id)
-            entry[1].mark_lost()
-            self._cancel(claim)
+        return [*self.running.ids(), *(outcome.claim.job.id for outcome in (*chain(*self._in_flight), *self._outcomes))]
 
     async def renew(self, claim: Claim) -> bool:
         """Renew one lease now; False if it is no longer ours."""
@@ -151,24 +142,28 @@ class Engine:
         if not outcomes and not slots:
             return False
         self._reserved += slots
-        self._in_flight += len(outcomes)
+        if outcomes:
+            self._in_flight.append(outcomes)
         try:
             await self._exchange(outcomes, slots)
         finally:
             self._reserved -= slots
-            self._in_flight -= len(outcomes)
+            if outcomes:
+                self._in_flight.remove(outcomes)
         return True
 
     async def _exchange(self, outcomes: list[Outcome], slots: int) -> None:
         since, wakeups = time.monotonic(), self._wakeups
         try:
-            async with asyncio.timeout(self._call_timeout):
+            async with deadline(self._call_timeout):
                 settled = await self._consumer.settle(outcomes, slots)
-        except StoreRefused as error:
-            self._set_aside(outcomes, error)
-            await self._outage.endure(error, self._consumer.reset)
         except (JobwireError, TimeoutError) as error:
-            self._outcomes[:0] = outcomes
+            await self._put_back(outcomes, error if isinstance(error, StoreRefused) else None)
+            await self._outage.endure(error, self._consumer.reset)
+        except (
+            Exception
+        ) as error:  # a fault of ours or of a driver: it may be one outcome's, and must not end the worker
+            await self._put_back(outcomes, error)
             await self._outage.endure(error, self._consumer.reset)
         else:
             self._outage.over()
@@ -179,7 +174,7 @@ class Engine:
             self._begin(settled.claims, since)
             if slots or settled.blocked_for > 0:
                 self._look_ahead(slots, settled, wakeups)
-        # Whatever came of it, and whoever made the call: outcomes may be back in line, and a slot is free again.
+        # Whatever came of it: outcomes may wait again, and a slot is free again.
         self._bell.set()
 
     def _take(self) -> tuple[list[Outcome], int]:
@@ -187,35 +182,56 @@ class Engine:
         del self._outcomes[: len(outcomes)]
         slots = 0
         if self._claiming and (outcomes or self._work_may_be_there) and time.monotonic() >= self._blocked_until:
-            slots = min(self._concurrency - len(self._running) - self._reserved, self._share)
+            slots = min(self._concurrency - len(self.running) - self._reserved, self._share)
         return outcomes, max(slots, 0)
 
     def _done(self) -> bool:
-        return not (self._claiming or self._running or self._outcomes or self._in_flight)
+        return not (self._claiming or self.running or self._outcomes or self._in_flight)
 
     def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict]) -> None:
         for outcome, verdict in zip(outcomes, verdicts, strict=True):
             claim = outcome.claim
             self._keeper.let_go(claim)
             self._stats.count(verdict)
-            for observer in self._observers:
-                observer.settled(outcome, verdict)
+            self._observers.settled(outcome, verdict)
             if verdict is Verdict.LOST:
-                self._journal.warning("the store refused the outcome of job %s: it was no longer ours", claim.job.id)
+                self._journal.warning(
+                    "the outcome of job %s was refused: its lease had ended, and another worker may run it",
+                    claim.job.id, extra={"job": claim.job.id},
+                )  # fmt: skip
 
-    def _set_aside(self, outcomes: list[Outcome], error: StoreRefused) -> None:
-        """One outcome that the store can't take must not hold up the others: go on in halves, and let go of the one
-        that is refused again and again. Its lease ends, and recovery gives it to a worker anew."""
-        self._settle_limit = max(1, len(outcomes) // 2)
-        if len(outcomes) == 1:
-            claim = outcomes[0].claim
-            strikes = self._strikes[claim] = self._strikes.get(claim, 0) + 1
-            if strikes >= _STRIKES:
-                del self._strikes[claim]
-                self._journal.error("letting go of job %s: the store refuses its outcome (%s)", claim.job.id, error)
-                self._conclude(outcomes, [Verdict.LOST])
-                return
+    async def _put_back(self, outcomes: list[Outcome], refusal: Exception | None) -> None:
+        """Keep outcomes that were not taken for the next call. A refusal may be due to one of them, which must not hold
+        up the others: go on in halves, and replace the one that is refused again and again."""
+        if refusal is not None:
+            self._settle_limit = max(1, len(outcomes) // 2)
+            if len(outcomes) == 1:
+                outcomes = await self._strike(outcomes[0], refusal)
         self._outcomes[:0] = outcomes
+
+    async def _strike(self, outcome: Outcome, refusal: Exception) -> list[Outcome]:
+        """What is left to send of an outcome that was refused alone. At the third time the store is asked whether it
+        takes anything at all for this job. If so the outcome is at fault: a result becomes a failure that names the
+        refusal, and any other outcome is given up, so that the job is recovered when its lease expires."""
+        claim = outcome.claim
+        strikes = self._strikes[claim] = self._strikes.get(claim, 0) + 1
+        if strikes < _STRIKES or not await self._takes(claim):
+            return [outcome]
+        del self._strikes[claim]
+        if isinstance(outcome, Completed):
+            self._journal.error("the store refuses the result of job %s (%s): the job fails", claim.job.id, refusal)
+            return [Failed(claim, f"the store refuses the result: {refusal}")]
+        self._journal.error("giving up job %s: the store refuses its outcome (%s)", claim.job.id, refusal)
+        self._conclude([outcome], [Verdict.LOST])
+        return []
+
+    async def _takes(self, claim: Claim) -> bool:
+        try:
+            async with deadline(self._call_timeout):
+                await self._consumer.extend([claim])
+        except Exception:  # then the store is in trouble, not this outcome
+            return False
+        return True
 
     def _look_ahead(self, slots: int, settled: Settled, wakeups: int) -> None:
         """Decide from a claim's answer whether to claim again at once, later, or when the store says so."""
@@ -241,28 +257,12 @@ class Engine:
         self._stats.claimed += len(claims)
         self._keeper.hold(claims, since)
         for claim in claims:
-            job = ActiveJob(claim, self._backend, self)
-            self._running[claim] = (asyncio.create_task(self._run(claim, job)), job)
-            for observer in self._observers:
-                observer.started(claim)
+            self.running.start(claim)
+            self._observers.started(claim)
 
-    async def _run(self, claim: Claim, job: ActiveJob) -> None:
-        timeout = claim.timeout if claim.timeout is not None else self._timeout
-        began = time.monotonic()
-        outcome = await run_job(self._runner, job, timeout)
-        claim.run_seconds = time.monotonic() - began
-        self._end(claim, outcome)
-
-    def _end(self, claim: Claim, outcome: Outcome) -> None:
-        del self._running[claim]
+    def _end(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)
         self._bell.set()
-
-    def _cancel(self, claim: Claim) -> None:
-        task, _ = self._running[claim]
-        task.cancel()
-        # A task that is cancelled before its first step never enters `_run`, so its end is made sure of here.
-        task.add_done_callback(lambda _: self._end(claim, Released(claim)) if claim in self._running else None)
 
     # --- waiting for work -------------------------------------------------------------------------------------------
 
@@ -275,15 +275,15 @@ class Engine:
                 continue
             timeout = _LONGEST_WAIT if self._next_in is None else min(self._next_in, _LONGEST_WAIT)
             try:
-                async with asyncio.timeout(timeout + _GRACE):
+                async with deadline(timeout + _GRACE):
                     await self._consumer.wait(timeout)
                     if not self._has_free_slot():
                         await self._consumer.pass_on()
-            except (JobwireError, TimeoutError) as error:
+            except Exception as error:  # whatever it is, the worker tries again
                 await self._outage.endure(error, self._consumer.reset)
             self._wakeups += 1
             self._work_may_be_there = True
             await self._turn()  # at once, rather than waking a lane to do it
 
     def _has_free_slot(self) -> bool:
-        return self._claiming and len(self._running) + self._reserved < self._concurrency
+        return self._claiming and len(self.running) + self._reserved < self._concurrency

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
 from jobwire import codec
-from jobwire.backend import Claim, Completed, Failed, Outcome, Parked, Released, Snoozed, Throttled
-from jobwire.errors import (
-    HandlerTimeout,
-    InvalidOption,
-    NotSupported,
-    RateLimited,
-    Snooze,
-    Unrecoverable,
-    WaitForChildren,
-)
+from jobwire.backend import Claim, Completed, Failed, Outcome, Parked, Snoozed, Throttled
+from jobwire.errors import InvalidOption, NotSupported, RateLimited, Snooze, Unrecoverable, WaitForChildren, shown
+from jobwire.options import seconds
 from jobwire.worker.active import ActiveJob, BlockingJob
+from jobwire.worker.failure import kind_of, message_of, stack_of
+from jobwire.worker.journal import Journal
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
 from jobwire.worker.threads import Threads
 
@@ -99,61 +93,65 @@ def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runne
             return ProcessRunner(handler, name)
 
 
-async def run_job(runner: Runner, job: ActiveJob, timeout: float | None) -> Outcome:
-    """What to tell the store about the job. Never raises, not even when cancelled: a cancelled run is a release."""
+async def run_job(
+    runner: Runner, job: ActiveJob, journal: Journal, on_cancel: Callable[[asyncio.CancelledError], Outcome]
+) -> Outcome:
+    """Run the handler and return what to tell the store; `on_cancel` says it if the worker cancels the run.
+
+    Whatever the handler raises ends here: an exception that left would leave the job without an outcome. The one that
+    does is GeneratorExit, which Python raises in every coroutine of a task at once; the outermost one handles it.
+    """
     claim = job.claim
     if claim.doomed is not None:
-        return Failed(claim, claim.doomed, final=True)
+        unread = Failed(claim, claim.doomed, final=True)
+        journal.failed(unread)
+        return unread
     try:
-        result = await (runner(job) if timeout is None else _within(timeout, runner, job))
-        encoded = result if isinstance(result, EncodedResult) else codec.dumps(result, field="result")
-        return Completed(claim, encoded)
-    except (Snooze, RateLimited, WaitForChildren) as request:
-        return _put_back(job, claim, request)
-    except Unrecoverable as error:
-        return Failed(claim, str(error), _stack(error), final=True)
+        return await _attempt(runner, job)
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if task is not None and task.cancelling() > 0:
-            return Released(claim)
-        return Failed(claim, "the handler was cancelled from within", _stack(cancelled))
+            return on_cancel(cancelled)
+        return failure(claim, cancelled, journal, "the handler was cancelled from within")
     except SystemExit as leaving:
         # sys.exit() in a handler ends that handler, not the worker and the jobs beside it.
-        return Failed(claim, f"the handler called sys.exit({leaving.code!r})", _stack(leaving))
-    except Exception as error:
-        return Failed(claim, _message(error), _stack(error))
-
-
-def _put_back(job: ActiveJob, claim: Claim, request: Snooze | RateLimited | WaitForChildren) -> Outcome:
-    """A handler that asks for its job to be run again later; a failure if the protocol can't do what it asks."""
-    if isinstance(request, Snooze):
-        return Snoozed(claim, request.delay)
-    try:
-        if isinstance(request, RateLimited):
-            job.require("throttle", "rate limit from a handler")
-            return Throttled(claim, request.delay)
-        job.require("flows", "children of jobs")
-        return Parked(claim)
-    except NotSupported as refusal:
-        return Failed(claim, str(refusal), _stack(request), final=True)
-
-
-async def _within(timeout: float, runner: Runner, job: ActiveJob) -> Any:
-    limit = asyncio.timeout(timeout)
-    try:
-        async with limit:
-            return await runner(job)
-    except TimeoutError as error:
-        if limit.expired():  # otherwise it is the handler's own
-            raise HandlerTimeout(f"the handler ran longer than its timeout of {timeout:g} s") from error
+        return failure(claim, leaving, journal, f"the handler called sys.exit({shown(leaving.code)})")
+    except GeneratorExit:
         raise
+    except BaseException as error:  # KeyboardInterrupt and exceptions of the user's own are among these
+        return failure(claim, error, journal)
 
 
-def _message(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+async def _attempt(runner: Runner, job: ActiveJob) -> Outcome:
+    try:
+        result = await runner(job)
+    except (Snooze, RateLimited, WaitForChildren) as request:
+        return _put_back(job, request)
+    return Completed(job.claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))
 
 
-def _stack(error: BaseException) -> str:
-    if isinstance(error, RemoteError):
-        return error.stack
-    return "".join(traceback.format_exception(error))
+def _put_back(job: ActiveJob, request: Snooze | RateLimited | WaitForChildren) -> Outcome:
+    """What a handler asks for that wants its job to be run again later. A delay that is none is an error of the
+    handler; asking for what the protocol can't do fails the job for good."""
+    claim = job.claim
+    try:
+        match request:
+            case Snooze():
+                return Snoozed(claim, seconds("Snooze.delay", request.delay))
+            case RateLimited():
+                job.require("throttle", "rate limit from a handler")
+                return Throttled(claim, seconds("RateLimited.delay", request.delay))
+            case WaitForChildren():
+                job.require("flows", "children of jobs")
+                return Parked(claim)
+    except NotSupported as refusal:
+        raise Unrecoverable(str(refusal)) from request
+
+
+def failure(claim: Claim, error: BaseException, journal: Journal, message: str | None = None) -> Failed:
+    """Log a failed run and return its outcome."""
+    kind = error.kind if isinstance(error, RemoteError) else kind_of(error)
+    stack = error.stack if isinstance(error, RemoteError) else stack_of(error)
+    failed = Failed(claim, message or message_of(error), stack, final=isinstance(error, Unrecoverable), kind=kind)
+    journal.failed(failed, error)
+    return failed

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import MutableMapping
+import traceback
+from collections.abc import Collection, MutableMapping
+from itertools import islice
 from typing import Any
+
+from jobwire.backend import Failed
+
+_LONGEST_REASON = 500
+"""Characters of an error in a line of the log; the traceback below has all of it."""
 
 logger = logging.getLogger("jobwire.worker")
 
@@ -19,3 +26,46 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return f"{self._prefix}{msg}", kwargs
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log as usual. A handler or filter of the application that raises is reported as `logging` does it, and does
+        not reach the worker."""
+        try:
+            super().log(level, msg, *args, **kwargs)
+        except Exception:
+            if logging.raiseExceptions:
+                traceback.print_exc()
+
+    def failed(self, failed: Failed, error: BaseException | None = None) -> None:
+        """Report a run that failed, with its traceback. An ERROR, so that error trackers on top of logging see it."""
+        job = failed.claim.job
+        attempt = job.attempts_made + 1
+        about = {
+            "job": job.id,
+            "job_name": job.name,
+            "attempt": attempt,
+            "category": "permanent" if failed.final else "transient",
+            "error": failed.kind,
+        }
+        text = "job %s (%s) failed before attempt %d: %s" if error is None else "job %s (%s) failed in attempt %d: %s"
+        reason = f"{failed.kind}: {failed.error}" if failed.kind not in ("", failed.error) else failed.error
+        if len(reason) > _LONGEST_REASON:
+            reason = reason[:_LONGEST_REASON] + "…"
+        self.error(text, job.id, job.name, attempt, reason, exc_info=error, extra=about)
+
+
+def jobs(count: int) -> str:
+    """
+    >>> jobs(1), jobs(2)
+    ('1 job', '2 jobs')
+    """
+    return f"{count} job{'' if count == 1 else 's'}"
+
+
+def few(ids: Collection[str], most: int = 5) -> str:
+    """Some of the ids for a line of the log.
+
+    >>> few(["7", "9"]), few("abcdefg")
+    ('7, 9', 'a, b, c, d, e, …')
+    """
+    return ", ".join(islice(ids, most)) + (", …" if len(ids) > most else "")

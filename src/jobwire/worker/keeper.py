@@ -9,18 +9,24 @@ since an outage shorter than the lease harms nobody.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from jobwire.backend import Backend, Claim, Consumer, ConsumerSettings
 from jobwire.backoff import reconnect_delay
 from jobwire.errors import JobwireError
-from jobwire.worker.journal import Journal
+from jobwire.worker.journal import Journal, jobs
 from jobwire.worker.stats import Stats
 
 _RENEW_PART = 4
 """A lease is renewed when a quarter of it has passed, so three renewals may fail before it ends."""
+
+
+_BRIEFLY = 3.0
+"""How long dropping or closing a connection may take, in seconds."""
 
 
 class LockKeeper:
@@ -72,8 +78,8 @@ class LockKeeper:
 
     async def stop(self) -> None:
         self._stop.set()
-        if self._thread.is_alive():
-            await asyncio.to_thread(self._thread.join)
+        while self._thread.is_alive():  # joined bit by bit: a caller who is cancelled leaves no other thread waiting
+            await asyncio.to_thread(self._thread.join, 0.1)
 
     def _run(self) -> None:
         try:
@@ -95,16 +101,21 @@ class LockKeeper:
                 try:
                     runner.run(self._renew(due))
                     failures = 0
-                except (JobwireError, TimeoutError) as error:
+                except Exception as error:  # whatever it is, the leases must be tried again
                     failures += 1
                     pause = min(reconnect_delay(failures), self._every / 2)
                     self._stats.heartbeat_failures += 1
-                    self._journal.warning(
-                        "could not renew the locks of %d jobs (%s); the jobs go on, trying again in %.1f s",
-                        len(due), str(error) or "no answer in time", pause,
-                    )  # fmt: skip
-                    runner.run(self._reset())
-            runner.run(self._close())
+                    self._report(error, len(due), pause)
+                    runner.run(_briefly(self._reset()))
+            runner.run(_briefly(self._close()))
+
+    def _report(self, error: Exception, due: int, pause: float) -> None:
+        expected = isinstance(error, (JobwireError, TimeoutError))
+        self._journal.warning(
+            "could not extend the leases of %s (%s); the handlers go on, trying again in %.1f s",
+            jobs(due), str(error) or "no answer in time", pause,
+            exc_info=None if expected else error,
+        )  # fmt: skip
 
     def _due(self) -> list[Claim]:
         horizon = time.monotonic() - self._every
@@ -141,3 +152,9 @@ class LockKeeper:
             await self._consumer.close()
         if self._twin is not None:
             await self._twin.close()
+
+
+async def _briefly(ending: Coroutine[Any, Any, None]) -> None:
+    with contextlib.suppress(Exception):  # the connection is given up either way
+        async with asyncio.timeout(_BRIEFLY):
+            await ending

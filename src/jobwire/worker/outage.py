@@ -1,4 +1,4 @@
-"""Living through an outage of the store: wait longer and longer, say so in plain words, and never give up unasked.
+"""Waits out an outage of the store: longer and longer, with a line in the log, and without end unless asked for one.
 
 The waits follow min(0.1 · 2^n · (0.8 + 0.4·random), 30 s). Several calls may fail in one outage; they share one count.
 """
@@ -14,6 +14,9 @@ from jobwire.backoff import reconnect_delay
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
 from jobwire.worker.journal import Journal
 from jobwire.worker.stats import Stats
+
+_RESET = 5.0
+"""How long dropping the connections of an outage may take, in seconds."""
 
 
 class Outage:
@@ -46,22 +49,25 @@ class Outage:
             self._attempts = 0
 
     def _note(self, error: Exception) -> None:
-        reason = str(error) or "no answer in time"
+        reason = str(error) or ("no answer in time" if isinstance(error, TimeoutError) else type(error).__name__)
         if self._attempts == 0:
             self._since = time.monotonic()
+        if self._max_attempts and self._attempts >= self._max_attempts:
+            attempts = f"{self._attempts} attempt{'' if self._attempts == 1 else 's'}"
+            raise StoreUnavailable(f"gave up after {attempts} to reach the store: {reason}") from error
         self._attempts += 1
         self._stats.reconnects += 1
-        if self._max_attempts and self._attempts > self._max_attempts:
-            raise StoreUnavailable(
-                f"gave up after {self._max_attempts} attempts to reach the store: {reason}"
-            ) from error
-        kind = "permanent" if isinstance(error, StoreRefused) else "transient"
+        category = "permanent" if isinstance(error, StoreRefused) else "transient"
+        unexpected = not isinstance(error, (JobwireError, TimeoutError))
         self._journal.warning(
             "a call to the store failed (%s: %s); attempt %d to reach it follows; running jobs go on",
-            kind, reason, self._attempts,
+            category, reason, self._attempts,
+            exc_info=error if unexpected else None,
+            extra={"category": category},
         )  # fmt: skip
 
     async def _wait(self, reset: Callable[[], Awaitable[None]], delay: float) -> None:
-        with contextlib.suppress(JobwireError):
-            await reset()
+        with contextlib.suppress(Exception):  # what it drops is broken anyway
+            async with asyncio.timeout(_RESET):
+                await reset()
         await asyncio.sleep(delay)

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from jobwire.errors import shown
+
 logger = logging.getLogger("jobwire.worker")
 
 Work = Callable[[], Any]
@@ -48,7 +50,7 @@ class _Thread:
             try:
                 loop.call_soon_threadsafe(_deliver, future, result, error)
             except RuntimeError:
-                return  # the loop is closed: nobody waits for this any more
+                return  # the loop is closed, and with it the worker
             del work, future, loop, result, error, item
 
 
@@ -57,9 +59,8 @@ def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | No
         return
     if error is None:
         future.set_result(result)
-    elif isinstance(error, (StopIteration, KeyboardInterrupt, SystemExit)):
-        # A future can't carry the first, and the others must not end the worker: they ended one handler.
-        future.set_exception(RuntimeError(f"the handler raised {type(error).__name__}: {error}"))
+    elif isinstance(error, (StopIteration, GeneratorExit)):
+        future.set_exception(RuntimeError(f"the handler raised {shown(error)}"))  # a future can't carry the error
     else:
         future.set_exception(error)
 
@@ -85,7 +86,7 @@ class Threads:
             # which ends by itself when it finds this in its inbox.
             if future.cancelled():
                 thread.end()
-                logger.warning("abandoned thread %s: its handler goes on, but nobody waits for it", thread.name)
+                logger.warning("abandoned thread %s: its handler goes on, and its result will be dropped", thread.name)
             else:
                 self._idle.append(thread)
 

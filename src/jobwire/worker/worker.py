@@ -9,30 +9,30 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from jobwire import forking
-from jobwire.backend import Claim, ConsumerSettings
+from jobwire.backend import Claim, Consumer, ConsumerSettings, Strategy
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption
-from jobwire.model import Job
 from jobwire.options import Keep, Seconds, keep_of, seconds, text, whole
 from jobwire.worker.duties import perform
 from jobwire.worker.engine import Engine
 from jobwire.worker.handlers import Executor, Handler, make_runner
-from jobwire.worker.journal import Journal
+from jobwire.worker.journal import Journal, few, jobs
 from jobwire.worker.keeper import LockKeeper
+from jobwire.worker.loop_watch import LoopWatch
+from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
 from jobwire.worker.processes import worker_stopping
 from jobwire.worker.stats import Observer, Stats
 
-Strategy = Callable[[int, Job, BaseException | str], float | None]
-_LAST_WORDS = 3.0
-"""How long a worker that must leave now still tries to hand its jobs back."""
+_LAST_CALLS = 3.0
+"""How long each step of leaving may take: handing jobs back, the end of cancelled handlers, closing a connection."""
 
 
 class Worker:
@@ -131,7 +131,7 @@ class Worker:
     @property
     def busy(self) -> int:
         """Jobs that are running now."""
-        return self._engine.busy if self._engine is not None else 0
+        return len(self._engine.running) if self._engine is not None else 0
 
     @property
     def claiming(self) -> bool:
@@ -162,7 +162,7 @@ class Worker:
         loop = asyncio.get_running_loop()
 
         def on_lost(claim: Claim) -> None:
-            _call_in(loop, engine.lose, claim)
+            _call_in(loop, engine.running.lose, claim)
 
         keeper = LockKeeper(backend, self._settings, on_lost, self.stats, self._journal)
         engine = self._engine = Engine(
@@ -173,28 +173,25 @@ class Worker:
             outage=self._outage,
             stats=self.stats,
             journal=self._journal,
-            observers=self._observers,
+            observers=Observers(self._observers, self._journal),
             concurrency=self._concurrency,
             timeout=self._timeout,
             call_timeout=self._call_timeout,
         )
-        duties = [perform(duty, self.stats, self._journal) for duty in consumer.duties()]
+        watch = LoopWatch(self._journal, engine.running.claim_of)
+        duties = [perform(duty, self.stats, self._journal, self._call_timeout) for duty in consumer.duties()]
         token = worker_stopping.set(self._stopping.is_set)
         work = asyncio.create_task(engine.run([keeper.watch(), *duties]))
         worker_stopping.reset(token)
         with _signals(self.interrupt) if signals else contextlib.nullcontext():
             self._journal.info("started on queue %s, concurrency %d", self.queue, self._concurrency)
             keeper.start()
+            watch.start()
             try:
                 await self._until_done(engine, work)
             finally:
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
-                await keeper.stop()
-                self._runner.close()
-                await consumer.close()
-                if self._owns:
-                    await self.connection.close()
+                await self._leave(engine, work, keeper, consumer)
+                watch.stop()
                 self._ended.set()
                 self._journal.info("stopped: %d completed, %d failed", self.stats.completed, self.stats.failed)
 
@@ -244,17 +241,40 @@ class Worker:
         await _first(work, self._stopping)
         if not work.done():
             engine.finish()
-            self._journal.info("stopping: %d jobs are still running", engine.busy)
+            self._journal.info("stopping: %s still running", jobs(len(engine.running)))
             await _first(work, self._now, timeout=self._shutdown_timeout)
-        if not work.done():
-            self._journal.warning("handing %d unfinished jobs back to the queue", engine.busy)
-            engine.hand_back()
-            await _first(work, timeout=_LAST_WORDS)
         if work.done():
             work.result()
-        else:
-            ids = ", ".join(engine.unsettled())
-            self._journal.error("leaving without a word from the store on jobs %s: they will be recovered", ids)
+
+    async def _leave(self, engine: Engine, work: asyncio.Task[None], keeper: LockKeeper, consumer: Consumer) -> None:
+        """End everything, however the run ended: unfinished jobs are handed back if the store takes them, and no
+        handler goes on without a lease. Each step has a limit, so that a store that is away can't hold up the end."""
+        if not work.done():
+            if engine.running:
+                self._journal.warning("handing %s back to the queue unfinished", jobs(len(engine.running)))
+            engine.hand_back()
+            await _first(work, timeout=_LAST_CALLS)
+        if unsettled := engine.unsettled():
+            self._journal.error(
+                "shutting down without confirmation for %s (%s): recovered when their leases expire",
+                jobs(len(unsettled)), few(unsettled, most=100),
+            )  # fmt: skip
+        await engine.running.leave(_LAST_CALLS if work.done() else 0.0)
+        work.cancel()
+        await asyncio.wait([work], timeout=_LAST_CALLS + 1.0)
+        self._runner.close()
+        await self._end("the lease keeper", keeper.stop())
+        await self._end("the consumer", consumer.close())
+        if self._owns:
+            await self._end("the connection", self.connection.close())
+
+    async def _end(self, what: str, ending: Coroutine[Any, Any, None]) -> None:
+        try:
+            async with asyncio.timeout(_LAST_CALLS):
+                await ending
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            self._journal.warning("could not close %s (%s); going on without", what, reason)
 
     def _stop_claiming(self) -> None:
         self._stopping.set()

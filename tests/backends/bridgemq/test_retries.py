@@ -8,10 +8,10 @@ import pytest
 
 from jobwire import Backoff, Target
 from jobwire.backend import Claim, Failed
-from jobwire.backends.bridgemq.retries import decide, error_name, wait_ms
+from jobwire.backends.bridgemq.retries import curve, decide, error_name
 from jobwire.model import Job
 
-HOUR = 3_600_000
+HOUR = 3600
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,20 @@ HOUR = 3_600_000
     ],
 )
 def test_the_wait_follows_the_rule(rule, waits):
-    assert [wait_ms(rule, earlier, HOUR) for earlier in range(3)] == waits
+    assert [
+        decide(failed(), {"retry": {"attempts": 9, "backoff": rule}, "attempts": made}, HOUR).delay for made in range(3)
+    ] == waits
 
 
 @pytest.mark.parametrize(("rng", "expected"), [(0.0, 750), (0.5, 1000), (1.0, 1250)])
 def test_jitter_spreads_by_a_quarter_to_both_sides(rng, expected):
-    assert wait_ms({"type": "fixed", "delay": 1000, "jitter": True}, 0, HOUR, lambda: rng) == expected
+    assert curve({"type": "fixed", "delay": 1000, "jitter": True}, HOUR).after(1, lambda: rng) == expected / 1000
 
 
 def test_the_cap_holds_after_the_jitter_too():
-    assert wait_ms({"type": "fixed", "delay": 1000, "maxDelay": 1000, "jitter": True}, 0, HOUR, lambda: 1.0) == 1000
-    assert wait_ms({"type": "exponential", "delay": 1000}, 5000, HOUR) == HOUR
+    assert curve({"type": "fixed", "delay": 1000, "maxDelay": 1000, "jitter": True}, HOUR).after(1, lambda: 1.0) == 1
+    assert curve({"type": "exponential", "delay": 1000}, HOUR).after(5000) == HOUR
+    assert curve({"type": "exponential", "delay": 10**400}, HOUR).after(2) == HOUR
 
 
 def failed(stack=""):

@@ -17,8 +17,12 @@ from typing import Any, cast
 
 from jobwire.backend import Failed
 from jobwire.backends.bridgemq import codec
+from jobwire.backoff import Curve
+from jobwire.retry import next_attempt
 
 _SPREAD = 0.25
+_LARGEST = 1e15
+"""Milliseconds that are as good as for ever; a stored integer may have any number of digits."""
 _ERROR_LINE = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)")
 
 
@@ -39,36 +43,40 @@ def decide(
     retry = codec.mapping(document.get("retry"))
     made = codec.integer(document.get("attempts"), 0)
     name = error_name(failed)
-    if failed.final or made >= codec.retries(document) or _lists(retry.get("skipOn"), name):
+    if _lists(retry.get("skipOn"), name):
         return Decision(None)
-    reroute = _lists(retry.get("rerouteOn"), name)
-    if failed.delay is not None:
-        return Decision(max(0, round(failed.delay * 1000)), reroute)
-    rule = retry.get("backoff") if "retry" in document else codec.DEFAULT_BACKOFF
-    return Decision(wait_ms(codec.mapping(rule), made, max_backoff * 1000, rng), reroute)
+    rule = codec.mapping(retry.get("backoff") if "retry" in document else codec.DEFAULT_BACKOFF)
+    found = next_attempt(
+        failed,
+        failures=made + 1,
+        attempts=codec.retries(document) + 1,
+        backoff=curve(rule, max_backoff),
+        longest=max_backoff,
+        rng=rng,
+    )
+    if found.delay is None:
+        return Decision(None)
+    return Decision(math.floor(found.delay * 1000), _lists(retry.get("rerouteOn"), name))
 
 
-def wait_ms(rule: Mapping[str, Any], earlier: int, longest: float, rng: Callable[[], float] = random.random) -> int:
+def curve(rule: Mapping[str, Any], longest: float) -> Curve | None:
     """
-    >>> [wait_ms({"type": "exponential", "delay": 2000, "maxDelay": 5000}, n, 3_600_000) for n in range(3)]
-    [2000, 4000, 5000]
+    >>> [curve({"type": "linear", "delay": 2000, "maxDelay": 5000}, 3600).after(n) for n in (1, 2, 3)]
+    [2.0, 4.0, 5.0]
     """
-    delay = rule.get("delay")
-    if not isinstance(delay, (int, float)) or isinstance(delay, bool) or delay <= 0:
-        return 0
-    most = rule.get("maxDelay")
-    cap = min(longest, most) if isinstance(most, (int, float)) and not isinstance(most, bool) else longest
-    match rule.get("type"):
-        case "exponential":
-            wait = math.ldexp(delay, earlier) if earlier < 64 else cap
-        case "linear":
-            wait = delay * (earlier + 1)
-        case _:
-            wait = float(delay)
-    wait = min(wait, cap)
-    if rule.get("jitter") is True:
-        wait = min(wait * (1 - _SPREAD + 2 * _SPREAD * rng()), cap)
-    return math.floor(wait)
+    delay = _seconds(rule.get("delay"))
+    if delay is None or delay <= 0:
+        return None
+    most = _seconds(rule.get("maxDelay"))
+    cap = longest if most is None else min(longest, max(0.0, most))
+    spread = _SPREAD if rule.get("jitter") is True else 0.0
+    return Curve(str(rule.get("type")), delay, cap, 1 - spread, 1 + spread)
+
+
+def _seconds(stored_ms: Any) -> float | None:
+    if not isinstance(stored_ms, (int, float)) or isinstance(stored_ms, bool):
+        return None
+    return min(stored_ms, _LARGEST) / 1000
 
 
 def error_name(failed: Failed) -> str:

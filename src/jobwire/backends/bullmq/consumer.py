@@ -30,7 +30,7 @@ from jobwire.backend import (
 from jobwire.backends.bullmq import advancing, codec
 from jobwire.backends.bullmq.doorbell import Doorbell
 from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.bullmq.retries import decide
+from jobwire.backends.bullmq.retries import decide, milliseconds
 from jobwire.backends.bullmq.stored_options import DEFAULTS, KEEP_ALL, StoredOptions, kept
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
@@ -165,8 +165,8 @@ class BullConsumer:
             keep = options.keep_failed or self._keep_failed
             args += ("F", job_id, held.token, reason, stacks, options.attempts, *keep)
             return Verdict.FAILED
-        if decision.delay > 0:
-            args += ("D", job_id, held.token, reason, stacks, decision.delay)
+        if (wait := milliseconds(decision.delay)) > 0:
+            args += ("D", job_id, held.token, reason, stacks, wait)
         else:
             args += ("R", job_id, held.token, reason, stacks, "l" if options.lifo else "")
         return Verdict.RETRIED

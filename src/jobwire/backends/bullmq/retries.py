@@ -1,7 +1,8 @@
-"""What becomes of a job whose handler failed.
+"""What becomes of a BullMQ job whose handler failed.
 
 It runs again while it has attempts left, after the wait that its backoff says: at once without one. An attempt is
-charged for every run that ends, so a job with 3 attempts runs three times. A strategy may also say: no more.
+charged for every run that ends, so a job with 3 attempts runs three times. A stored delay below zero ends the job, as
+in BullMQ.
 """
 
 from __future__ import annotations
@@ -9,18 +10,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from jobwire.backend import ConsumerSettings, Failed
-from jobwire.backends.bullmq.stored_options import StoredOptions
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """`delay` in ms until the next run; None: there is none, and the job has failed."""
-
-    delay: int | None
-    reason: str
+from jobwire.backends.bullmq.stored_options import StoredBackoff, StoredOptions
+from jobwire.backoff import Curve
+from jobwire.retry import Custom, NextAttempt, next_attempt
 
 
 def decide(
@@ -28,43 +22,26 @@ def decide(
     options: StoredOptions,
     settings: ConsumerSettings,
     rng: Callable[[], float] = random.random,
-) -> Decision:
-    """Retry or failure, by BullMQ's rules; the worker's max_backoff limits what a job's own backoff asks for."""
-    job = failed.claim.job
-    failures = job.attempts_made + 1
-    if failed.final or failures >= options.attempts:
-        return Decision(None, failed.error)
-    if failed.delay is not None:
-        return Decision(max(0, round(failed.delay * 1000)), failed.error)
-    rule = options.backoff
-    if rule is None:
-        return Decision(0, failed.error)
-    longest = settings.max_backoff * 1000
+) -> NextAttempt:
+    """Next attempt or failure; the worker's max_backoff limits what a job's own backoff asks for."""
+    decision = next_attempt(
+        failed,
+        failures=failed.claim.job.attempts_made + 1,
+        attempts=options.attempts,
+        backoff=None if options.backoff is None else _backoff(options.backoff, settings),
+        longest=settings.max_backoff,
+        rng=rng,
+    )
+    return decision._replace(delay=None) if decision.delay is not None and decision.delay < 0 else decision
+
+
+def _backoff(rule: StoredBackoff, settings: ConsumerSettings) -> Curve | Custom:
+    """Any type but these two is the name of a strategy, which the worker that runs the job supplies."""
     if rule.kind in ("fixed", "exponential"):
-        if rule.delay < 0:
-            return Decision(None, failed.error)
-        wait = rule.delay if rule.kind == "fixed" else _doubled(rule.delay, failures - 1, longest)
-        wait = math.floor(rng() * wait * rule.jitter + wait * (1 - rule.jitter)) if rule.jitter else round(wait)
-        return Decision(int(min(wait, longest)), failed.error)
-    return _by_strategy(failed, failures, rule.kind, settings)
+        return Curve(rule.kind, rule.delay / 1000, least=1 - rule.jitter)
+    return Custom(rule.kind, settings.strategy_for(rule.kind))
 
 
-def _by_strategy(failed: Failed, failures: int, name: str, settings: ConsumerSettings) -> Decision:
-    strategy = settings.strategy_for(name)
-    if strategy is None:
-        return Decision(None, f"{failed.error} (not retried: the worker has no backoff strategy for {name!r})")
-    try:
-        wait = strategy(failures, failed.claim.job, failed.error)
-    # The strategy is the user's code, and its failure must not leave the job without an outcome.
-    except Exception as error:
-        return Decision(None, f"{failed.error} (not retried: the backoff strategy raised {error!r})")
-    if wait is None or wait < 0:
-        return Decision(None, failed.error)
-    return Decision(int(min(round(wait * 1000), settings.max_backoff * 1000)), failed.error)
-
-
-def _doubled(delay: float, times: int, longest: float) -> float:
-    try:
-        return math.ldexp(delay, times)
-    except OverflowError:
-        return longest
+def milliseconds(delay: float) -> int:
+    """Whole milliseconds, cut off as in BullMQ. The small addition undoes what the way through seconds lost."""
+    return math.floor(delay * 1000 + 1e-3)

@@ -10,9 +10,9 @@ from dataclasses import replace
 from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Failed, Outcome, Settled, Throttled
 from jobwire.backends.memory import settling
 from jobwire.backends.memory.queue_state import Attendance
-from jobwire.backends.memory.settling import Retry
 from jobwire.backends.memory.store import Store
 from jobwire.errors import InvalidOption
+from jobwire.retry import Custom, NextAttempt, next_attempt
 
 
 class MemoryConsumer:
@@ -30,34 +30,29 @@ class MemoryConsumer:
             now = self._store.now()
             queue = self._store.queue(self._settings.queue)
             verdicts = [
-                settling.settle(queue, outcome, retry=retry, settings=self._settings, now=now)
-                for outcome, retry in zip(outcomes, decided, strict=True)
+                settling.settle(queue, outcome, decided=decision, settings=self._settings, now=now)
+                for outcome, decision in zip(outcomes, decided, strict=True)
             ]
             limit = max((one.delay for one in outcomes if isinstance(one, Throttled)), default=0.0)
             if limit > 0:
                 return Settled(verdicts, blocked_for=limit)
             return replace(settling.claim(queue, claim, self._settings, now), verdicts=verdicts)
 
-    def _decide(self, outcome: Failed) -> Retry | None:
+    def _decide(self, outcome: Failed) -> NextAttempt:
         """Whether a failed job runs again. Not under the lock: a strategy is the user's code and may do anything."""
         job = outcome.claim.job
-        failures = job.attempts_made + 1
-        if outcome.final or failures >= job.attempts:
-            return None
-        delay = outcome.delay
-        if delay is None:
-            with self._store.lock:
-                record = self._store.queue(self._settings.queue).jobs.get(job.id)
-                backoff = record.backoff if record is not None else None
-            if backoff is None:
-                delay = 0.0
-            elif backoff.kind != "custom":
-                delay = backoff.after(failures)
-            elif (strategy := self._settings.strategy_for(backoff.name)) is not None:
-                delay = strategy(failures, job, outcome.error)
-            if delay is None:
-                return None
-        return Retry(min(delay, self._settings.max_backoff))
+        with self._store.lock:
+            record = self._store.queue(self._settings.queue).jobs.get(job.id)
+            backoff = record.backoff if record is not None else None
+        if backoff is not None and backoff.kind == "custom":
+            backoff = Custom(backoff.name, self._settings.strategy_for(backoff.name))
+        return next_attempt(
+            outcome,
+            failures=job.attempts_made + 1,
+            attempts=job.attempts,
+            backoff=backoff,
+            longest=self._settings.max_backoff,
+        )
 
     async def wait(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()

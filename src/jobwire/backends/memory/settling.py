@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jobwire.backend import (
     Claim,
@@ -24,15 +23,9 @@ from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record
 from jobwire.model import State
 from jobwire.options import Keep
+from jobwire.retry import NextAttempt
 
 STALLED_TOO_OFTEN = "job stalled more than allowable limit"
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """What follows a failed run: another one after this many seconds."""
-
-    delay: float
 
 
 def owned(queue: QueueState, claim: Claim, now: int) -> Record | None:
@@ -43,9 +36,9 @@ def owned(queue: QueueState, claim: Claim, now: int) -> Record | None:
 
 
 def settle(
-    queue: QueueState, outcome: Outcome, *, retry: Retry | None, settings: ConsumerSettings, now: int
+    queue: QueueState, outcome: Outcome, *, decided: NextAttempt | None, settings: ConsumerSettings, now: int
 ) -> Verdict:
-    """Carry out one outcome. `retry` is the decision for a Failed one, made before the store was locked."""
+    """Carry out one outcome. `decided` is what follows a Failed one, decided before the store was locked."""
     record = owned(queue, outcome.claim, now)
     if record is None:
         return Verdict.LOST
@@ -59,7 +52,9 @@ def settle(
             _finish(queue, record, State.COMPLETED, record.keep_completed or settings.keep_completed, now)
             verdict = Verdict.COMPLETED
         case Failed():
-            verdict = _fail(queue, record, outcome, retry=retry, settings=settings, now=now)
+            verdict = _fail(
+                queue, record, outcome, decided or NextAttempt(None, outcome.error), settings=settings, now=now
+            )
         case Parked() if families.failed(record):
             verdict = _refuse(queue, record, settings=settings, now=now)
         case Parked():
@@ -79,16 +74,16 @@ def settle(
 
 
 def _fail(
-    queue: QueueState, record: Record, outcome: Failed, *, retry: Retry | None, settings: ConsumerSettings, now: int
+    queue: QueueState, record: Record, outcome: Failed, decided: NextAttempt, *, settings: ConsumerSettings, now: int
 ) -> Verdict:
     record.attempts_made += 1
-    record.error = outcome.error
+    record.error = decided.reason
     record.stack.append(outcome.stack)
-    if retry is not None:
-        _put_back(queue, record, now + round(retry.delay * 1000), now, front=record.lifo)
+    if decided.delay is not None:
+        _put_back(queue, record, now + round(decided.delay * 1000), now, front=record.lifo)
         return Verdict.RETRIED
     record.doomed = None
-    queue.happen("failed", now, record, failedReason=outcome.error, prev="active")
+    queue.happen("failed", now, record, failedReason=decided.reason, prev="active")
     if record.attempts_made >= record.attempts:
         queue.happen("retries-exhausted", now, record, attemptsMade=str(record.attempts_made))
     _finish(queue, record, State.FAILED, record.keep_failed or settings.keep_failed, now)
@@ -104,9 +99,10 @@ def _refuse(queue: QueueState, record: Record, *, settings: ConsumerSettings, no
     """A parent can't complete before its children, nor after one that fails it."""
     doomed = families.failed(record)
     reason = "the job has children that failed" if doomed else "the job has children that have not finished"
-    retry = None if doomed or record.attempts_made + 1 >= record.attempts else Retry(0.0)
+    ended = doomed or record.attempts_made + 1 >= record.attempts
     claim = Claim(record.snapshot(queue.name), record.token or "")
-    return _fail(queue, record, Failed(claim, reason), retry=retry, settings=settings, now=now)
+    decided = NextAttempt(None if ended else 0.0, reason)
+    return _fail(queue, record, Failed(claim, reason), decided, settings=settings, now=now)
 
 
 def _put_back(queue: QueueState, record: Record, due: int, now: int, *, front: bool) -> None:

@@ -6,55 +6,34 @@ After `max_retries` failures the job has failed. These are settings of the insta
 
 from __future__ import annotations
 
-import math
-import random
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from jobwire.backend import ConsumerSettings, Failed
 from jobwire.backends.monque.settings import WorkerSettings
+from jobwire.backoff import Curve
+from jobwire.retry import Custom, NextAttempt, next_attempt
 
-_JITTER = 0.25
-LONGEST_REASON = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """`delay` in ms until the next run; None: there is none, and the job has failed."""
-
-    delay: int | None
-    reason: str
+_SPREAD = 0.25
+_LONGEST_REASON = 64 * 1024
 
 
-def native_delay(failures: int, base_ms: float, cap_ms: float, rng: Callable[[], float] = random.random) -> int:
+def native_curve(base: float, cap: float) -> Curve:
     """
-    >>> [native_delay(n, 1000, 86_400_000, rng=lambda: 0.5) for n in (1, 2, 3, 40)]
-    [2000, 4000, 8000, 86400000]
+    >>> [native_curve(1, 86_400).after(n, rng=lambda: 0.5) for n in (1, 2, 3, 40)]
+    [2.0, 4.0, 8.0, 86400.0]
     """
-    try:
-        wait = min(math.ldexp(base_ms, failures), cap_ms)
-    except OverflowError:
-        wait = cap_ms
-    spread = round(wait * (1 + _JITTER * (2 * rng() - 1)))
-    return int(min(max(0, spread), cap_ms))
+    return Curve("exponential", 2 * base, cap, 1 - _SPREAD, 1 + _SPREAD)
 
 
-def decide(failed: Failed, failures: int, settings: ConsumerSettings, ours: WorkerSettings) -> Decision:
-    """Retry or failure. `failures` counts this one."""
-    error = failed.error if len(failed.error) <= LONGEST_REASON else failed.error[:LONGEST_REASON] + "…"
-    error = error.encode(errors="replace").decode()  # a lone surrogate, which no document can hold
-    if failed.final or failures >= ours.max_retries:
-        return Decision(None, error)
-    longest = settings.max_backoff
-    if failed.delay is not None:
-        return Decision(round(max(0.0, failed.delay) * 1000), error)
-    if settings.strategy is None:
-        return Decision(native_delay(failures, ours.base_retry_interval * 1000, ours.max_backoff_delay * 1000), error)
-    try:
-        wait = settings.strategy(failures, failed.claim.job, failed.error)
-    # The strategy is the user's code, and its failure must not leave the job without an outcome.
-    except Exception as fault:
-        return Decision(None, f"{error} (not retried: the backoff strategy raised {fault!r})")
-    if wait is None or wait < 0:
-        return Decision(None, error)
-    return Decision(round(min(wait, longest) * 1000), error)
+def decide(failed: Failed, failures: int, settings: ConsumerSettings, ours: WorkerSettings) -> NextAttempt:
+    """Next attempt or failure, with a reason that a document can hold. `failures` counts this one."""
+    own = settings.strategy
+    decision = next_attempt(
+        failed,
+        failures=failures,
+        attempts=ours.max_retries,
+        backoff=Custom("", own) if own else native_curve(ours.base_retry_interval, ours.max_backoff_delay),
+        longest=settings.max_backoff if own else ours.max_backoff_delay,
+    )
+    reason = decision.reason
+    if len(reason) > _LONGEST_REASON:
+        reason = reason[:_LONGEST_REASON] + "…"
+    return decision._replace(reason=reason.encode(errors="replace").decode())  # no document holds a lone surrogate

@@ -148,7 +148,7 @@ class Planner:
             "updatedAt": moment(plan.at_ms),
         }
         if decision.delay is not None:
-            change["nextRunAt"] = moment(plan.at_ms + decision.delay)
+            change["nextRunAt"] = moment(plan.at_ms + round(decision.delay * 1000))
             plan.reorders = True
         run = self._run(plan, claim, stack=outcome.stack[-_LONGEST_STACK:]) if outcome.stack else None
         verdict = Verdict.FAILED if decision.delay is None else Verdict.RETRIED

@@ -1,0 +1,50 @@
+"""A deadline for a call to a store.
+
+`asyncio.timeout` blames the call when the event loop itself was blocked: the answer has arrived and waits to be read,
+but the timer comes first. A timer that fires late is the sign of a blocked loop, so this one grants the time it was
+late by, and the answer is read meanwhile. It does so three times at most: a loop that is always late still has
+deadlines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+
+_LATE = 0.1
+_LEAST_GRANT = 1.0
+_GRANTS = 3
+
+
+class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
+    """Raise TimeoutError in the block that takes longer than `seconds`, not counting a blocked event loop."""
+
+    __slots__ = ("_due", "_grants", "_limit", "_loop", "_seconds", "_timer")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._grants = _GRANTS
+        self._limit = asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+        self._loop = asyncio.get_running_loop()
+        self._start(self._seconds)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._timer.cancel()
+        return await self._limit.__aexit__(kind, error, trace)
+
+    def _start(self, seconds: float) -> None:
+        self._due = self._loop.time() + seconds
+        self._timer = self._loop.call_at(self._due, self._expire)
+
+    def _expire(self) -> None:
+        late = self._loop.time() - self._due
+        if late > _LATE and self._grants > 0:
+            self._grants -= 1
+            self._start(min(max(late, _LEAST_GRANT), max(self._seconds, _LEAST_GRANT)))
+        else:
+            self._limit.reschedule(self._loop.time())

@@ -1,0 +1,87 @@
+"""Decides what follows a failed run: the next attempt after a wait, or the end.
+
+A job fails for good if the failure is final or its attempts are used up. Otherwise it runs again: after the wait that
+the failure asks for, else after the wait of the job's backoff, else at once. A worker's own strategy may also end the
+job. It is the user's code, so neither the call nor its answer is trusted: a strategy that raises, or that answers with
+something other than a duration, fails the job with a reason that says so.
+
+Each protocol builds the arguments of `next_attempt` from its native options. pg-boss decides in SQL, as its peer does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from jobwire.backend import Failed, Strategy
+from jobwire.backoff import LONGEST, Backoff, Curve
+from jobwire.errors import shown
+
+
+class NextAttempt(NamedTuple):
+    """`delay`: seconds until the next run, or None if there is none and the job has failed. `reason`: the job's error,
+    with what kept it from running again if that was a strategy."""
+
+    delay: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A backoff that the worker computes. `strategy` is None if the worker has none of that name."""
+
+    name: str
+    strategy: Strategy | None
+
+
+def next_attempt(
+    failed: Failed,
+    *,
+    failures: int,
+    attempts: int,
+    backoff: Backoff | Curve | Custom | None,
+    longest: float,
+    rng: Callable[[], float] = random.random,
+) -> NextAttempt:
+    """Decide from a failure whether and when the job runs again.
+
+    `failures` counts this one, `attempts` counts runs in all, and no backoff waits more than `longest` seconds.
+    """
+    if failed.final or failures >= attempts:
+        return NextAttempt(None, failed.error)
+    if failed.delay is not None:
+        return NextAttempt(max(0.0, failed.delay), failed.error)
+    match backoff:
+        case None:
+            return NextAttempt(0.0, failed.error)
+        case Backoff() | Curve():
+            return NextAttempt(min(backoff.after(failures, rng), longest), failed.error)
+        case Custom():
+            return _by_strategy(failed, failures, backoff, longest)
+
+
+def _by_strategy(failed: Failed, failures: int, backoff: Custom, longest: float) -> NextAttempt:
+    if backoff.strategy is None:
+        return _ended(failed, f"the worker has no backoff strategy for {backoff.name!r}")
+    try:
+        wait: Any = backoff.strategy(failures, failed.claim.job, failed.error)
+    except BaseException as error:  # also SystemExit and its like: they end this job's attempts, not the worker
+        return _ended(failed, f"the backoff strategy raised {shown(error)}")
+    if wait is None:
+        return NextAttempt(None, failed.error)
+    if isinstance(wait, timedelta):
+        wait = wait.total_seconds()
+    if isinstance(wait, bool) or not isinstance(wait, (int, float)) or math.isnan(min(wait, LONGEST)):
+        if inspect.iscoroutine(wait):
+            wait.close()  # it will not be awaited, and Python would warn about that
+        return _ended(failed, f"the backoff strategy returned {shown(wait)}, not seconds, a timedelta or None")
+    return NextAttempt(None if wait < 0 else float(min(wait, longest)), failed.error)
+
+
+def _ended(failed: Failed, why: str) -> NextAttempt:
+    return NextAttempt(None, f"{failed.error} (not retried: {why})")

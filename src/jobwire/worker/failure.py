@@ -1,0 +1,36 @@
+"""Texts about an exception that a handler raised. The exception is the user's: its `str()` may raise, and its message
+may be of any length."""
+
+from __future__ import annotations
+
+import traceback
+
+_LONGEST = 64 * 1024
+"""Characters of a message or a stack that are kept: more is of no use to a reader, and some stores refuse it."""
+
+
+def message_of(error: BaseException) -> str:
+    """The exception's message; its class's name if it has none."""
+    try:
+        text = str(error)
+    except BaseException:
+        return f"{kind_of(error)}, whose str() raises"
+    return _cut(text) or kind_of(error)
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of the exception's class."""
+    return type(error).__name__
+
+
+def stack_of(error: BaseException) -> str:
+    """The traceback as text, with those of its causes."""
+    try:
+        return _cut("".join(traceback.format_exception(error)))
+    except BaseException:
+        return f"{kind_of(error)}, whose traceback can't be formatted"
+
+
+def _cut(text: str) -> str:
+    """The end of a stack and the start of a message say most, so the middle goes."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"

@@ -1,0 +1,175 @@
+"""The jobs that run now: each in a task of its own, from its claim to its outcome.
+
+A run ends when its handler returns or raises. The worker can end it too: at its timeout, when its lease is lost, and at
+shutdown. It cancels the handler's task then. A handler that ignores this is abandoned after a while: it goes on, since
+Python can't stop it, but the worker stops waiting for it, frees its slot, and says so in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from jobwire.backend import Backend, Claim, Outcome, Released
+from jobwire.errors import HandlerTimeout
+from jobwire.worker.active import ActiveJob, Leases
+from jobwire.worker.handlers import Runner, failure, run_job
+from jobwire.worker.journal import Journal
+
+_CLEAN_UP = 5.0
+"""How long a cancelled handler may go on, in seconds, before it is abandoned."""
+
+
+class Run:
+    """One run of a job."""
+
+    __slots__ = ("abandoned", "began", "claim", "job", "task", "timed_out", "timer")
+
+    def __init__(self, claim: Claim, job: ActiveJob) -> None:
+        self.claim = claim
+        self.job = job
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.timed_out: float | None = None
+        self.abandoned = False
+        self.began = time.monotonic()
+
+
+class RunningJobs:
+    """Starts and stops runs. `on_end` gets the outcome of each."""
+
+    def __init__(
+        self,
+        *,
+        backend: Backend,
+        runner: Runner,
+        leases: Leases,
+        journal: Journal,
+        timeout: float | None,
+        on_end: Callable[[Outcome], None],
+    ) -> None:
+        self._backend = backend
+        self._runner = runner
+        self._leases = leases
+        self._journal = journal
+        self._timeout = timeout
+        self._on_end = on_end
+        self._runs: dict[Claim, Run] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def ids(self) -> list[str]:
+        return [claim.job.id for claim in self._runs]
+
+    def claim_of(self, task: asyncio.Task[Any]) -> Claim | None:
+        """The claim whose handler runs in the task. May be called from any thread."""
+        return next((run.claim for run in list(self._runs.values()) if run.task is task), None)
+
+    def start(self, claim: Claim) -> None:
+        run = self._runs[claim] = Run(claim, ActiveJob(claim, self._backend, self._leases))
+        run.task = asyncio.create_task(self._run(run))
+        timeout = claim.timeout if claim.timeout is not None else self._timeout
+        if timeout is not None:
+            run.timer = asyncio.get_running_loop().call_later(timeout, self._time_out, run, timeout)
+
+    def lose(self, claim: Claim) -> None:
+        """Stop the run of a job whose lease is gone."""
+        run = self._runs.get(claim)
+        if run is not None:
+            self._journal.warning(
+                "lost the lease of job %s: stopping its handler", claim.job.id, extra={"job": claim.job.id}
+            )
+            run.job.mark_lost()
+            self._cancel(run)
+
+    def cancel_all(self) -> None:
+        """Stop every run; the jobs are released."""
+        for run in list(self._runs.values()):
+            self._cancel(run)
+
+    async def leave(self, within: float) -> None:
+        """Stop every run, wait that long for the handlers to end, and abandon the others. Their jobs are recovered
+        when their leases expire: until then the handlers may still end by themselves."""
+        self.cancel_all()
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=within)
+        for run in list(self._runs.values()):
+            self._abandon(run)
+
+    # --- one run ----------------------------------------------------------------------------------------------------
+
+    async def _run(self, run: Run) -> None:
+        run.began = time.monotonic()
+        try:
+            outcome = await run_job(
+                self._runner, run.job, self._journal, lambda cancelled: self._stopped(run, cancelled)
+            )
+        except GeneratorExit as error:
+            if run.abandoned or run.task is None or not run.task.get_loop().is_running():
+                raise  # not the handler's: Python is destroying the coroutine
+            outcome = failure(run.claim, error, self._journal)
+        if not run.abandoned:
+            self._end(run, outcome)
+
+    def _end(self, run: Run, outcome: Outcome) -> None:
+        if run.timer is not None:
+            run.timer.cancel()
+        run.claim.run_seconds = time.monotonic() - run.began
+        del self._runs[run.claim]
+        self._on_end(outcome)
+
+    def _stopped(self, run: Run, cancelled: asyncio.CancelledError | None) -> Outcome:
+        """The outcome of a run that the worker has stopped."""
+        if run.timed_out is None:
+            return Released(run.claim)
+        error = HandlerTimeout(f"the handler ran longer than its timeout of {run.timed_out:g} s")
+        error.__cause__ = cancelled  # its traceback shows where the handler was
+        return failure(run.claim, error, self._journal)
+
+    def _time_out(self, run: Run, timeout: float) -> None:
+        if self._runs.get(run.claim) is run:
+            run.timed_out = timeout
+            self._cancel(run)
+
+    def _cancel(self, run: Run) -> None:
+        task = run.task
+        if task is None or run.abandoned:
+            return
+        task.cancel()
+        # A task that is cancelled before its first step never enters `_run`, so its end is made sure of here.
+        task.add_done_callback(lambda _: self._end_unstarted(run))
+        task.get_loop().call_later(_CLEAN_UP, self._give_up, run)
+
+    def _end_unstarted(self, run: Run) -> None:
+        if self._runs.get(run.claim) is run:
+            self._end(run, self._stopped(run, None))
+
+    def _give_up(self, run: Run) -> None:
+        if self._abandon(run):
+            self._on_end(self._stopped(run, None))
+
+    def _abandon(self, run: Run) -> bool:
+        """Stop waiting for a handler. Returns False if it has ended meanwhile."""
+        if self._runs.get(run.claim) is not run or run.task is None:
+            return False
+        run.abandoned = True
+        run.job.mark_lost()
+        run.claim.run_seconds = time.monotonic() - run.began
+        del self._runs[run.claim]
+        self._journal.error(
+            "abandoned the handler of job %s (%s): it was cancelled and still runs; its result will be dropped",
+            run.claim.job.id, run.claim.job.name,
+            extra={"job": run.claim.job.id, "job_name": run.claim.job.name},
+        )  # fmt: skip
+        _forget(run.task)
+        return True
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    """Take the task from the event loop's list, so that `asyncio.run` does not wait for it at its end."""
+    asyncio.tasks._unregister_task(task)  # pyright: ignore[reportPrivateUsage] documented for extensions of asyncio
+    setattr(task, "_log_destroy_pending", False)  # noqa: B010 - unknown to type checkers; Python's gather sets it too

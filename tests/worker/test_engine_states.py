@@ -1,0 +1,362 @@
+"""The engine against a scripted store, in every order of events that hypothesis finds.
+
+The store answers a call when the test says so: with success, with an error before or after it has done what was asked,
+with a refusal, or not at all. Jobs come, handlers end, leases are taken away, wake-ups come and fail to come, and the
+worker is stopped at any moment. Time is virtual.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from jobwire.backend import (
+    Claim,
+    Completed,
+    Duty,
+    Failed,
+    Outcome,
+    Released,
+    Settled,
+    Snoozed,
+    Verdict,
+)
+from jobwire.backends.memory.backend import CAPABILITIES
+from jobwire.errors import Snooze, StoreRefused, StoreUnavailable
+from jobwire.model import Job
+from jobwire.worker import engine, outage, running
+from jobwire.worker.active import ActiveJob
+from jobwire.worker.engine import Engine
+from jobwire.worker.journal import Journal
+from jobwire.worker.observers import Observers
+from jobwire.worker.outage import Outage
+from jobwire.worker.stats import Stats
+from worker.virtual_time import VirtualTimeLoop
+
+CALL_TIMEOUT = 30.0
+ANSWERS = ["done", "away", "reply lost", "refused", "broken", "silent"]
+VERDICTS = {Completed: Verdict.COMPLETED, Failed: Verdict.FAILED, Released: Verdict.RELEASED, Snoozed: Verdict.SNOOZED}
+
+
+class Call:
+    """A settle that waits for its answer."""
+
+    def __init__(self, outcomes: Sequence[Outcome], claim: int, answer: asyncio.Future[str]) -> None:
+        self.outcomes = list(outcomes)
+        self.claim = claim
+        self.answer = answer
+        self.done: Settled | None = None
+        """What the store has answered, once the call has reached it."""
+
+
+class Store:
+    """Implements Consumer over a list of waiting jobs and the tokens of active ones."""
+
+    def __init__(self) -> None:
+        self.waiting: list[str] = []
+        self.active: dict[str, str] = {}
+        self.finished: list[str] = []
+        self.tokens = 0
+        self.calls: list[Call] = []
+        self.waits: list[asyncio.Future[None]] = []
+
+    async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        call = Call(outcomes, claim, asyncio.get_running_loop().create_future())
+        self.calls.append(call)
+        try:
+            answer = await call.answer
+        finally:
+            self.calls.remove(call)
+        match answer:
+            case "away":
+                raise StoreUnavailable("away")
+            case "refused":
+                raise StoreRefused("refused")
+            case "broken":
+                raise KeyError("a fault of the driver")
+            case _:
+                settled = self.reach(call)
+        if answer == "reply lost":
+            raise StoreUnavailable("the connection was reset")
+        return settled
+
+    def reach(self, call: Call) -> Settled:
+        """Do what a call asks for, once."""
+        if call.done is None:
+            call.done = self._do(call)
+        return call.done
+
+    def _do(self, call: Call) -> Settled:
+        verdicts: list[Verdict] = []
+        for outcome in call.outcomes:
+            job, token = outcome.claim.job.id, outcome.claim.token
+            if self.active.get(job) != token:
+                verdicts.append(Verdict.LOST)
+                continue
+            del self.active[job]
+            if isinstance(outcome, (Completed, Failed)):
+                self.finished.append(job)
+            else:
+                self.waiting.insert(0, job)
+            verdicts.append(VERDICTS[type(outcome)])
+        taken, self.waiting = self.waiting[: call.claim], self.waiting[call.claim :]
+        return Settled(verdicts, [self._start(job) for job in taken])
+
+    def _start(self, job: str) -> Claim:
+        self.tokens += 1
+        self.active[job] = f"token {self.tokens}"
+        return Claim(Job(job, "q", "q", None), self.active[job])
+
+    async def wait(self, timeout: float) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waits.append(woken)
+        try:
+            await asyncio.wait([woken], timeout=timeout)
+        finally:
+            self.waits.remove(woken)
+
+    async def pass_on(self) -> None: ...
+
+    async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
+        return [claim for claim in claims if self.active.get(claim.job.id) != claim.token]
+
+    def duties(self) -> Sequence[Duty]:
+        return []
+
+    async def reset(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Keeper:
+    """Stands for the thread that extends leases: knows what is held."""
+
+    def __init__(self) -> None:
+        self.held: set[Claim] = set()
+
+    def hold(self, claims: Sequence[Claim], since: float) -> None:
+        self.held.update(claims)
+
+    def let_go(self, claim: Claim) -> None:
+        self.held.discard(claim)
+
+
+class EngineStates(RuleBasedStateMachine):
+    @initialize(concurrency=st.integers(1, 12), backlog=st.integers(0, 15))
+    def start(self, concurrency: int, backlog: int) -> None:
+        self.loop = VirtualTimeLoop()
+        clock = SimpleNamespace(monotonic=self.loop.time)
+        self.patches = [
+            mock.patch.object(engine, "time", clock),
+            mock.patch.object(outage, "time", clock),
+            mock.patch.object(running, "time", clock),
+        ]
+        for patch in self.patches:
+            patch.start()
+        self.store, self.keeper, self.stats = Store(), Keeper(), Stats()
+        self.handlers: dict[Claim, asyncio.Future[Any]] = {}
+        self.concurrency = concurrency
+        self.added = 0
+        self.stopped = False
+        self.unnoticed = False
+        """Jobs wait that no wake-up was sent for."""
+        journal = Journal("w", "q")
+        journal.logger.disabled = True
+        self.outage = Outage(journal, self.stats, 0)
+        backend: Any = SimpleNamespace(capabilities=CAPABILITIES)
+        self.engine = Engine(
+            backend=backend,
+            consumer=self.store,
+            runner=self.handler,
+            keeper=self.keeper,  # type: ignore[arg-type]
+            outage=self.outage,
+            stats=self.stats,
+            journal=journal,
+            observers=Observers((), journal),
+            concurrency=concurrency,
+            timeout=None,
+            call_timeout=CALL_TIMEOUT,
+        )
+        for _ in range(backlog):
+            self.add_to_store()
+        asyncio.set_event_loop(self.loop)
+        self.run = self.loop.create_task(self.engine.run())
+        self.settle_down()
+
+    async def handler(self, job: ActiveJob) -> Any:
+        ended = self.handlers[job.claim] = self.loop.create_future()
+        try:
+            return await ended
+        finally:
+            del self.handlers[job.claim]
+
+    handler.close = lambda: None  # type: ignore[attr-defined]
+
+    def add_to_store(self) -> None:
+        self.added += 1
+        self.unnoticed = True
+        self.store.waiting.append(f"job {self.added}")
+
+    def settle_down(self) -> None:
+        """Let everything run that can run without time passing."""
+        for _ in range(12):
+            self.loop.run_until_complete(asyncio.sleep(0))
+
+    # --- what may happen --------------------------------------------------------------------------------------------
+
+    @rule(wakes=st.booleans())
+    def a_job_is_added(self, wakes: bool) -> None:
+        self.add_to_store()
+        if wakes:
+            self.the_store_wakes_the_worker()
+
+    @rule()
+    def the_store_wakes_the_worker(self) -> None:
+        for woken in self.store.waits:
+            if not woken.done():
+                woken.set_result(None)
+                self.unnoticed = False
+        self.settle_down()
+
+    @precondition(lambda self: self.store.calls)
+    @rule(which=st.integers(0, 1))
+    def a_call_reaches_the_store(self, which: int) -> None:
+        self.store.reach(self.store.calls[which % len(self.store.calls)])
+
+    @rule()
+    def all_calls_are_answered(self) -> None:
+        """Then a job that the worker was woken for runs, without time passing, if a slot is free for it."""
+        while self.store.calls:
+            for call in list(self.store.calls):
+                if not call.answer.done():
+                    call.answer.set_result("done")
+            self.settle_down()
+        free = len(self.engine.running) < self.concurrency
+        if self.outage.connected and not (self.stopped or self.unnoticed):
+            assert not (self.store.waiting and free), vars(self.store)
+
+    @precondition(lambda self: self.store.calls)
+    @rule(which=st.integers(0, 1), how=st.sampled_from(ANSWERS))
+    def a_call_is_answered(self, which: int, how: str) -> None:
+        call = self.store.calls[which % len(self.store.calls)]
+        if how == "silent":
+            self.loop.pass_time(CALL_TIMEOUT + 1)
+        elif not call.answer.done():
+            call.answer.set_result(how)
+        self.settle_down()
+
+    @precondition(lambda self: self.handlers)
+    @rule(which=st.integers(0, 20), how=st.sampled_from(["returns", "raises", "snoozes"]))
+    def a_handler_ends(self, which: int, how: str) -> None:
+        ended = list(self.handlers.values())[which % len(self.handlers)]
+        ends: dict[str, Callable[[], None]] = {
+            "returns": lambda: ended.set_result(1),
+            "raises": lambda: ended.set_exception(ValueError("no")),
+            "snoozes": lambda: ended.set_exception(Snooze(1)),
+        }
+        self.unnoticed |= how == "snoozes"
+        if not ended.done():
+            ends[how]()
+        self.settle_down()
+
+    @precondition(lambda self: self.handlers)
+    @rule(which=st.integers(0, 20))
+    def a_lease_is_lost(self, which: int) -> None:
+        claim = list(self.handlers)[which % len(self.handlers)]
+        if self.store.active.get(claim.job.id) == claim.token:
+            del self.store.active[claim.job.id]
+            self.store.waiting.append(claim.job.id)
+            self.unnoticed = True
+        self.engine.running.lose(claim)
+        self.settle_down()
+
+    @rule(seconds=st.sampled_from([0.1, 6.0, 40.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.loop.pass_time(seconds)
+
+    @rule()
+    def dead_workers_jobs_are_recovered(self) -> None:
+        held = {claim.token for claim in self.keeper.held}
+        for job, token in list(self.store.active.items()):
+            if token not in held:
+                del self.store.active[job]
+                self.store.waiting.append(job)
+                self.unnoticed = True
+
+    @rule(now=st.booleans())
+    def the_worker_is_stopped(self, now: bool) -> None:
+        self.stopped = True
+        if now:
+            self.engine.hand_back()
+        else:
+            self.engine.finish()
+        self.settle_down()
+
+    # --- what must hold ---------------------------------------------------------------------------------------------
+
+    @invariant()
+    def no_more_handlers_run_than_allowed(self) -> None:
+        if hasattr(self, "engine"):
+            assert len(self.handlers) <= len(self.engine.running) <= self.concurrency
+
+    @invariant()
+    def no_job_is_lost_or_doubled(self) -> None:
+        if hasattr(self, "engine"):
+            everywhere = [*self.store.waiting, *self.store.active, *self.store.finished]
+            assert sorted(everywhere) == sorted(f"job {n}" for n in range(1, self.added + 1))
+
+    @invariant()
+    def a_running_job_is_held(self) -> None:
+        if hasattr(self, "engine"):
+            assert set(self.handlers) <= self.keeper.held
+
+    @invariant()
+    def the_worker_lives_until_it_is_stopped(self) -> None:
+        if hasattr(self, "engine"):
+            assert self.stopped or not self.run.done(), self.run
+
+    def teardown(self) -> None:
+        """From any state: once the store answers and handlers end, everything is done, and the worker can stop."""
+        if not hasattr(self, "engine"):
+            return
+        try:
+            if not self.stopped:
+                self._until(lambda: len(self.store.finished) == self.added, "all jobs are finished")
+            self.engine.finish()
+            self._until(self.run.done, "the worker has stopped")
+            self.run.result()
+            assert not self.keeper.held
+            assert not self.engine.unsettled()
+        finally:
+            for patch in self.patches:
+                patch.stop()
+            self.run.cancel()
+            self.loop.run_until_complete(asyncio.gather(self.run, return_exceptions=True))
+            self.loop.close()
+            asyncio.set_event_loop(None)
+
+    def _until(self, reached: Callable[[], bool], what: str) -> None:
+        for _ in range(400):
+            if reached():
+                return
+            self.dead_workers_jobs_are_recovered()
+            for call in list(self.store.calls):
+                if not call.answer.done():
+                    call.answer.set_result("done")
+            for ended in list(self.handlers.values()):
+                if not ended.done():
+                    ended.set_result(1)
+            self.settle_down()
+            self.loop.pass_time(3.0)
+        raise AssertionError(f"never: {what}; {vars(self.store)}")
+
+
+TestEngineStates = EngineStates.TestCase
+TestEngineStates.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
