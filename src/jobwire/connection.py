@@ -68,11 +68,11 @@ def load_backend(address: urls.Address) -> Backend:
     """The backend of an address. Imported here, on demand: a protocol's driver is needed only by those who use it."""
     try:
         module = importlib.import_module(f"jobwire.backends.{address.protocol}")
+        backend: Backend = module.open_backend(address)
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise
         raise MissingExtra(f"{address.protocol}:", _EXTRAS[address.protocol]) from missing
-    backend: Backend = module.open_backend(address)
     return backend
 
 

@@ -14,8 +14,9 @@ Three transports have no such URL:
   `driver_url` is a `redis://` or `rediss://` URL of the first one, which carries the credentials and the options.
 * `embedded` names a folder: `pgboss+embedded:` (`./.jobwire`), `pgboss+embedded:./here`, `pgboss+embedded:///srv/here`.
 
-`memory:` and `memory:name` are queues inside this process. In a user name or a password the characters `@ : / ? # %`
-must be percent-encoded. Passwords are in `driver_url` and nowhere else: not in a repr, not in an error.
+`memory:` and `memory:name` are queues inside this process; with `?like=pgboss` they refuse what pg-boss refuses. In a
+user name or a password the characters `@ : / ? # %` must be percent-encoded. Passwords are in `driver_url` and nowhere
+else: not in a repr, not in an error.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _TRANSPORTS = {
     "pgboss": ("postgresql", "embedded"),
     "memory": (),
 }
-_OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema"}
+_OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema", "memory": "like"}
 _INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
 """What a protocol leaves to the configuration of its instances instead of storing it."""
 _MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
@@ -58,6 +59,7 @@ _OPTION_RULES = {
     ),
     "tz": (re.compile(r"[A-Za-z0-9_+/-]{1,64}"), "the name of a time zone, such as Europe/Berlin"),
     "max_retries": (re.compile("[1-9][0-9]{0,5}"), "a whole number of at least 1"),
+    "like": (re.compile("|".join(one for one in _TRANSPORTS if one != "memory")), "the name of a protocol, as pgboss"),
     "create_indexes": (re.compile("true|false"), "true or false"),
     "tls": (re.compile("true|false"), "true or false"),
 }
@@ -202,8 +204,8 @@ def _local_address(protocol: str, transport: str, rest: str, redacted: str) -> A
     if protocol == "memory":
         if path.startswith("/"):
             raise _Fault("write memory: or memory:name")
-        _options(protocol, transport, query)
-        return Address(protocol, transport, redacted, name=_decoded(path))
+        options, _ = _options(protocol, transport, query)
+        return Address(protocol, transport, redacted, options=options, name=_decoded(path))
     if path.startswith("//") and not path.startswith("///"):
         raise _Fault(f"embedded takes a folder: {protocol}+embedded:./folder or {protocol}+embedded:///folder")
     folder = Path(_decoded(path.removeprefix("//"))) if path else DEFAULT_FOLDER

@@ -10,16 +10,20 @@ from collections.abc import Callable
 
 from jobwire import forking
 from jobwire.backends.memory.queue_state import QueueState
+from jobwire.backends.memory.rules import by_number
+from jobwire.backends.rules import Rank
 
 
 class Store:
     """Queues by name. `lock` guards everything inside; it is held for moments and never across an await.
 
-    `clock` gives seconds since the epoch: a test may pass its own to make leases and delays run out at will.
+    `clock` gives seconds since the epoch: a test may pass its own to make leases and delays run out at will. `rank`
+    gives the order of waiting jobs.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, rank: Rank = by_number) -> None:
         self.lock = threading.Lock()
+        self._rank = rank
         self._clock = clock
         self._queues: dict[str, QueueState] = {}
         # Counted over the whole store and never reset: a cursor taken before `obliterate` stays valid after it.
@@ -32,7 +36,7 @@ class Store:
     def queue(self, name: str) -> QueueState:
         queue = self._queues.get(name)
         if queue is None:
-            queue = self._queues[name] = QueueState(name, self._numbers, self.queue)
+            queue = self._queues[name] = QueueState(name, self._numbers, self.queue, self._rank)
         return queue
 
 
@@ -51,10 +55,12 @@ class _NamedStores:
         self._stores: dict[str, Store] = {}
         self._users: Counter[str] = Counter()
 
-    def take(self, name: str) -> Store:
+    def take(self, name: str, make: Callable[[], Store]) -> Store:
         with self._lock:
             self._users[name] += 1
-            return self._stores.setdefault(name, Store())
+            if name not in self._stores:
+                self._stores[name] = make()
+            return self._stores[name]
 
     def give_back(self, name: str) -> None:
         with self._lock:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
 from jobwire import codec
-from jobwire.backends.pgboss.wire import Row
 from jobwire.model import Job, State
+
+if TYPE_CHECKING:
+    from jobwire.backends.pgboss.wire import Row
 
 READY = {"created", "retry"}
 _STATES = {

@@ -12,7 +12,8 @@ import orjson
 
 from jobwire.backend import PreparedJob
 from jobwire.backends.pgboss.native import options_of
-from jobwire.backends.pgboss.queues import Queues, check_name
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.wire import Row, text
 from jobwire.cron import Cron
