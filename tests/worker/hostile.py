@@ -66,7 +66,7 @@ REASONS = {
     "interrupt": "KeyboardInterrupt",
     "generator": "GeneratorExit",
     "empty": "ValueError",
-    "surrogate": "bad",
+    "surrogate": "bad \\ud800",
     "snooze that can't be pickled": "",
     "result object": "result",
     "deep result": "result",

@@ -177,8 +177,9 @@ def _answer(error: BaseException) -> tuple[str, Any]:
 
 
 def _text(text: str) -> str:
-    """The same as a plain text, which any process can read: a handler's str() may return a class of its own."""
-    return str.__str__(text)
+    """The same as a plain text in valid Unicode, which any process and any log can take: a handler's str() may return a
+    class of its own, and half of a surrogate pair."""
+    return str.encode(text, "utf-8", "backslashreplace").decode()
 
 
 def _pickled(answer: tuple[str, Any]) -> Any:
