@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
+from hypothesis import settings
 
 from jobwire.embedded import Server
+from jobwire.worker import engine
+
+settings.register_profile("jobwire", deadline=None)  # how long an example takes depends on what else the machine does
+settings.load_profile("jobwire")
+
+LONGEST_ID = 200
+"""Characters in the id of a test: it stands in every report, and in the names of files and processes."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names a long text by its beginning and its length."""
+    return f"{val[:30]!r} of {len(val)}" if isinstance(val, str | bytes) and len(val) > 100 else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist appends the name of a group
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    long = [item.nodeid for item in items if len(item.nodeid) > LONGEST_ID]
+    if long:
+        shown = "\n".join(f"  {len(nodeid)}: {nodeid[:LONGEST_ID]}..." for nodeid in long)
+        raise pytest.UsageError(f"ids of tests are at most {LONGEST_ID} characters long; give these `ids=`:\n{shown}")
 
 
 @pytest.fixture
 def unique() -> str:
     """A name that no other test has: for a prefix, a schema, a database."""
     return f"test_{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets an idle worker wait for ten minutes instead of five seconds, so that only a wake-up can explain its work."""
+    monkeypatch.setattr(engine, "_LONGEST_WAIT", 600.0)
 
 
 @pytest.fixture
@@ -26,7 +54,19 @@ def redis_client(jobwire_valkey: Server) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def quick_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Halves the time in which a Spark starts, in this process or in others that it starts. Shared by all workers."""
+    from quick_java import quick_java
+
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "quick-java"
+    folder.mkdir(exist_ok=True)
+    with quick_java(folder):
+        yield
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, quick_spark: None) -> Iterator[Any]:
     """A Spark of two cores in this process, started once. Tests that use it carry `xdist_group("spark")`."""
     from jobwire.pipeline.session import SMALL, spark_session
 

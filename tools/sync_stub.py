@@ -23,8 +23,8 @@ CLASSES = {
 
 HEAD = """# Made by tools/sync_stub.py from the asynchronous classes: change those.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Self, Unpack
+from datetime import datetime, timedelta
+from typing import Any, Never, Self, Unpack
 
 from jobwire import model, urls
 from jobwire.backend import Backend, Capabilities
@@ -33,12 +33,12 @@ from jobwire.model import Children, Event, Limits, Schedule, State, WorkerInfo
 from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, Keep, NewJob, Seconds
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
-from jobwire.worker.worker import Strategy
+from jobwire.worker.settings import Strategy
 
 def connect(url: str | None = None) -> Connection: ...
 
 class Job(model.Job):
-    def wait(self, timeout: float | None = None) -> Any: ...  # type: ignore[override]
+    def wait(self, timeout: float | timedelta | None = None) -> Any: ...  # type: ignore[override]
 
 class JobTree(model.JobTree):
     job: Job

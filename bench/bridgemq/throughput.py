@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from tests.backends.bridgemq.peer import Peer
 
 from jobwire import ActiveJob, NewJob, Queue, Target, Worker
+from jobwire.native import BridgeMQWorker
 
 CONCURRENCY = 100
 CHUNK = 1000
@@ -35,7 +36,7 @@ SETTINGS = [
     Setting("five_routes", "jobs of five routes in turn", [None, *_MINE]),
     Setting("spec_style", "spec-style script, one job a call, 100 callers", spec_style=True),
 ]
-WORKER: dict[str, Any] = {"server_id": "w1", "stack": "py", "capabilities": ["gpu", "mail"], "region": "eu"}
+NATIVE = BridgeMQWorker(server_id="w1", stack="py", capabilities=["gpu", "mail"], region="eu")
 
 
 class Finish:
@@ -90,7 +91,7 @@ async def _ours(url: str, jobs: int) -> None:
     async def handle(job: ActiveJob) -> None:
         return None
 
-    worker = Worker(KIND, handle, url, concurrency=CONCURRENCY, observers=[finish], **WORKER)
+    worker = Worker(KIND, handle, url, concurrency=CONCURRENCY, observers=[finish], native=NATIVE)
     running = asyncio.create_task(worker.run(signals=False))
     await finish.done.wait()
     await worker.stop(now=True)

@@ -5,6 +5,7 @@ from jobwire.backend import Capabilities
 from jobwire.backoff import Backoff
 from jobwire.connection import Connection, connect
 from jobwire.errors import (
+    Closed,
     HandlerCrashed,
     HandlerTimeout,
     InvalidOption,
@@ -36,6 +37,7 @@ __all__ = [
     "Backoff",
     "Capabilities",
     "Children",
+    "Closed",
     "Connection",
     "Event",
     "Flow",

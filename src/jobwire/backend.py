@@ -29,8 +29,12 @@ class Capabilities:
     priority: Literal["low_first", "high_first"] | None = None
     priority_classes: int | None = None
     """How many classes of priority the order tells apart; within one, jobs keep their order. None: every number."""
+    default_priority: int = 0
+    """Of a job that names none."""
     lifo: bool = False
     per_job_attempts: bool = False
+    default_attempts: int | None = None
+    """Of a job that names none; None: the store decides, and the client that adds it does not know."""
     backoff: frozenset[str] = frozenset()
     """Backoff kinds that a job can carry."""
     job_timeout: bool = False
@@ -213,8 +217,8 @@ class ConsumerSettings:
     max_backoff: float = 3600.0
     keep_completed: Keep | None = None
     keep_failed: Keep | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Options of one protocol only, checked by it when the consumer is made."""
+    native: object | None = None
+    """Options of one protocol only, of that protocol's class in `jobwire.native`."""
 
     def strategy_for(self, name: str | None) -> Strategy | None:
         """The strategy for a custom backoff of this name."""
@@ -312,6 +316,10 @@ class Backend(Protocol):
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
         """Store the jobs in order; one answer each. With a connection: inside the caller's transaction."""
+        ...
+
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        """Raise InvalidOption or NotSupported for what this protocol does not allow a worker. Touches nothing."""
         ...
 
     def consumer(self, settings: ConsumerSettings) -> Consumer: ...

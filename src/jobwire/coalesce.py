@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from jobwire.errors import Closed
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -22,9 +24,13 @@ class Coalescer(Generic[Item, Answer]):
         self._pending: list[tuple[Item, asyncio.Future[Answer]]] = []
         self._task: asyncio.Task[None] | None = None
         self._busy = False
+        self._closed = False
+        self._idle = asyncio.Event()
 
     async def put(self, item: Item) -> Answer:
         """Send the item with whatever others are waiting, and return its own answer."""
+        if self._closed:
+            raise Closed
         if not self._busy:
             return await self._alone(item)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -32,9 +38,11 @@ class Coalescer(Generic[Item, Answer]):
         return await future
 
     async def close(self) -> None:
-        """Wait until everything that was put has been sent."""
-        while self._task is not None:
-            await asyncio.wait([self._task])
+        """Take no more, and return when everything that was put has its answer."""
+        self._closed = True
+        if self._busy:
+            self._idle.clear()
+            await self._idle.wait()
 
     async def _alone(self, item: Item) -> Answer:
         """A call that finds nobody under way goes by itself, at once; those that come meanwhile follow together."""
@@ -46,7 +54,7 @@ class Coalescer(Generic[Item, Answer]):
             if self._pending:
                 self._task = asyncio.create_task(self._drain())
             else:
-                self._busy = False
+                self._rest()
 
     async def _drain(self) -> None:
         try:
@@ -58,7 +66,11 @@ class Coalescer(Generic[Item, Answer]):
                     await self._send_batch(batch)
         finally:
             self._task = None
-            self._busy = False
+            self._rest()
+
+    def _rest(self) -> None:
+        self._busy = False
+        self._idle.set()
 
     async def _send_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
         try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from types import TracebackType
 from typing import Self
 
 from jobwire import forking, urls
 from jobwire.backend import Backend
-from jobwire.errors import MissingExtra
+from jobwire.errors import Closed, MissingExtra
 
 _EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
 
@@ -24,33 +25,41 @@ def connect(url: str | None = None) -> Connection:
 class Connection:
     """One store reached through one protocol, with its pool. Use `async with`, or `open` and `close`.
 
-    A forked child process opens it again: it has none of its parent's connections.
+    A forked child process has none of its parent's connections: there it opens again at its first use.
     """
 
     def __init__(self, url: str | None = None) -> None:
         self.address = urls.parse(urls.default_url() if url is None else url)
         self.backend = load_backend(self.address)
-        self._open = False
-        self.lapsed = False
-        """True in a forked child while it is closed there, though the parent had it open."""
+        self.is_open = False
+        self._closed = False
+        self._opening = asyncio.Lock()
         forking.follow(self, Connection._after_fork)
 
+    def _after_fork(self) -> None:
+        self.is_open = False
+        self._opening = asyncio.Lock()
+        self.backend = self.backend.twin()
+
     async def open(self) -> Self:
+        """Reach the store; does nothing if it is open."""
         forking.notice()
-        if not self._open:
-            await self.backend.open()
-            self._open = True
-            self.lapsed = False
+        if not self.is_open:
+            async with self._opening:
+                if not self.is_open:
+                    await self.backend.open()
+                    self.is_open, self._closed = True, False
         return self
 
-    async def close(self) -> None:
-        self._open = self.lapsed = False
-        await self.backend.close()
+    async def reach(self) -> None:
+        """Open it at its first use. What has been closed stays closed: its owner is done with it."""
+        if self._closed:
+            raise Closed(f"the connection to {self.address.redacted} has been closed")
+        await self.open()
 
-    def _after_fork(self) -> None:
-        self.lapsed = self._open or self.lapsed
-        self._open = False
-        self.backend = self.backend.twin()
+    async def close(self) -> None:
+        self.is_open, self._closed = False, True
+        await self.backend.close()
 
     async def __aenter__(self) -> Self:
         return await self.open()

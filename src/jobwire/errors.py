@@ -32,7 +32,10 @@ class PayloadTooLarge(JobwireError, ValueError):
     """A job's data and options together are larger than the limit."""
 
     def __init__(self, size: int, limit: int) -> None:
-        super().__init__(f"Job payload size {megabytes(size)} exceeds limit of {megabytes(limit)}")
+        shown, most = megabytes(size), megabytes(limit)
+        if shown == most:
+            shown, most = f"{size:,} bytes", f"{limit:,} bytes"
+        super().__init__(f"Job payload size {shown} exceeds limit of {most}")
         self.size = size
         self.limit = limit
 
@@ -72,6 +75,10 @@ class MissingExtra(JobwireError, ImportError):
 
 class StoreUnavailable(JobwireError, ConnectionError):
     """The queue's server can't be reached."""
+
+
+class Closed(JobwireError, RuntimeError):
+    """It has been closed; open it again to go on using it."""
 
 
 class StoreRefused(JobwireError):

@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, Unpack, cast
+from typing import Any, Never, Self, Unpack, cast
 
-from jobwire import forking
+from jobwire import forking, spelling
 from jobwire.backend import Backend
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption, JobNotFound
 from jobwire.facets import FlowNode, Flows, OnFailure, levels
 from jobwire.model import Job, JobKey, JobTree, Waiter
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, Parent, text, whole
+from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, Parent, check_names, text, whole
 from jobwire.preparing import prepare, snapshot
 from jobwire.queue import Queue
 
@@ -47,18 +47,27 @@ class FlowJob:
         **options: Unpack[JobOptions],
     ) -> None:
         self.queue = text("queue", queue)
+        check_names(options, ("name", "children", "on_failure"), "a job")
         self.job = NewJob(data, name, **options)
         self.children = tuple(children)
         self.on_failure: OnFailure = Parent("-", "-", on_failure).on_failure
 
     def __repr__(self) -> str:
-        return f"<FlowJob {self.job.name or self.queue!r} in {self.queue!r}, {len(self.children)} children>"
+        return f"<FlowJob {self.job.name or self.queue!r} in {self.queue!r}, {len(self.children)} below it>"
 
 
 class Flow:
     """Adds and reads flows of one store. Give a URL, a Connection to share, or nothing, as to Queue."""
 
-    def __init__(self, url: str | Connection | None = None, *, size_limit: int | None = DEFAULT_SIZE_LIMIT) -> None:
+    def __init__(
+        self,
+        url: str | Connection | None = None,
+        *,
+        size_limit: int | None = DEFAULT_SIZE_LIMIT,
+        **unknown: Never,
+    ) -> None:
+        for option, value in unknown.items():
+            raise spelling.unknown(option, value, ("size_limit",), "a Flow")
         self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
         self._backend = self.connection.backend
@@ -177,7 +186,9 @@ async def add_trees(
     jobs: dict[int, Job] = {}
     for node, added in zip(nodes, await flows.add_flow(roots), strict=True):
         waiter = origin(node.queue) if origin is not None else None
-        jobs[id(node)] = snapshot(node.queue, node.job, added, waiter, has_children=bool(node.children))
+        jobs[id(node)] = snapshot(
+            backend.capabilities, node.queue, node.job, added, waiter, has_children=bool(node.children)
+        )
 
     def tree(node: FlowNode) -> JobTree:
         return JobTree(jobs[id(node)], tuple(tree(child) for child in node.children))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -36,7 +36,7 @@ class State(StrEnum):
 class Waiter(Protocol):
     """What a job needs of the queue it came from to be waited for."""
 
-    async def wait(self, job_id: str, timeout: float | None = None) -> Any: ...
+    async def wait(self, job_id: str, timeout: float | timedelta | None = None) -> Any: ...
 
 
 @record
@@ -50,7 +50,8 @@ class Job:
     state: State = State.WAITING
     native_state: str = ""
     priority: int = 0
-    attempts: int = 1
+    attempts: int | None = None
+    """Runs in all; None where the store decides it and the job was not read from there, but just added."""
     attempts_made: int = 0
     progress: Any = None
     result: Any = None
@@ -66,7 +67,7 @@ class Job:
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     origin: Waiter | None = field(default=None, repr=False, compare=False)
 
-    async def wait(self, timeout: float | None = None) -> Any:
+    async def wait(self, timeout: float | timedelta | None = None) -> Any:
         """The job's result once it has completed; raises JobFailed or WaitTimeout."""
         if self.origin is None:
             raise RuntimeError(f"job {self.id} was not read through a queue, so it can't be waited for")

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from jobwire import spelling
 from jobwire.backoff import LONGEST, Backoff
 from jobwire.errors import InvalidOption
 from jobwire.record import record
@@ -37,8 +39,17 @@ def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
 
 def whole(field_name: str, value: Any, *, minimum: int) -> int:
     """An integer not below the minimum; True is not an integer here."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise InvalidOption(field_name, value, f"must be an integer of at least {minimum}")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidOption(field_name, value, "must be an integer")
+    if value < minimum:
+        raise InvalidOption(field_name, value, f"must be at least {minimum}")
+    return value
+
+
+def yes_or_no(field_name: str, value: Any) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool):
+        raise InvalidOption(field_name, value, "must be True or False")
     return value
 
 
@@ -53,14 +64,31 @@ def aware(field_name: str, value: Any) -> datetime:
 
 def text(field_name: str, value: Any) -> str:
     """A non-empty text that every store can hold."""
-    if not isinstance(value, str) or not value:
-        raise InvalidOption(field_name, value, "must be a non-empty string")
+    if not isinstance(value, str):
+        raise InvalidOption(field_name, value, "must be a string")
+    if not value:
+        raise InvalidOption(field_name, value, "must not be empty")
     try:
         if not value.isascii():
             value.encode()
     except UnicodeEncodeError:
         raise InvalidOption(field_name, value, "must be valid Unicode (it has a lone surrogate)") from None
     return value
+
+
+def job_id(value: Any) -> str:
+    """The id of a job, as every operation on one takes it."""
+    return text("job_id", value)
+
+
+def cursor(field_name: str, value: Any) -> str | None:
+    """Where to go on, as a call before has returned it; None is the start."""
+    return None if value is None else text(field_name, value)
+
+
+def timeout(value: Seconds | None) -> float | None:
+    """How long to wait; None is without end."""
+    return None if value is None else seconds("timeout", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +193,34 @@ class NewJob:
     extra: dict[str, Any] = field(default_factory=_empty)
     """Options of one protocol only, by their native names; checked by that protocol."""
 
+    if not TYPE_CHECKING:  # checkers know the fields, and refuse any other name themselves
+
+        def __init__(  # noqa: PLR0917 - one for each field
+            self, data, name=None, id=None, priority=None, delay=None, run_at=None, attempts=None, backoff=None,  # noqa: A002
+            timeout=None, keep_completed=None, keep_failed=None, unique=None, lifo=False, parent=None, target=None,
+            expires=None, extra=None, **unknown,
+        ):  # fmt: skip
+            if unknown:
+                check_names(unknown, (), "a job")
+            self.data = data
+            self.name = name
+            self.id = id
+            self.priority = priority
+            self.delay = delay
+            self.run_at = run_at
+            self.attempts = attempts
+            self.backoff = backoff
+            self.timeout = timeout
+            self.keep_completed = keep_completed
+            self.keep_failed = keep_failed
+            self.unique = unique
+            self.lifo = lifo
+            self.parent = parent
+            self.target = target
+            self.expires = expires
+            self.extra = {} if extra is None else extra
+            self.__post_init__()
+
     @property
     def plain(self) -> bool:
         """Nothing but data and name was given: most jobs, with no option to check or to encode."""
@@ -191,14 +247,24 @@ class NewJob:
             aware("run_at", self.run_at)
         if self.attempts is not None:
             whole("attempts", self.attempts, minimum=1)
-        if self.backoff is not None and not isinstance(self.backoff, Backoff):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
-            raise InvalidOption("backoff", self.backoff, "must be a Backoff, e.g. Backoff.exponential(1.0)")
+        if self.backoff is not None:
+            _check_kind("backoff", self.backoff, Backoff, "a Backoff, e.g. Backoff.exponential(1.0)")
         if self.timeout is not None:
             seconds("timeout", self.timeout, minimum=0.001)
         if self.keep_completed is not None:
             _check_keep("keep_completed", self.keep_completed)
         if self.keep_failed is not None:
             _check_keep("keep_failed", self.keep_failed)
+        if self.unique is not None:
+            _check_kind("unique", self.unique, Unique, "a Unique, e.g. Unique('order-17')")
+        if self.parent is not None:
+            _check_kind("parent", self.parent, Parent, "a Parent, e.g. Parent('7', 'reports')")
+        if self.target is not None:
+            _check_kind("target", self.target, Target, "a Target, e.g. Target(server='s1')")
+        if self.lifo is not False:
+            yes_or_no("lifo", self.lifo)
+        if not isinstance(self.extra, dict):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+            raise InvalidOption("extra", self.extra, "must be a dict of native options")
         if self.expires is not None:
             seconds("expires", self.expires, minimum=0.001)
 
@@ -209,6 +275,11 @@ class NewJob:
         return seconds("delay", self.delay) if self.delay is not None else 0.0
 
 
+def _check_kind(field_name: str, value: Any, kind: type[Any], words: str) -> None:
+    if not isinstance(value, kind):
+        raise InvalidOption(field_name, value, f"must be {words}")
+
+
 def _check_keep(field_name: str, value: Any) -> None:
     if isinstance(value, (bool, Keep)):
         return
@@ -217,7 +288,7 @@ def _check_keep(field_name: str, value: Any) -> None:
         warnings.warn(f"{field_name} of {value} slows every finish down", UserWarning, stacklevel=5)
 
 
-def keep_of(value: bool | int | Keep) -> Keep:
+def keep_of(value: bool | int | Keep, field_name: str = "keep") -> Keep:
     """The one form of a keep option: True is everything, False nothing, a number that many.
 
     >>> keep_of(False), keep_of(True), keep_of(100)
@@ -227,7 +298,7 @@ def keep_of(value: bool | int | Keep) -> Keep:
         return value
     if isinstance(value, bool):
         return Keep() if value else Keep(count=0)
-    return Keep(count=value)
+    return Keep(count=whole(field_name, value, minimum=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,3 +353,12 @@ class JobOptions(TypedDict, total=False):
     target: Target | None
     expires: Seconds | None
     extra: dict[str, Any]
+
+
+JOB_OPTIONS = JobOptions.__annotations__.keys()
+
+
+def check_names(given: Mapping[str, object], own: Iterable[str], what: str) -> None:
+    """Refuse keywords that are neither options of a job nor `own`, with all of them as what may have been meant."""
+    for name in given.keys() - JOB_OPTIONS:
+        raise spelling.unknown(name, given[name], (*own, *JOB_OPTIONS), what)

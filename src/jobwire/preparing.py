@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import cast, overload
 
 from jobwire import codec
-from jobwire.backend import Added, Backend, PreparedJob
+from jobwire.backend import Added, Backend, Capabilities, PreparedJob
+from jobwire.counted import counted
 from jobwire.demands import demand_job
 from jobwire.model import Job, State, Waiter
 from jobwire.options import NewJob
@@ -25,6 +26,7 @@ def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -
 
 
 def snapshot(
+    can: Capabilities,
     queue: str,
     job: PreparedJob,
     added: Added,
@@ -33,7 +35,8 @@ def snapshot(
     now: float | None = None,
     has_children: bool = False,
 ) -> Job:
-    """What a caller who has just added the job gets to see of it."""
+    """What a caller who has just added the job gets to see of it: what was asked for, and what the protocol `can`
+    promises where nothing was."""
     new, now = job.new, time.time() if now is None else now
     delay = new.delay_at(now)
     state = State.DELAYED if delay > 0 else State.WAITING
@@ -43,8 +46,8 @@ def snapshot(
         name=job.name,
         data=new.data,
         state=State.WAITING_CHILDREN if has_children else state,
-        priority=new.priority or 0,
-        attempts=new.attempts or 1,
+        priority=can.default_priority if new.priority is None else new.priority,
+        attempts=can.default_attempts if new.attempts is None else new.attempts,
         created_at=datetime.fromtimestamp(now, UTC),
         run_at=datetime.fromtimestamp(now + delay, UTC),
         refused=added.refused,
@@ -56,7 +59,15 @@ class AddedJobs(Sequence[Job]):
     """The snapshots of jobs added in bulk, made when they are looked at: most callers of a large bulk look at few,
     and making them costs as much as everything else that Python does for the job."""
 
-    def __init__(self, queue: str, jobs: Sequence[PreparedJob], added: Sequence[Added], origin: Waiter | None) -> None:
+    def __init__(
+        self,
+        can: Capabilities,
+        queue: str,
+        jobs: Sequence[PreparedJob],
+        added: Sequence[Added],
+        origin: Waiter | None,
+    ) -> None:
+        self._can = can
         self._queue = queue
         self._jobs = jobs
         self._added = added
@@ -75,7 +86,8 @@ class AddedJobs(Sequence[Job]):
     def __getitem__(self, place: int | slice) -> Job | Sequence[Job]:
         if isinstance(place, slice):
             return [self[index] for index in range(len(self))[place]]
-        return snapshot(self._queue, self._jobs[place], self._added[place], self._origin, now=self._now)
+        job, added = self._jobs[place], self._added[place]
+        return snapshot(self._can, self._queue, job, added, self._origin, now=self._now)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
@@ -83,4 +95,4 @@ class AddedJobs(Sequence[Job]):
     __hash__ = None  # type: ignore[assignment] like a list
 
     def __repr__(self) -> str:
-        return f"<{len(self)} jobs of {self._queue!r}>"
+        return f"<{counted(len(self), 'job')} of {self._queue!r}>"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Never, Self, Unpack
 
-from jobwire import forking
-from jobwire.backend import Added, PreparedJob
+from jobwire import forking, spelling
+from jobwire import options as checks
+from jobwire.backend import Added, Backend, PreparedJob
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
 from jobwire.demands import demand_schedule
+from jobwire.errors import Closed, InvalidOption
 from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.operations import Operations, state_of
@@ -20,14 +23,17 @@ from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, NewSchedule,
 from jobwire.preparing import AddedJobs, prepare, snapshot
 
 _ADD_TOGETHER = 500
+_all_new = frozenset({NewJob}).issuperset
+_SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at", "end_at", "immediately")
 
 
 class Queue(Operations):
     """A queue that Python shares with whoever else speaks its protocol.
 
-    Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). `size_limit` bounds a job's
-    encoded data and options in bytes; None switches the check off. `events_max_len`: about how many events the
-    queue keeps, from when it is opened; None leaves that as it is.
+    Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). It opens at its first use,
+    or earlier with `async with` or `open`, which also find out at once that a store can't be reached. `size_limit`
+    bounds a job's encoded data and options in bytes; None switches the check off. `events_max_len`: about how many
+    events the queue keeps, from when it is opened; None leaves that as it is.
     """
 
     def __init__(
@@ -37,31 +43,60 @@ class Queue(Operations):
         *,
         size_limit: int | None = DEFAULT_SIZE_LIMIT,
         events_max_len: int | None = None,
+        **unknown: Never,
     ) -> None:
+        for option, value in unknown.items():
+            raise spelling.unknown(option, value, ("size_limit", "events_max_len"), "a Queue")
+        limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
-        super().__init__(text("queue", name), self.connection.backend)
-        self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
+        super().__init__(text("queue", name), self.connection.backend, limit)
         self._events_max_len = events_max_len
         if events_max_len is not None:
             whole("events_max_len", events_max_len, minimum=1)
             self.capabilities.require("custom_events", "control of the event stream")
         self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
         self._finishes = Finishes(self._backend, name)
+        self._is_open = False
+        self._closed = False
+        self._opening = asyncio.Lock()
         forking.follow(self, Queue._after_fork)
 
     def _after_fork(self) -> None:
         self._backend = self.connection.backend
         self._adds = Coalescer(self._send, _ADD_TOGETHER)
         self._finishes = Finishes(self._backend, self.name)
+        self._opening = asyncio.Lock()
 
     async def open(self) -> Self:
+        """Reach the store and make the queue known to peers."""
         await self.connection.open()
+        async with self._opening:
+            await self._prepare_queue()
+        return self
+
+    async def _prepare_queue(self) -> None:
+        if self._is_open:
+            return
         await self._backend.register(self.name)
         if self._events_max_len is not None:
             await self._limit_events(self._events_max_len)
-        return self
+        if self._closed:
+            self._adds = Coalescer(self._send, _ADD_TOGETHER)
+        self._is_open, self._closed = True, False
+
+    async def _reach(self) -> Backend:
+        """The backend, opened if this is the queue's first use."""
+        if not (self._is_open and self.connection.is_open):
+            if self._closed:
+                raise Closed(f"queue {self.name!r} has been closed")
+            await self.connection.reach()
+            async with self._opening:
+                await self._prepare_queue()
+        return self._backend
 
     async def close(self) -> None:
+        """Wait for the adds that are under way, then let go of the store."""
+        self._is_open, self._closed = False, True
         await self._adds.close()
         await self._finishes.close()
         if self._owns:
@@ -92,6 +127,8 @@ class Queue(Operations):
         With `connection` (where the protocol can): inside the caller's own transaction.
         """
         job = self._prepare(NewJob(data, name, **options))
+        if not (self._is_open and self.connection.is_open):
+            await self._reach()
         if connection is not None:
             self.capabilities.require("transactional_add", "add inside the caller's transaction")
             [added] = await self._backend.add(self.name, [job], connection)
@@ -105,11 +142,15 @@ class Queue(Operations):
     async def add_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> Sequence[Job]:
         """Add jobs in bulk, in order. All are checked before the first is written; a failure on the way leaves the
         ones before it added, so give ids to jobs that you would send again."""
-        prepared = [self._prepare(job) for job in jobs]
+        given = list(jobs)
+        if not _all_new({*map(type, given)}):
+            place, job = next((place, job) for place, job in enumerate(given) if type(job) is not NewJob)
+            raise InvalidOption(f"jobs[{place}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
+        prepared = [self._prepare(job) for job in given]
         if connection is not None:
             self.capabilities.require("transactional_add", "add inside the caller's transaction")
-        added = await self._backend.add(self.name, prepared, connection)
-        return AddedJobs(self.name, prepared, added, self)
+        added = await (await self._reach()).add(self.name, prepared, connection)
+        return AddedJobs(self.capabilities, self.name, prepared, added, self)
 
     async def _send(self, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
         return await self._backend.add(self.name, jobs)
@@ -118,13 +159,14 @@ class Queue(Operations):
         return prepare(self._backend, self.name, job, self._size_limit)
 
     def _snapshot(self, job: PreparedJob, added: Added) -> Job:
-        return snapshot(self.name, job, added, self)
+        return snapshot(self._backend.capabilities, self.name, job, added, self)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def get(self, job_id: str) -> Job | None:
         """The job as it is now, or None."""
-        [job] = await self._backend.get(self.name, [job_id])
+        wanted = checks.job_id(job_id)
+        [job] = await (await self._reach()).get(self.name, [wanted])
         return None if job is None else replace(job, origin=self)
 
     async def jobs(self, state: State | str = State.WAITING, *, limit: int = 100, cursor: str | None = None) -> Page:
@@ -132,33 +174,39 @@ class Queue(Operations):
 
         Go on with `cursor=page.cursor` until it is None. A queue that changes meanwhile may show a job twice or not.
         """
-        page = await self._backend.jobs(self.name, state_of(state), whole("limit", limit, minimum=1), cursor)
+        asked = state_of(state), whole("limit", limit, minimum=1), checks.cursor("cursor", cursor)
+        page = await (await self._reach()).jobs(self.name, *asked)
         return Page((replace(job, origin=self) for job in page), page.cursor)
 
     async def counts(self) -> Mapping[State, int]:
         """How many jobs are in each state."""
-        return await self._backend.counts(self.name)
+        return await (await self._reach()).counts(self.name)
 
     async def logs(self, job_id: str) -> Sequence[str]:
         """The lines that handlers have logged for the job, oldest first."""
         self.capabilities.require("logs", "job logs")
-        return await self._backend.logs(self.name, job_id)
+        wanted = checks.job_id(job_id)
+        return await (await self._reach()).logs(self.name, wanted)
 
     async def workers(self) -> Sequence[WorkerInfo]:
         """Workers that are connected to the queue, whatever language they are written in."""
         self.capabilities.require("workers", "list of workers")
-        return await self._backend.workers(self.name)
+        return await (await self._reach()).workers(self.name)
 
-    async def wait(self, job_id: str, timeout: float | None = None) -> Any:
+    async def wait(self, job_id: str, timeout: Seconds | None = None) -> Any:
         """The job's result once it has completed. Raises JobFailed, JobNotFound or WaitTimeout."""
-        return await self._finishes.wait(job_id, timeout)
+        wanted, limit = checks.job_id(job_id), checks.timeout(timeout)
+        await self._reach()
+        return await self._finishes.wait(wanted, limit)
 
     async def events(self, since: str | None = None) -> AsyncIterator[Event]:
         """What happens on the queue, from now on or after the event whose id is given. Never ends by itself."""
+        place = checks.cursor("since", since)
+        backend = await self._reach()
         self.capabilities.require("events", "event stream")
-        if since is None:
-            since = await self._backend.cursor(self.name)
-        async for event in self._backend.events(self.name, since):
+        if place is None:
+            place = await backend.cursor(self.name)
+        async for event in backend.events(self.name, place):
             yield event
 
     # --- schedules --------------------------------------------------------------------------------------------------
@@ -179,16 +227,19 @@ class Queue(Operations):
         **options: Unpack[JobOptions],
     ) -> Schedule:
         """Create or replace a repeating job: one job per `every` seconds, or at the times of a cron expression."""
+        checks.check_names(options, _SCHEDULE_OPTIONS, "a schedule")
         job = NewJob(data, name, **options)
         schedule = NewSchedule(key, job, every, cron, tz, limit, start_at, end_at, immediately)
         demand_schedule(self.capabilities, self.name, schedule)
-        return await self._backend.schedule(self.name, schedule, self._prepare(job))
+        prepared = self._prepare(job)
+        return await (await self._reach()).schedule(self.name, schedule, prepared)
 
     async def unschedule(self, key: str) -> bool:
         """Stop a repeating job; False if there was none."""
         self.capabilities.require("schedules", "schedules")
-        return await self._backend.unschedule(self.name, text("key", key))
+        wanted = text("key", key)
+        return await (await self._reach()).unschedule(self.name, wanted)
 
     async def schedules(self) -> Sequence[Schedule]:
         self.capabilities.require("schedules", "schedules")
-        return await self._backend.schedules(self.name)
+        return await (await self._reach()).schedules(self.name)

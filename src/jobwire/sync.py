@@ -21,6 +21,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -47,7 +48,6 @@ class Portal:
         """Also in a forked child, which has neither the thread nor, perhaps, anyone to release the locks."""
         self.life = object()
         """Another one in each forked child."""
-        self.reopening = threading.Lock()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -73,6 +73,7 @@ class Portal:
         self._running_loop().call_soon_threadsafe(function)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
+        forking.notice()
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -93,8 +94,7 @@ class Job(_model.Job):
 
     __slots__ = ()
 
-    def wait(self, timeout: float | None = None) -> Any:  # type: ignore[override]
-        _reopen(self.origin)
+    def wait(self, timeout: float | timedelta | None = None) -> Any:  # type: ignore[override]
         return _portal.run(super().wait(timeout))
 
 
@@ -148,23 +148,9 @@ class _Blocking:
         return repr(self.inner)
 
 
-def _reopen(inner: Any) -> None:
-    """Open what a parent process had open before it forked this one."""
-    forking.notice()
-    connection = inner if isinstance(inner, _connection.Connection) else getattr(inner, "connection", None)
-    if connection is not None and connection.lapsed:
-        with _portal.reopening:
-            if connection.lapsed:
-                _portal.run(connection.open())
-
-
 def _method(function: Any) -> Any:
-    reopens = function.__name__ not in ("open", "close", "stop")
-
     @functools.wraps(function)
     def call(self: _Blocking, *args: Any, **kwargs: Any) -> Any:
-        if reopens:
-            _reopen(self.inner)
         result = _portal.run(function(self.inner, *args, **kwargs))
         return self if result is self.inner else _blocking(result)
 
@@ -174,7 +160,6 @@ def _method(function: Any) -> Any:
 def _iterator(function: Any) -> Any:
     @functools.wraps(function)
     def iterate(self: _Blocking, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        _reopen(self.inner)
         life, source = _portal.life, function(self.inner, *args, **kwargs)
         try:
             while True:

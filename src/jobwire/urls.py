@@ -24,13 +24,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from jobwire.errors import InvalidOption
+from jobwire.spelling import closest
 
 DEFAULT_URL = "bullmq+embedded:"
 DEFAULT_FOLDER = Path(".jobwire")
@@ -46,6 +47,9 @@ _TRANSPORTS = {
 _OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema", "memory": "like"}
 _INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
 """What a protocol leaves to the configuration of its instances instead of storing it."""
+_PEERS_OPTIONS = {"j": "journal", "keyPrefix": "prefix", "database": "the path, as in /name"}
+_FEW = 6
+_SHOWN = 60
 _MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
 _BARE_DRIVERS = {"postgres": "postgresql", "unix": "redis"}
 
@@ -245,9 +249,7 @@ def _service_and_database(transport: str, path: str) -> tuple[str, str]:
 
 def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str], str]:
     """Our own options, checked, and the rest of the query string as it was."""
-    own = [_OPTIONS[protocol], *_INSTANCE_OPTIONS.get(protocol, ())] if protocol in _OPTIONS else []
-    if transport in _MANY_HOSTS:
-        own.append("tls")
+    own = _own_options(protocol, transport)
     ours: dict[str, str] = {}
     theirs: list[str] = []
     for pair in filter(None, query.split("&")):
@@ -257,10 +259,34 @@ def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str],
                 raise _Fault(f"gives {key} twice")
             ours[key] = _checked(key, _decoded(value))
         elif transport in ("", "embedded") or _is_meant_for_us(key, own, transport):
-            raise _Fault(f"has an unknown option; {protocol} takes {', '.join(own) or 'none'}")
+            raise _unknown_option(key, own, protocol)
         else:
             theirs.append(pair)
     return ours, "&".join(theirs)
+
+
+def check_driver_options(address: Address, known: Collection[str], *, ignore_case: bool = False) -> None:
+    """Refuse an option in the URL that its driver doesn't know. Backends call it with what the driver takes."""
+    for pair in filter(None, address.driver_url.partition("?")[2].split("&")):
+        key = unquote(pair.partition("=")[0])
+        if (key.lower() if ignore_case else key) not in known:
+            own = _own_options(address.protocol, address.transport)
+            fault = _unknown_option(key, [*own, *sorted(known)], address.protocol)
+            raise InvalidOption("url", address.redacted, str(fault))
+
+
+def _own_options(protocol: str, transport: str) -> list[str]:
+    own = [_OPTIONS[protocol], *_INSTANCE_OPTIONS.get(protocol, ())] if protocol in _OPTIONS else []
+    return [*own, "tls"] if transport in _MANY_HOSTS else own
+
+
+def _unknown_option(key: str, known: Sequence[str], protocol: str) -> _Fault:
+    meant = _PEERS_OPTIONS.get(key, "") or closest(key, known)
+    own = _OPTIONS.get(protocol, "")
+    hint = f"did you mean {meant}?" if meant else f"{protocol} takes {own} and what its driver takes"
+    if not meant and len(known) < _FEW:
+        hint = f"{protocol} takes {', '.join(known) or 'none'}"
+    return _Fault(f"has an unknown option {key[:_SHOWN]}; {hint}")
 
 
 def _is_meant_for_us(key: str, own: list[str], transport: str) -> bool:

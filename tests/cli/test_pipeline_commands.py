@@ -56,6 +56,7 @@ def test_a_wrong_option_is_a_usage_error(spawn: Call, arguments: tuple[str, ...]
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark-cluster")
+@pytest.mark.usefixtures("quick_spark")
 def test_the_doctor_looks_at_everything_and_fails_with_what_is_missing(spawn: Call, jobwire_url: str) -> None:
     said = spawn("pipeline", "doctor", jobwire_url, "bullmq+redis://127.0.0.1:1", "--lake", "lake", "--json")
     found = {finding["check"]: finding["ok"] for finding in json.loads(said.out)}

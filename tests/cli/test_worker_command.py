@@ -16,7 +16,7 @@ from jobwire import NewJob, State
 Call = Callable[..., Any]
 
 SHOP = """
-import asyncio, logging, pathlib
+import asyncio, logging, os, pathlib, time
 from jobwire import Worker
 
 async def handle(job):
@@ -27,6 +27,11 @@ async def slow(job):
     while not pathlib.Path("go-on").exists():
         await asyncio.sleep(0.02)
     return "finished"
+
+async def in_a_thread(job):
+    await asyncio.to_thread(time.sleep, 120)
+
+worker = Worker("emails", lambda job: {}["address"], os.environ.get("JOBWIRE_TEST_URL"))
 
 def blocking(job):
     raise RuntimeError("the printer is on fire")
@@ -48,7 +53,7 @@ def test_sigterm_lets_running_jobs_finish_and_leaves_with_0(
     eventually(lambda: on_queue(lambda queue: queue.counts())[State.ACTIVE] == 2)
     worker.send_signal(signal.SIGTERM)
     for line in worker.stderr:
-        if "stopping: 2 jobs are still running" in line:
+        if "stopping: 2 jobs still running" in line:
             break
     (shop / "go-on").touch()
     _, err = worker.communicate(timeout=30)
@@ -122,3 +127,51 @@ def test_a_fault_inside_the_module_keeps_its_traceback(spawn: Call, shop: Path) 
     said = spawn("worker", "shop:handle", "--queue", "emails", "--url", "memory:")
     assert said.code == 1
     assert 'shop.py", line 1' in said.err
+
+
+@pytest.mark.slow
+def test_a_thread_that_a_handler_left_behind_does_not_keep_the_process(
+    start: Call, shop: Path, jobwire_url: str, on_queue: Call, eventually: Call
+) -> None:
+    worker = start("worker", "shop:in_a_thread", "--queue", "emails", "--shutdown-timeout", "0.2", "--url", jobwire_url)
+    on_queue(lambda queue: queue.add("ada"))
+    eventually(lambda: on_queue(lambda queue: queue.counts())[State.ACTIVE] == 1)
+    worker.send_signal(signal.SIGTERM)
+    _, err = worker.communicate(timeout=60)  # the thread goes on for two minutes
+    assert worker.returncode == 0, err
+    assert "ending the process: the worker has stopped, but threads go on (asyncio_0" in err
+    assert on_queue(lambda queue: queue.counts())[State.WAITING] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "target", [("shop:blocking", "--queue", "emails"), ("shop:worker",)], ids=["function", "worker"]
+)
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+def test_a_failed_run_is_logged_with_its_traceback(
+    start: Call,
+    shop: Path,
+    environment: dict[str, str],
+    jobwire_url: str,
+    on_queue: Call,
+    *,
+    eventually: Call,
+    target: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    environment["JOBWIRE_TEST_URL"] = jobwire_url
+    place = ("--url", jobwire_url) if len(target) > 1 else ()
+    worker = start("worker", *target, *place, *(["--json"] if as_json else []))
+    on_queue(lambda queue: queue.add("ada"))
+    eventually(lambda: on_queue(lambda queue: queue.counts())[State.FAILED] == 1)
+    worker.send_signal(signal.SIGTERM)
+    out, err = worker.communicate(timeout=30)
+    error = "RuntimeError: the printer is on fire" if len(target) > 1 else "KeyError: 'address'"
+    assert f"job 1 (emails) failed in attempt 1: {error}" in (out if as_json else err)
+    if not as_json:
+        assert "Traceback (most recent call last):" in err
+        return
+    [line] = [line for line in map(json.loads, out.splitlines()) if "failed in attempt" in line["message"]]
+    assert (line["level"], line["queue"], line["job"], line["attempt"]) == ("error", "emails", "1", 1)
+    assert (line["category"], line["error"]) == ("transient", error.partition(":")[0])
+    assert line["traceback"].endswith(error)

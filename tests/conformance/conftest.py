@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ import awaiting
 from jobwire.backend import Consumer, ConsumerSettings
 from jobwire.connection import Connection, connect
 from jobwire.errors import NotSupported
+from jobwire.model import Job
 from jobwire.queue import Queue
 from jobwire.worker import Worker
 
@@ -41,7 +43,7 @@ def _bridgemq(request: pytest.FixtureRequest, place: str) -> str:
 
 
 def _monque(request: pytest.FixtureRequest, place: str) -> str:
-    """With one run per job, as in the other protocols unless a job asks for more; Monque's own default is ten."""
+    """Runs per job are the instance's setting: as many as the test has `attempts`; Monque's own default is ten."""
     server = request.getfixturevalue("jobwire_mongo").url
 
     def drop() -> None:  # hundreds of databases with a dozen indexes each would slow the server down
@@ -49,7 +51,7 @@ def _monque(request: pytest.FixtureRequest, place: str) -> str:
             client.drop_database(place)
 
     request.addfinalizer(drop)
-    return f"monque+{server.replace('/?', f'/{place}?')}&max_retries=1"
+    return f"monque+{server.replace('/?', f'/{place}?')}&max_retries={request.getfixturevalue('attempts')}"
 
 
 PROTOCOLS: dict[str, Callable[[pytest.FixtureRequest, str], str]] = {
@@ -59,6 +61,38 @@ PROTOCOLS: dict[str, Callable[[pytest.FixtureRequest, str], str]] = {
     "bridgemq": _bridgemq,
     "monque": _monque,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """What makes a failed job run again at once, wherever the protocol has its rules: options for each party."""
+
+    job: Mapping[str, Any]
+    worker: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    consumer: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@pytest.fixture
+def attempts(request: pytest.FixtureRequest) -> int:
+    """Runs that a job may have, the first included. A test of retries asks for more with `with_attempts`."""
+    return getattr(request, "param", 1)
+
+
+def with_attempts(number: int) -> pytest.MarkDecorator:
+    """Lets the jobs of a test run so often: those that are added with `**tries.job`."""
+    return pytest.mark.parametrize("attempts", [number], indirect=True, ids=[f"attempts={number}"])
+
+
+@pytest.fixture
+def tries(connection: Connection, attempts: int) -> Tries:
+    """Options that give a job its `attempts`. Where no job can ask for them, the instance was opened with them."""
+    if connection.backend.capabilities.per_job_attempts:
+        return Tries({"attempts": attempts})
+
+    def at_once(failures: int, job: Job, error: BaseException | str) -> float:
+        return 0.0
+
+    return Tries({}, {"backoff": at_once}, {"strategy": at_once})
 
 
 @pytest.fixture(params=PROTOCOLS)

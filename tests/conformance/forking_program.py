@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from jobwire import Queue as AsyncQueue
-from jobwire import State, StoreUnavailable, sync
+from jobwire import State, sync
 from jobwire import Worker as AsyncWorker
+from jobwire.errors import Closed
 
 QUEUE = "letters"
 
@@ -198,7 +199,7 @@ def in_memory(url: str) -> None:
 
 
 def asynchronous(url: str) -> None:
-    """The async face: what the parent had open is closed in the child, and can be opened there."""
+    """The async face: what the parent had open opens again in the child, in an event loop of its own."""
     asyncio.run(_asynchronous(url))
 
 
@@ -210,10 +211,12 @@ async def _asynchronous(url: str) -> None:
         assert await (await queue.add(1)).wait(20) == 2
 
         async def child() -> None:
-            with pytest.raises(StoreUnavailable, match="not open"):
-                await queue.add(2)
-            async with queue, worker:
+            assert await (await queue.add(2)).wait(20) == 4
+            async with worker:
                 assert await (await queue.add(3)).wait(20) == 6
+            await queue.close()
+            with pytest.raises(Closed):
+                await queue.add(5)
 
         in_child(lambda: asyncio.run(child()))
         in_child(lambda: asyncio.run(child()))

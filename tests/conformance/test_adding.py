@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobwire.errors import InvalidOption
+from jobwire.errors import InvalidOption, NotSupported
 from jobwire.model import State
 from jobwire.options import NewJob
 
@@ -23,6 +23,27 @@ async def test_a_job_reads_back_as_it_was_added(queue):
     assert before <= job.created_at <= datetime.now(UTC) + timedelta(seconds=1)
     assert job.started_at is None
     assert job.finished_at is None
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"delay": 3600}, {"priority": 7}, {"attempts": 4}, {"name": "welcome"}], ids=str
+)
+async def test_add_states_of_a_job_only_what_is_true(queue, options):
+    """What the client can't know, as attempts where the store's own settings decide, is None."""
+    can = queue.capabilities
+    missing = (not can.priority and "priority" in options) or (not can.per_job_attempts and "attempts" in options)
+    if missing or (not can.job_names and "name" in options):
+        with pytest.raises(NotSupported):
+            await queue.add(1, **options)
+        return
+    one = await queue.add({"n": 1}, **options)
+    [many] = await queue.add_many([NewJob({"n": 1}, **options)])
+    for added in (one, many):
+        read = await queue.get(added.id)
+        for field in ("id", "queue", "name", "data", "state", "priority", "attempts_made", "result", "error", "worker"):
+            assert (field, getattr(added, field)) == (field, getattr(read, field))
+        assert added.attempts in (None, read.attempts)
+        assert options.get("attempts") in (None, added.attempts)
 
 
 async def test_a_job_without_data_carries_null(queue):

@@ -7,9 +7,12 @@ import time
 
 import pytest
 
+from awaiting import assert_left
 from jobwire.backend import Completed, Failed, Released, Snoozed, Verdict
 from jobwire.model import State
 from jobwire.options import NewJob
+
+from .conftest import with_attempts
 
 
 async def claim_of(consumer, count=1):
@@ -151,46 +154,48 @@ async def test_a_snoozed_job_comes_back_after_its_delay_uncharged(queue, consume
     assert time.monotonic() - began >= 0.199
 
 
-async def test_a_failed_run_is_retried_while_attempts_are_left(queue, consume, needs):
-    with needs(queue, "per_job_attempts"):
-        added = await queue.add(1, attempts=2)
-        consumer = consume()
-        [claim] = await claim_of(consumer)
-        settled = await consumer.settle([Failed(claim, "once")], claim=1)
-        assert list(settled.verdicts) == [Verdict.RETRIED]
-        [claim] = settled.claims
-        assert claim.job.attempts_made == 1
-        assert list((await consumer.settle([Failed(claim, "twice")], claim=0)).verdicts) == [Verdict.FAILED]
-        job = await queue.get(added.id)
-        assert (job.state, job.error, job.attempts_made) == (State.FAILED, "twice", 2)
+@with_attempts(2)
+async def test_a_failed_run_is_retried_while_attempts_are_left(queue, consume, tries):
+    added = await queue.add(1, **tries.job)
+    consumer = consume(**tries.consumer)
+    [claim] = await claim_of(consumer)
+    settled = await consumer.settle([Failed(claim, "once")], claim=1)
+    assert list(settled.verdicts) == [Verdict.RETRIED]
+    [claim] = settled.claims
+    assert claim.job.attempts_made == 1
+    assert list((await consumer.settle([Failed(claim, "twice")], claim=0)).verdicts) == [Verdict.FAILED]
+    job = await queue.get(added.id)
+    assert (job.state, job.error, job.attempts_made) == (State.FAILED, "twice", 2)
 
 
-async def test_a_delay_given_with_the_failure_is_used(queue, consume, needs):
-    with needs(queue, "per_job_attempts"):
-        added = await queue.add(1, attempts=2)
-        consumer = consume()
-        [claim] = await claim_of(consumer)
-        settled = await consumer.settle([Failed(claim, "busy", delay=1800)], claim=1)
-        assert (list(settled.verdicts), list(settled.claims)) == ([Verdict.RETRIED], [])
-        assert (await queue.get(added.id)).state is State.DELAYED
-        assert 1700 < settled.next_in <= 1800
+@with_attempts(2)
+async def test_a_delay_given_with_the_failure_is_used(queue, consume, tries):
+    added = await queue.add(1, **tries.job)
+    consumer = consume(**tries.consumer)
+    [claim] = await claim_of(consumer)
+    began = time.monotonic()
+    settled = await consumer.settle([Failed(claim, "busy", delay=1800)], claim=1)
+    assert_left(settled.next_in, of=1800, since=began)
+    assert (list(settled.verdicts), list(settled.claims)) == ([Verdict.RETRIED], [])
+    assert (await queue.get(added.id)).state is State.DELAYED
 
 
-async def test_a_final_failure_ends_the_job_whatever_attempts_are_left(queue, consume, needs):
-    with needs(queue, "per_job_attempts"):
-        added = await queue.add(1, attempts=5)
-        consumer = consume()
-        [claim] = await claim_of(consumer)
-        settled = await consumer.settle([Failed(claim, "never again", final=True)], claim=1)
-        assert (list(settled.verdicts), list(settled.claims)) == ([Verdict.FAILED], [])
-        assert (await queue.get(added.id)).state is State.FAILED
+@with_attempts(5)
+async def test_a_final_failure_ends_the_job_whatever_attempts_are_left(queue, consume, tries):
+    added = await queue.add(1, **tries.job)
+    consumer = consume(**tries.consumer)
+    [claim] = await claim_of(consumer)
+    settled = await consumer.settle([Failed(claim, "never again", final=True)], claim=1)
+    assert (list(settled.verdicts), list(settled.claims)) == ([Verdict.FAILED], [])
+    assert (await queue.get(added.id)).state is State.FAILED
 
 
 async def test_an_empty_queue_tells_when_its_next_job_comes_due(queue, consume):
+    began = time.monotonic()
     await queue.add_many([NewJob(1, delay=60), NewJob(2, delay=30)])
     settled = await consume().settle([], claim=1)
+    assert_left(settled.next_in, of=30, since=began)
     assert list(settled.claims) == []
-    assert 28 < settled.next_in <= 30
 
 
 async def test_extending_tells_which_claims_are_lost(queue, consume):
@@ -219,18 +224,18 @@ async def test_another_consumer_may_renew_a_claim(queue, consume, connection):
 
 async def test_waiting_ends_when_a_job_arrives(queue, consume):
     consumer = consume()
-    waiting = asyncio.create_task(consumer.wait(30))
+    waiting = asyncio.create_task(consumer.wait(60))
     done, _ = await asyncio.wait([waiting], timeout=0.2)
     assert not done
     await queue.add(1)
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 20)
     assert len(await claim_of(consumer)) == 1
 
 
 async def test_waiting_ends_when_its_time_is_over(queue, consume):
     began = time.monotonic()
-    await consume().wait(0.2)
-    assert 0.15 <= time.monotonic() - began < 3
+    await asyncio.wait_for(consume().wait(0.2), 20)
+    assert time.monotonic() - began >= 0.15
 
 
 async def test_a_wait_that_was_cancelled_harms_nothing(queue, consume):
@@ -240,7 +245,7 @@ async def test_a_wait_that_was_cancelled_harms_nothing(queue, consume):
     waiting.cancel()
     await asyncio.wait([waiting])
     await queue.add(1)
-    await asyncio.wait_for(consumer.wait(5), 4)
+    await asyncio.wait_for(consumer.wait(60), 20)
     assert len(await claim_of(consumer)) == 1
 
 

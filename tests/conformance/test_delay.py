@@ -23,8 +23,7 @@ async def test_a_delayed_job_is_not_run_before_its_time(queue, work, eventually)
         await queue.add("later", delay=0.4)
         await queue.add("now")
         await eventually(lambda: len(started) == 2)
-    assert [data for data, _ in started] == ["now", "later"]
-    assert started[1][1] - before >= 0.399
+    assert dict(started)["later"] - before >= 0.399
 
 
 async def test_the_time_to_run_at_is_kept_to_the_millisecond(queue):
@@ -39,7 +38,7 @@ async def test_a_job_with_a_time_to_run_at_is_delayed_until_then(queue):
     added = await queue.add(1, run_at=when)
     job = await queue.get(added.id)
     assert job.state is State.DELAYED
-    assert abs(job.run_at - when) < timedelta(seconds=2)
+    assert abs(job.run_at - when) <= timedelta(milliseconds=1)
 
 
 async def test_a_time_in_the_past_means_now(queue):
@@ -65,7 +64,7 @@ async def test_delayed_jobs_that_come_due_together_keep_their_order(queue, work,
     assert seen == list(range(10))
 
 
-async def test_an_idle_worker_wakes_up_for_a_job_added_with_a_short_delay(queue, work, eventually):
+async def test_an_idle_worker_wakes_up_for_a_job_added_with_a_short_delay(queue, work, eventually, no_polling):
     started = []
 
     async def handler(job):
@@ -77,7 +76,7 @@ async def test_an_idle_worker_wakes_up_for_a_job_added_with_a_short_delay(queue,
         asked = time.monotonic()
         await queue.add("second", delay=0.2)
         await eventually(lambda: len(started) == 2)
-    assert 0.199 <= started[1] - asked < 2.0
+    assert started[1] - asked >= 0.199
 
 
 async def test_a_promoted_job_is_ready_at_once(queue, needs):

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from datetime import UTC, datetime, timedelta
 
-from jobwire.backoff import Backoff
+from .conftest import with_attempts
 
 
 @contextlib.asynccontextmanager
@@ -63,7 +63,8 @@ async def test_a_failure_tells_its_error(queue, connection, work, eventually, ne
         assert (failed.type, "mailbox full" in failed.error) == ("failed", True)
 
 
-async def test_a_run_that_will_be_retried_is_no_failure_yet(queue, connection, work, eventually, needs):
+@with_attempts(2)
+async def test_a_run_that_will_be_retried_is_no_failure_yet(queue, work, eventually, needs, tries):
     runs = []
 
     async def handler(job):
@@ -71,10 +72,10 @@ async def test_a_run_that_will_be_retried_is_no_failure_yet(queue, connection, w
         if len(runs) == 1:
             raise RuntimeError("once")
 
-    with needs(queue, "events", "per_job_attempts", "backoff.fixed"):
-        since = await connection.backend.cursor(queue.name)
-        async with recording(queue, since) as events, work(handler):
-            added = await queue.add(1, attempts=2, backoff=Backoff.fixed(0.05))
+    with needs(queue, "events"):
+        since = await queue.connection.backend.cursor(queue.name)
+        async with recording(queue, since) as events, work(handler, **tries.worker):
+            added = await queue.add(1, **tries.job)
             await ended(eventually, events, added.id)
         types = [event.type for event in of(events, added.id)]
         assert "failed" not in types

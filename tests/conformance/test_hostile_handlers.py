@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from datetime import timedelta
@@ -45,8 +46,8 @@ async def test_no_answer_of_a_backoff_strategy_can_stop_a_worker(queue, work, fi
     def raising(failures, job, error):
         raise SystemExit("no more")
 
-    async def late(failures, job, error):
-        return 0.0
+    def late(failures, job, error):
+        return asyncio.sleep(0)
 
     def fail(job):
         raise ValueError("boom")

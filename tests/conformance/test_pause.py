@@ -48,7 +48,7 @@ async def test_a_resumed_queue_runs_everything_in_order(queue, work, eventually,
         assert seen == [0, 1, 2, 3, 4, 5]
 
 
-async def test_an_idle_worker_wakes_up_when_the_queue_is_resumed(queue, work, eventually, needs):
+async def test_an_idle_worker_wakes_up_when_the_queue_is_resumed(queue, work, eventually, needs, no_polling):
     with needs(queue, "pause"):
         seen = asyncio.Event()
 
@@ -61,7 +61,7 @@ async def test_an_idle_worker_wakes_up_when_the_queue_is_resumed(queue, work, ev
             await eventually(lambda: worker.stats.calls > 0)
             assert not seen.is_set()
             await queue.resume()
-            await asyncio.wait_for(seen.wait(), 4)
+            await asyncio.wait_for(seen.wait(), 20)
 
 
 async def test_a_job_that_runs_when_the_queue_is_paused_finishes(queue, work, finished, needs):

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from jobwire.backend import Failed
 from jobwire.backoff import Backoff
 from jobwire.errors import Snooze, Unrecoverable
 from jobwire.model import State
+
+from .conftest import with_attempts
+
+MILLISECOND = timedelta(milliseconds=1)
 
 
 class Failing:
@@ -47,27 +55,33 @@ async def test_a_failed_job_keeps_the_stack_of_its_failure(queue, work, finished
     assert any("no luck in run 1" in stack for stack in job.stacktrace)
 
 
-async def test_a_job_is_tried_as_often_as_it_may_be(queue, work, finished, needs):
+@with_attempts(3)
+async def test_a_job_is_tried_as_often_as_it_may_be(queue, work, finished, tries):
+    handler = Failing(99)
+    added = await queue.add(1, **tries.job)
+    async with work(handler, **tries.worker):
+        job = await finished(queue, added.id)
+    assert (job.state, job.attempts, job.attempts_made) == (State.FAILED, 3, 3)
+    assert handler.attempts_made == [0, 1, 2]
+    assert "no luck in run 3" in job.error
+
+
+@with_attempts(3)
+async def test_a_job_that_succeeds_at_last_has_completed(queue, work, finished, tries):
+    added = await queue.add(1, **tries.job)
+    async with work(Failing(2), **tries.worker) as worker:
+        job = await finished(queue, added.id)
+    assert (job.state, job.attempts_made) == (State.COMPLETED, 3)
+    assert (worker.stats.retried, worker.stats.completed) == (2, 1)
+
+
+async def test_the_number_of_attempts_is_the_jobs_own_or_refused(queue, needs):
     with needs(queue, "per_job_attempts"):
-        handler = Failing(99)
         added = await queue.add(1, attempts=3)
-        async with work(handler):
-            job = await finished(queue, added.id)
-        assert (job.state, job.attempts, job.attempts_made) == (State.FAILED, 3, 3)
-        assert handler.attempts_made == [0, 1, 2]
-        assert "no luck in run 3" in job.error
+        assert (await queue.get(added.id)).attempts == 3
 
 
-async def test_a_job_that_succeeds_at_last_has_completed(queue, work, finished, needs):
-    with needs(queue, "per_job_attempts"):
-        added = await queue.add(1, attempts=3)
-        async with work(Failing(2)) as worker:
-            job = await finished(queue, added.id)
-        assert (job.state, job.attempts_made) == (State.COMPLETED, 3)
-        assert (worker.stats.retried, worker.stats.completed) == (2, 1)
-
-
-async def test_a_fixed_backoff_waits_the_same_time_each_time(queue, work, finished, needs):
+async def test_no_run_begins_before_the_wait_of_its_backoff_is_over(queue, work, finished, needs):
     with needs(queue, "per_job_attempts", "backoff.fixed"):
         handler = Failing(2)
         added = await queue.add(1, attempts=3, backoff=Backoff.fixed(0.2))
@@ -76,26 +90,31 @@ async def test_a_fixed_backoff_waits_the_same_time_each_time(queue, work, finish
         assert [wait >= 0.199 for wait in handler.waits()] == [True, True], handler.waits()
 
 
-async def test_an_exponential_backoff_doubles_the_wait(queue, work, finished, needs):
-    with needs(queue, "per_job_attempts", "backoff.exponential"):
-        handler = Failing(2)
-        added = await queue.add(1, attempts=3, backoff=Backoff.exponential(0.2))
-        async with work(handler):
-            await finished(queue, added.id)
-        first, second = handler.waits()
-        assert first >= 0.199
-        assert second >= 0.399
+WAITS = {
+    "fixed": (Backoff.fixed(100), [100, 100, 100, 100]),
+    "linear": (Backoff.linear(100), [100, 200, 300, 400]),
+    "exponential": (Backoff.exponential(100), [100, 200, 400, 800]),
+}
 
 
-async def test_a_linear_backoff_grows_by_its_delay(queue, work, finished, needs):
-    with needs(queue, "per_job_attempts", "backoff.linear"):
-        handler = Failing(2)
-        added = await queue.add(1, attempts=3, backoff=Backoff.linear(0.2))
-        async with work(handler):
-            await finished(queue, added.id)
-        first, second = handler.waits()
-        assert first >= 0.199
-        assert second >= 0.399
+@pytest.mark.parametrize("kind", WAITS)
+async def test_each_kind_of_backoff_waits_by_its_own_formula(queue, consume, needs, kind):
+    """Nothing waits here: the due time that was stored is read, and an operator makes the job ready before it."""
+    rule, formula = WAITS[kind]
+    with needs(queue, "per_job_attempts", f"backoff.{kind}", "promote"):
+        added = await queue.add(1, attempts=9, backoff=rule)
+        consumer = consume()
+        for failure, wait in enumerate(formula, 1):
+            [claim] = (await consumer.settle([], claim=1)).claims
+            before = datetime.now(UTC)
+            await consumer.settle([Failed(claim, f"failure {failure}")], claim=0)
+            after = datetime.now(UTC)
+            due = (await queue.get(added.id)).run_at
+            # Some protocols stretch an exponential wait by chance, to twice its length at most.
+            longest = 2 * wait if kind == "exponential" else wait
+            assert due >= before + timedelta(seconds=wait) - MILLISECOND, f"failure {failure}"
+            assert due <= after + timedelta(seconds=longest) + MILLISECOND, f"failure {failure}"
+            await queue.promote(added.id)
 
 
 async def test_while_it_waits_for_its_next_run_a_job_is_delayed_and_shows_its_error(queue, work, eventually, needs):
@@ -136,20 +155,20 @@ async def test_a_custom_backoff_may_give_the_job_up(queue, work, finished, needs
         assert (job.state, len(handler.runs)) == (State.FAILED, 2)
 
 
-async def test_an_unrecoverable_error_fails_the_job_at_once(queue, work, finished, needs):
-    with needs(queue, "per_job_attempts"):
-        runs = []
+@with_attempts(5)
+async def test_an_unrecoverable_error_fails_the_job_at_once(queue, work, finished, tries):
+    runs = []
 
-        async def handler(job):
-            runs.append(job.id)
-            raise Unrecoverable("the address does not exist")
+    async def handler(job):
+        runs.append(job.id)
+        raise Unrecoverable("the address does not exist")
 
-        added = await queue.add(1, attempts=5)
-        async with work(handler):
-            job = await finished(queue, added.id)
-        assert job.state is State.FAILED
-        assert "the address does not exist" in job.error
-        assert len(runs) == 1
+    added = await queue.add(1, **tries.job)
+    async with work(handler, **tries.worker):
+        job = await finished(queue, added.id)
+    assert job.state is State.FAILED
+    assert "the address does not exist" in job.error
+    assert len(runs) == 1
 
 
 async def test_a_snoozed_job_runs_later_without_using_up_an_attempt(queue, work, finished):

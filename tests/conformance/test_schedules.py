@@ -66,7 +66,7 @@ async def test_a_cron_schedule_fires(queue, work, eventually, needs):
 
         await queue.schedule("tick", cron="* * * * * *")
         async with work(handler):
-            await asyncio.wait_for(fired.wait(), 10)
+            await asyncio.wait_for(fired.wait(), 20)
 
 
 async def test_a_schedule_of_the_same_key_replaces_the_first(queue, needs):

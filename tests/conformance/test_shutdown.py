@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -25,7 +24,7 @@ async def test_stopping_waits_for_the_running_jobs_and_claims_no_more(queue, wor
         done, _ = await asyncio.wait([stopping], timeout=0.1)
         assert not done
         go_on.set()
-        await asyncio.wait_for(stopping, 10)
+        await asyncio.wait_for(stopping, 20)
     assert (await queue.get(added[0].id)).result == "finished"
     assert (await queue.get(added[1].id)).state is State.WAITING
     assert worker.stats.completed == 1
@@ -39,10 +38,10 @@ async def test_a_job_that_does_not_finish_in_time_is_handed_back_uncharged(queue
         await asyncio.Event().wait()
 
     added = await queue.add(1)
-    began = time.monotonic()
-    async with work(handler, shutdown_timeout=0.1) as worker:
+    worker = work(handler, shutdown_timeout=0.1)
+    async with worker:
         await started.wait()
-    assert time.monotonic() - began < 10
+        await asyncio.wait_for(worker.stop(), 20)  # the handler itself never ends
     job = await queue.get(added.id)
     assert (job.state, job.attempts_made) == (State.WAITING, 0)
     assert worker.stats.released == 1
@@ -59,7 +58,7 @@ async def test_stopping_at_once_hands_every_running_job_back(queue, work, eventu
     worker = work(handler, concurrency=3)
     async with worker:
         await eventually(lambda: len(running) == 3)
-        await asyncio.wait_for(worker.stop(now=True), 10)
+        await asyncio.wait_for(worker.stop(now=True), 20)
     counts = await queue.counts()
     assert (counts[State.WAITING], counts[State.ACTIVE]) == (5, 0)
 
@@ -78,11 +77,10 @@ async def test_a_job_handed_back_is_run_next_by_another_worker(queue, work, fini
         assert (await finished(queue, added.id)).result == "done by another"
 
 
-async def test_an_idle_worker_stops_at_once(queue, work, eventually):
+async def test_an_idle_worker_stops_at_once(queue, work, eventually, no_polling):
     async with work(lambda job: None) as worker:
         await eventually(lambda: worker.stats.calls > 0)
-        began = time.monotonic()
-    assert time.monotonic() - began < 2
+        await asyncio.wait_for(worker.stop(), 20)  # it would have waited for minutes
 
 
 async def test_run_returns_when_the_worker_is_stopped(queue, work, finished):
@@ -91,4 +89,4 @@ async def test_run_returns_when_the_worker_is_stopped(queue, work, finished):
     running = asyncio.create_task(worker.run(signals=False))
     assert (await finished(queue, added.id)).result == "ran"
     await worker.stop()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobwire import Backoff, NewJob
+from jobwire.native import BullMQWorker
 from jobwire.options import Keep, Parent, Unique, keep_of
 
 PARENT_FLAGS = {
@@ -58,13 +59,13 @@ def worker_settings(options: dict[str, Any]) -> dict[str, Any]:
     if "strategy" in left:
         step = left.pop("strategy")
         settings["strategy"] = lambda failures, _job, _error: None if step < 0 else step * failures / 1000
-    extra: dict[str, Any] = {}
+    native: dict[str, Any] = {}
     if "metrics" in left:
-        extra["metrics"] = left.pop("metrics")["maxDataPoints"]
+        native["metrics"] = left.pop("metrics")["maxDataPoints"]
     if "maxStartedAttempts" in left:
-        extra["maxStartedAttempts"] = left.pop("maxStartedAttempts")
+        native["max_started_attempts"] = left.pop("maxStartedAttempts")
     assert not left, f"no words for {left}"
-    return {**settings, "extra": extra}
+    return {**settings, "native": BullMQWorker(**native)}
 
 
 def _backoff(rule: Any) -> Backoff:

@@ -17,6 +17,8 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._flowing = asyncio.Event()
         self._flowing.set()
+        self.delay = 0.0
+        """Seconds that bytes are under way, in each direction."""
         self.port = 0
         self.accepted = 0
 
@@ -63,6 +65,7 @@ class Proxy:
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
+                await asyncio.sleep(self.delay)
                 await self._flowing.wait()
                 sink.write(data)
                 await sink.drain()

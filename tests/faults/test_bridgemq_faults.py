@@ -5,19 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import signal
+import sys
+import time
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import redis.asyncio
 
 from awaiting import eventually
 from faults import siege
+from faults.proxy import Proxy
 from faults.siege import echo, start_worker
-from jobwire import Queue, Worker, embedded
+from jobwire import NewJob, Queue, Worker, embedded
 
 pytestmark = pytest.mark.slow
+
+_WRONG_CLOCK = str(Path(__file__).parent / "wrong_clock.py")
+_FIVE_MINUTES = [300, -300]
 
 
 @pytest.fixture
@@ -129,3 +138,149 @@ async def test_a_worker_stops_although_its_server_is_gone(tmp_path: Path) -> Non
                 await asyncio.wait_for(worker.stop(now=True), 30)
             finally:
                 os.kill(server.pid, signal.SIGCONT)
+
+
+async def test_a_slow_link_that_breaks_leaves_nothing_in_the_running_set(queue: Queue, server: embedded.Server) -> None:
+    """Workers come and go behind a link that delays every byte and breaks now and then."""
+    random.seed(12)
+    async with Proxy(urlsplit(server.url).port or 0) as proxy:
+        proxy.delay = 0.03
+        url = f"bridgemq+redis://127.0.0.1:{proxy.port}/0"
+        added: list[str] = []
+
+        def worker() -> Worker:
+            return Worker("work", echo, url, concurrency=10, lease=1.0, recover_every=0.3, max_stalled=1000)
+
+        for _ in range(8):
+            async with contextlib.AsyncExitStack() as stack:
+                for _ in range(3):
+                    await stack.enter_async_context(worker())
+                for _ in range(5):
+                    added += [job.id for job in await queue.add_many([NewJob(n) for n in range(20)])]
+                    await asyncio.sleep(random.uniform(0, 0.1))
+                    if random.random() < 0.3:
+                        proxy.cut()
+        async with worker(), redis.asyncio.Redis.from_url(server.url, decode_responses=True) as client:
+            await eventually(lambda: siege.is_done(queue, len(added)), within=60)
+            assert set(await siege.completed_ids(queue)) == set(added)
+
+            async def at_rest() -> bool:
+                locks = [key async for key in client.scan_iter(match="bridge:jobs:lock:*")]
+                left = await client.exists("bridge:jobs:active", "bridge:jobs:waiting", "bridge:x:claims:work")
+                return not locks and not left and await client.get("bridge:ratelimit:concurrent:work") == "0"
+
+            await eventually(at_rest, within=10)
+
+
+@pytest.mark.parametrize("concurrency", [1, 10])
+async def test_a_worker_that_is_stopped_over_a_slow_link_leaves_no_job_active(
+    queue: Queue, server: embedded.Server, concurrency: int
+) -> None:
+    """It is stopped when the server has given it a job, and the answer is still under way."""
+    async with contextlib.AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(Proxy(urlsplit(server.url).port or 0))
+        client = await stack.enter_async_context(redis.asyncio.Redis.from_url(server.url))
+        url = f"bridgemq+redis://127.0.0.1:{proxy.port}/0"
+        async with Worker("work", echo, url, concurrency=concurrency) as worker:
+            await eventually(lambda: worker.stats.calls > 0)
+            proxy.delay = 0.3
+            job = await queue.add(1)
+            await eventually(lambda: client.exists("bridge:jobs:active"))
+        assert await client.smembers("bridge:jobs:active") == set()
+        assert await job.wait(5) == 1
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+async def test_a_signal_ends_a_worker_whose_connections_are_half_open(
+    queue: Queue, server: embedded.Server, busy: bool
+) -> None:
+    async with Proxy(urlsplit(server.url).port or 0) as proxy:
+        process = await start_worker(f"bridgemq+redis://127.0.0.1:{proxy.port}/0", 5)
+        try:
+            await (await queue.add(0)).wait(60)
+            if busy:
+                await queue.add_many([NewJob(number) for number in range(500)])
+            proxy.swallow()
+            await asyncio.sleep(2)  # its calls, listener and duties are all waiting for an answer that never comes
+            began = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(process.wait(), 50)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        assert time.monotonic() - began < 45, "30 s for running jobs, then some for leaving"
+
+
+async def start_wrong_clock(ahead: int, url: str, *args: str, **options: int) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(sys.executable, _WRONG_CLOCK, str(ahead), url, *args, **options)
+
+
+@contextlib.asynccontextmanager
+async def worker_with_wrong_clock(ahead: int, url: str) -> AsyncIterator[None]:
+    process = await start_wrong_clock(ahead, url)
+    try:
+        yield
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize("ahead", _FIVE_MINUTES)
+async def test_a_worker_whose_clock_is_wrong_runs_delayed_jobs_when_they_are_due(
+    queue: Queue, url: str, ahead: int
+) -> None:
+    async with worker_with_wrong_clock(ahead, url):
+        await (await queue.add(None)).wait(30)
+        began = time.time()
+        jobs = [await queue.add(None, delay=1), await queue.add(None, run_at=datetime.now(UTC) + timedelta(seconds=1))]
+        for job in jobs:
+            ran_at = await job.wait(10)
+            assert 0.95 <= ran_at - began <= 6, "before it was due, or long after"
+            stored = await queue.get(job.id)
+            assert stored is not None
+            assert stored.started_at is not None
+            assert stored.finished_at is not None
+            assert abs(stored.started_at.timestamp() - ran_at) < 5
+            assert abs(stored.finished_at.timestamp() - ran_at) < 5
+
+
+@pytest.mark.parametrize("ahead", _FIVE_MINUTES)
+async def test_a_producer_whose_clock_is_wrong_delays_a_job_by_what_it_asked_for(
+    queue: Queue, url: str, ahead: int
+) -> None:
+    async with worker_with_wrong_clock(0, url):
+        await (await queue.add(None)).wait(30)
+        producer = await start_wrong_clock(ahead, url, "2", stdout=asyncio.subprocess.PIPE)
+        out, _ = await producer.communicate()
+        began, job_id = out.decode().split()
+        assert 1.95 <= await queue.wait(job_id, 10) - float(began) <= 8
+
+
+@pytest.mark.parametrize("ahead", _FIVE_MINUTES)
+async def test_a_leader_whose_clock_is_wrong_ticks_once_a_second(queue: Queue, url: str, ahead: int) -> None:
+    await queue.schedule("tick", cron="* * * * * *", extra={"cronMode": "instance"})
+    async with worker_with_wrong_clock(ahead, url):
+
+        async def ran() -> list[float]:
+            return sorted([job.result for job in await queue.jobs("completed", limit=1000)])
+
+        async def four() -> list[float]:
+            return seen if len(seen := await ran()) >= 4 else []
+
+        ticks = await eventually(four, within=30)
+        assert ticks[-1] - ticks[0] > 1.9, "four ticks of a second each"
+        assert time.time() - ticks[-1] < 5
+
+
+async def test_workers_whose_clocks_disagree_leave_each_other_s_running_jobs_alone(queue: Queue, url: str) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        for ahead in (*_FIVE_MINUTES, 0):
+            await stack.enter_async_context(worker_with_wrong_clock(ahead, url))
+        jobs = await queue.add_many([NewJob(3) for _ in range(6)])
+        began = time.time()
+        for job in jobs:
+            assert await job.wait(30) - began < 20
+        stored = [await queue.get(job.id) for job in jobs]
+        assert [job and job.attempts_made for job in stored] == [1] * 6
+    async with redis.asyncio.Redis.from_url(urlsplit(url).geturl().removeprefix("bridgemq+")) as client:
+        assert await client.hgetall("bridge:x:stalls") == {}

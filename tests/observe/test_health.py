@@ -39,7 +39,7 @@ async def test_a_stopping_worker_is_not_ready_and_says_what_it_still_runs(connec
         worker.interrupt()
         now = await health(worker)
         free.set()
-    assert (now.ok, now.why, now.busy) == (False, "stopping: 1 jobs are still running", 1)
+    assert (now.ok, now.why, now.busy) == (False, "stopping: 1 job is still running", 1)
 
 
 async def test_a_store_that_falls_silent_makes_its_worker_unready_until_it_answers(

@@ -22,6 +22,8 @@ import pyspark
 from jobwire.pipeline.java import java_home
 
 SPARK_HOME = Path(pyspark.__file__).parent
+BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For processes of less than a minute: Java then does not compile its classes to the last."""
 PATIENCE = 240.0
 """Seconds for a Java process to come up on a machine that is busy with other tests."""
 
@@ -77,7 +79,7 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     deploy = "org.apache.spark.deploy"
     spark_class = str(SPARK_HOME / "bin" / "spark-class")
     listen = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    home = {"JAVA_HOME": java_home(), "SPARK_DAEMON_MEMORY": "256m"}
+    home = {"JAVA_HOME": java_home(), "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": BRIEF_JAVA}
     with contextlib.ExitStack() as stack:
         line = [spark_class, f"{deploy}.master.Master", *listen]
         # Its second way to submit, by REST, would be the one port that is not free to choose.
@@ -103,6 +105,7 @@ def connect_server(folder: Path) -> Iterator[tuple[str, Started]]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": BRIEF_JAVA,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -189,9 +189,9 @@ def test_two_builds_at_once_are_refused(spark: Any, lake: str) -> None:
 _CHILD = """
 import sys
 from jobwire.pipeline.build import build
-from jobwire.pipeline.session import spark_session
+from jobwire.pipeline.session import SMALL, spark_session
 from jobwire.pipeline.tables import Lake
-spark = spark_session("local[1]", {"spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "1"})
+spark = spark_session("local[1]", {**SMALL, "spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "1"})
 build(spark, Lake(sys.argv[1]))
 """
 

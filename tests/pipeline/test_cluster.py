@@ -22,20 +22,30 @@ from jobwire.pipeline.stores import open_store
 from jobwire.pipeline.tables import BY_DAY, IN_ONE
 from jobwire.urls import parse
 from pipeline.cluster_slice import QUEUE, WRITTEN
-from pipeline.spark_servers import Started, connect_server, standalone_cluster, started
+from pipeline.spark_servers import BRIEF_JAVA, Started, connect_server, standalone_cluster, started
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark-cluster"),
+    pytest.mark.usefixtures("quick_spark"),
+    pytest.mark.timeout(1200),
+]
 
 Run = Callable[[str], "Outcome"]
 FINISHED, WAITING = 280, 20
 SLICE = Path(__file__).with_name("cluster_slice.py")
-_CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+_CONF = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": BRIEF_JAVA,
+}
 _STANDALONE = {
     **_CONF,
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": BRIEF_JAVA,
     # Nothing begins before both executors are there.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "240s",

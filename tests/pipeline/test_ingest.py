@@ -151,7 +151,7 @@ def test_an_ingest_that_is_killed_again_and_again_takes_in_every_event_once(
                 for line in child.stderr:
                     if line.startswith(b"ingesting"):
                         break
-                select.select([], [], [], chance.uniform(0.5, 8))
+                select.select([], [], [], chance.uniform(0.5, 4))
             finally:
                 os.killpg(child.pid, signal.SIGKILL)
     ended = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)

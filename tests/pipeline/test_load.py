@@ -115,7 +115,7 @@ def test_a_load_that_may_not_lose_rows_writes_nothing_at_all(spark: Any, place: 
     url = place("pgboss")
     frame = spark.createDataFrame([("1", '{"ok":1}'), ("2", "{nope")], "id string, payload string")
 
-    with pytest.raises(JobwireError, match="1 rows can't become jobs, nothing was written: not JSON"):
+    with pytest.raises(JobwireError, match="1 row can't become a job, nothing was written: not JSON"):
         load(spark, frame, url, "mail", lake=Lake(lake), invalid="fail")
     with pytest.raises(JobwireError, match="with a lake"):
         load(spark, frame, url, "mail")

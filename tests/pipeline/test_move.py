@@ -194,7 +194,7 @@ def test_a_move_that_finds_a_copy_changed_removes_nothing_and_can_be_abandoned(
             with Queue("mail", there) as queue:
                 queue.remove(queue.jobs(state="waiting")[0].id)
 
-    with pytest.raises(JobwireError, match=r"of 20 jobs 1 are missing .* the source still has them all"):
+    with pytest.raises(JobwireError, match=r"of 20 jobs: 1 missing .* the source still has them all"):
         move(spark, Lake(lake), here, there, "mail", progress=meddle)
     compared = verify_move(spark, Lake(lake), here, there, "mail")
     removed = abandon_move(spark, Lake(lake), here, there, "mail")

@@ -12,7 +12,12 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipeline" / "index.md"
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark-cluster"),
+    pytest.mark.usefixtures("quick_spark"),
+    pytest.mark.timeout(900),
+]
 
 
 def commands() -> list[str]:

@@ -42,6 +42,27 @@ def test_each_kind_waits_by_its_formula(rule: Backoff, waits: list[float]) -> No
     assert [rule.after(failures) for failures in (1, 2, 3, 4)] == waits
 
 
+FORMULAS: dict[str, Callable[[float, int], float]] = {
+    "fixed": lambda delay, failures: delay,
+    "linear": lambda delay, failures: delay * failures,
+    "exponential": lambda delay, failures: delay * 2 ** (failures - 1),
+}
+
+
+@given(st.floats(1e-3, 1e6), st.integers(3, 40), st.floats(0, 1), chances)
+def test_no_kind_is_taken_for_another_from_the_third_failure_on(
+    delay: float, failures: int, jitter: float, chance: float
+) -> None:
+    """The first two waits of linear and exponential are the same: they can't tell the kinds apart."""
+    for kind, formula in FORMULAS.items():
+        plain, capped = Backoff(kind, delay), Backoff(kind, delay, cap=1.5 * delay)
+        whole = min(formula(delay, failures), LONGEST)
+        assert plain.after(failures) == pytest.approx(whole), kind
+        assert capped.after(failures) == pytest.approx(min(whole, 1.5 * delay)), kind
+        spread = Backoff(kind, delay, jitter).after(failures, rng=lambda: chance)
+        assert spread == pytest.approx(whole * (1 - jitter * (1 - chance))), kind
+
+
 @given(delays, st.floats(0, 1), chances, st.integers(1, 60))
 def test_jitter_spreads_the_wait_over_its_last_part(delay: float, jitter: float, chance: float, failures: int) -> None:
     for make in MAKERS:

@@ -167,6 +167,7 @@ def failed(made: int, **outcome: Any) -> Failed:
         (3, 0, None, 0),
         (3, 2, None, None),
         (3, 0, StoredBackoff("fixed", 250), 250),
+        (9, 3, StoredBackoff("fixed", 250), 250),
         (9, 0, StoredBackoff("exponential", 200), 200),
         (9, 3, StoredBackoff("exponential", 200), 1600),
         (5000, 4000, StoredBackoff("exponential", 200), 3_600_000),

@@ -209,6 +209,25 @@ def test_nesting_is_written_up_to_the_limit_and_refused_beyond_it() -> None:
                 dumps(nested(levels, innermost))
 
 
+@pytest.mark.parametrize("innermost", ["null", "1.0", '"\\ud800"', "12345678901234567890"])
+def test_nesting_is_read_up_to_the_limit_and_refused_beyond_it(innermost: str) -> None:
+    """By each of the ways in which a value is read: as it is, with floats, and by the exact parser."""
+    for levels in (1, MAX_DEPTH):
+        loads("[" * levels + innermost + "]" * levels)
+        loads(('{"a":' * levels + innermost + "}" * levels).encode())
+    for levels in (MAX_DEPTH + 1, 1000, 5000):
+        with pytest.raises(MalformedPayload, match=f"nested deeper than {MAX_DEPTH} levels at character {MAX_DEPTH} "):
+            loads("[" * levels + innermost + "]" * levels)
+        with pytest.raises(MalformedPayload, match=f"nested deeper than {MAX_DEPTH} levels"):
+            loads(('{"a":' * levels + innermost + "}" * levels).encode())
+
+
+def test_brackets_in_texts_and_side_by_side_are_no_nesting() -> None:
+    assert loads('["' + "[" * 400 + '\\"[[", 1.0]') == ["[" * 400 + '"[[', 1.0]
+    assert loads("[" + "[1.0]," * 400 + "[]]") == [[1.0]] * 400 + [[]]
+    assert loads('["\\ud800",' + "[]," * 400 + "{}]") == ["\ud800", *[[]] * 400, {}]
+
+
 def test_a_caller_with_little_stack_left_gets_no_recursion_error() -> None:
     depth_of_refusal: list[str] = []
 
@@ -263,8 +282,8 @@ def test_what_other_clients_write_is_read_exactly(raw: bytes | str, value: Any) 
         (b'"\xed\xa0\x80"', "invalid UTF-8", 1),
         (b"\xef\xbb\xbf1", "BOM", 0),
         (b"[1] x", "Extra data", 4),
-        (b"[" * 100_000, "nested too deeply", 0),
-        (b'{"a":' * 3000 + b"1" + b"}" * 3000, "nested too deeply", 0),
+        (b"[" * 100_000, f"nested deeper than {MAX_DEPTH} levels", MAX_DEPTH),
+        (b'{"a":' * 3000 + b"1" + b"}" * 3000, f"nested deeper than {MAX_DEPTH} levels", 5 * MAX_DEPTH),
     ],
 )
 def test_what_is_not_json_is_refused_with_the_place(raw: bytes | str, reason: str, position: int) -> None:
@@ -292,6 +311,11 @@ def test_an_error_never_shows_the_whole_payload(raw: str) -> None:
     assert raw not in str(caught.value)
     assert len(str(caught.value)) < 200
     assert caught.value.__context__ is None
+
+
+def test_a_payload_one_byte_too_large_is_told_from_its_limit() -> None:
+    with pytest.raises(PayloadTooLarge, match=r"^Job payload size 10,485,761 bytes exceeds limit of 10,485,760 bytes$"):
+        check_size(10 * 1024 * 1024 + 1, 10 * 1024 * 1024)
 
 
 def test_a_payload_over_the_limit_is_refused_and_one_at_the_limit_is_not() -> None:

@@ -75,10 +75,16 @@ def test_whole_accepts_integers_from_its_minimum_on(value):
     assert whole("attempts", value, minimum=3) == value
 
 
-@given(st.one_of(st.integers(max_value=2), st.booleans(), st.floats(), st.text(), st.none()))
-def test_whole_refuses_everything_else(value):
-    with pytest.raises(InvalidOption, match="integer of at least 3"):
+@given(st.integers(max_value=2))
+def test_whole_names_its_minimum_to_what_is_below(value):
+    with pytest.raises(InvalidOption, match=r"attempts: must be at least 3 \(got"):
         whole("attempts", value, minimum=3)
+
+
+@given(st.one_of(st.booleans(), st.floats(), st.text(), st.none()))
+def test_whole_asks_what_is_no_integer_for_one_and_names_no_minimum(value):
+    with pytest.raises(InvalidOption, match=r"priority: must be an integer \(got"):
+        whole("priority", value, minimum=-(2**31))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
@@ -121,6 +127,11 @@ def test_aware_refuses_a_time_without_a_zone():
         ("keep_completed", {"keep_completed": -1}),
         ("keep_failed", {"keep_failed": "all"}),
         ("expires", {"expires": 0}),
+        ("unique", {"unique": "k"}),
+        ("parent", {"parent": "x"}),
+        ("target", {"target": "x"}),
+        ("lifo", {"lifo": "yes"}),
+        ("extra", {"extra": "x"}),
     ],
     ids=str,
 )

@@ -64,16 +64,44 @@ def test_run_blocks_until_another_thread_stops_the_worker() -> None:
         assert worker.stats.completed == 1
 
 
-@pytest.mark.parametrize("name", ["Queue", "Worker", "Connection"])
-def test_every_public_coroutine_has_a_blocking_twin(name: str) -> None:
+@pytest.mark.parametrize("name", ["Queue", "Worker", "Connection", "Flow"])
+def test_every_public_coroutine_has_a_blocking_twin_inherited_or_not(name: str) -> None:
     original, blocking = getattr(jobwire, name), getattr(sync, name)
-    names = [
+    coroutines = {
         member
-        for member, value in vars(original).items()
+        for member, value in inspect.getmembers(original)
         if not member.startswith("_") and (inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value))
-    ]
-    assert names
-    assert [member for member in names if inspect.iscoroutinefunction(getattr(blocking, member))] == []
+    }
+    properties = {
+        member
+        for member, value in inspect.getmembers(original)
+        if not member.startswith("_") and isinstance(value, property)
+    }
+    assert {"open", "close"} <= coroutines or {"run", "stop"} <= coroutines
+    twins = {member: inspect.getattr_static(blocking, member, None) for member in coroutines}
+    assert [member for member, twin in twins.items() if not inspect.isfunction(twin)] == []
+    assert [
+        member
+        for member, twin in twins.items()
+        if inspect.iscoroutinefunction(twin) or inspect.isasyncgenfunction(twin)
+    ] == []
+    assert {
+        member for member in properties if not isinstance(inspect.getattr_static(blocking, member), property)
+    } == set()
+
+
+def test_what_a_queue_inherits_blocks_too() -> None:
+    """`pause`, `promote`, `limits` and the like come from the class of operations that Queue extends."""
+    with sync.Queue("q", "memory:sync-inherited") as queue:
+        queue.pause()
+        assert queue.paused() is True
+        queue.resume()
+        assert queue.paused() is False
+        later = queue.add("later", delay=3600)
+        queue.promote(later.id)
+        assert [job.data for job in queue.jobs("waiting")] == ["later"]
+        queue.drain()
+        assert queue.get(later.id) is None
 
 
 def test_the_stub_is_up_to_date() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import pickle
+import re
 import string
 from pathlib import Path
 from urllib.parse import quote
@@ -175,8 +176,8 @@ def test_an_empty_variable_is_refused_and_starts_no_local_server(monkeypatch: py
         ("bullmq+embedded:%00", "null"),
         ("bullmq+embedded:%ff", "UTF-8"),
         ("bullmq+redis://h?schema=x", "bullmq takes prefix"),
-        ("bullmq+redis://h?prefx=x", "bullmq takes prefix"),
-        ("bullmq+redis://h?Prefix=x", "bullmq takes prefix"),
+        ("bullmq+redis://h?prefx=x", "unknown option prefx; did you mean prefix?"),
+        ("bullmq+redis://h?Prefix=x", "did you mean prefix?"),
         ("bullmq+redis://h?tls=true", "bullmq takes prefix"),
         ("bridgemq+cluster://h?prefix=x", "bridgemq takes namespace, tls"),
         ("bullmq+redis://h?prefix=", "prefix must be 1 to 200"),
@@ -190,6 +191,47 @@ def test_an_empty_variable_is_refused_and_starts_no_local_server(monkeypatch: py
 )
 def test_a_mistake_is_refused_with_what_to_write_instead(url: str, words: str) -> None:
     assert words in rule_of(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("bullmq+redis://h?foo=1", "unknown option foo; bullmq takes prefix and what its driver takes"),
+        ("bullmq+redis://h?socket_timout=1", "did you mean socket_timeout?"),
+        ("bullmq+redis://h?socket_timeout=soon", "socket_timeout"),
+        ("bullmq+cluster://h?max_conections=1", "did you mean max_connections?"),
+        ("bullmq+sentinel://h/main?client_nam=x", "did you mean client_name?"),
+        ("pgboss+postgresql://h?foo=1", "unknown option foo"),
+        ("pgboss+postgresql://h?sslmod=require", "did you mean sslmode?"),
+        ("monque+mongodb://h/db?foo=1", "unknown option foo"),
+        ("monque+mongodb://h/db?j=true", "did you mean journal?"),
+        ("monque+mongodb://h/db?serverSelectionTimeout=5", "did you mean serverselectiontimeoutms?"),
+    ],
+)
+def test_an_option_that_its_driver_does_not_know_is_refused(url: str, words: str) -> None:
+    with pytest.raises(InvalidOption, match=re.escape(words)) as refused:
+        connect(url)
+    assert refused.value.field == "url"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "bullmq+redis://h?db=2&socket_timeout=3&client_name=me&health_check_interval=4&max_connections=5",
+        "bullmq+rediss://h?ssl_cert_reqs=none&ssl_ca_certs=/etc/ca.pem&ssl_check_hostname=false",
+        "bullmq+cluster://h?prefix={a}&socket_timeout=3&username=me",
+        "pgboss+postgresql:///app?host=/run/pg&sslmode=require&application_name=me&options=-c%20x%3Dy&ssl=true",
+        "monque+mongodb://h/db?retryWrites=true&w=majority&appName=me&authSource=admin&readPreference=nearest",
+    ],
+)
+def test_the_options_of_a_driver_are_taken(url: str) -> None:
+    assert connect(url).address.redacted == url
+
+
+def test_a_password_stays_hidden_when_an_option_is_refused() -> None:
+    with pytest.raises(InvalidOption) as refused:
+        connect("pgboss+postgresql://app:hunter2@h/db?foo=1&password=hunter2")
+    assert "hunter2" not in str(refused.value)
 
 
 def test_something_that_is_no_text_is_refused_by_its_type() -> None:

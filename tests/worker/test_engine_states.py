@@ -153,7 +153,9 @@ class EngineStates(RuleBasedStateMachine):
     def start(self, concurrency: int, backlog: int) -> None:
         self.loop = VirtualTimeLoop()
         clock = SimpleNamespace(monotonic=self.loop.time)
+        journal = Journal("w", "q")
         self.patches = [
+            mock.patch.object(journal.logger, "disabled", True),
             mock.patch.object(engine, "time", clock),
             mock.patch.object(outage, "time", clock),
             mock.patch.object(running, "time", clock),
@@ -167,8 +169,6 @@ class EngineStates(RuleBasedStateMachine):
         self.stopped = False
         self.unnoticed = False
         """Jobs wait that no wake-up was sent for."""
-        journal = Journal("w", "q")
-        journal.logger.disabled = True
         self.outage = Outage(journal, self.stats, 0)
         backend: Any = SimpleNamespace(capabilities=CAPABILITIES)
         self.engine = Engine(
@@ -190,7 +190,8 @@ class EngineStates(RuleBasedStateMachine):
         self.run = self.loop.create_task(self.engine.run())
         self.settle_down()
 
-    async def handler(self, job: ActiveJob) -> Any:
+    async def handler(self, job: ActiveJob, begin: Callable[[], None]) -> Any:
+        begin()
         ended = self.handlers[job.claim] = self.loop.create_future()
         try:
             return await ended
@@ -229,6 +230,15 @@ class EngineStates(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1))
     def a_call_reaches_the_store(self, which: int) -> None:
         self.store.reach(self.store.calls[which % len(self.store.calls)])
+
+    @precondition(lambda self: self.store.calls and self.store.waits)
+    @rule()
+    def a_wake_up_overtakes_an_answer(self) -> None:
+        """A job is added after a claim has looked for jobs, and its wake-up arrives before the claim's answer."""
+        for call in self.store.calls:
+            self.store.reach(call)
+        self.a_job_is_added(wakes=True)
+        self.all_calls_are_answered()
 
     @rule()
     def all_calls_are_answered(self) -> None:

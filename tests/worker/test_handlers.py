@@ -137,9 +137,9 @@ async def test_a_thread_beyond_its_timeout_is_abandoned_and_reported(
         return "fine"
 
     with caplog.at_level(logging.WARNING, "jobwire.worker"):
-        async with Worker("work", handler, connection, timeout=0.1):
+        async with Worker("work", handler, connection, timeout=1.0):
             with pytest.raises(JobFailed, match="longer than its timeout"):
-                await (await queue.add("hang")).wait(10)
+                await (await queue.add("hang")).wait(20)
             assert await (await queue.add("good")).wait(10) == "fine"
     release.set()
     assert "abandoned thread" in caplog.text

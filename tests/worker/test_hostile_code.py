@@ -190,7 +190,7 @@ async def test_a_handler_that_ignores_cancellation_is_abandoned_and_its_slot_is_
                 continue
         return "done"
 
-    limits = {"timeout": 0.2} if kind == "timeout" else {"lease": 0.4}
+    limits = {"timeout": 1.0} if kind == "timeout" else {"lease": 0.4}
     async with Worker("work", stubborn, connection, **limits) as worker:  # type: ignore[arg-type]
         job = await queue.add("stubborn")
         await seen.wait()
@@ -199,7 +199,7 @@ async def test_a_handler_that_ignores_cancellation_is_abandoned_and_its_slot_is_
         await eventually(lambda: worker.busy == 0)
         assert await (await queue.add("good")).wait(10) == "done"
         if kind == "timeout":
-            with pytest.raises(JobFailed, match=r"longer than its timeout of 0.2 s"):
+            with pytest.raises(JobFailed, match=r"longer than its timeout of 1 s"):
                 await job.wait(10)
         else:
             await eventually(lambda: worker.stats.lost == 1)

@@ -176,6 +176,47 @@ class Unreachable(MemoryConsumer):
         return await super().settle(outcomes, claim)
 
 
+class SlowLink(MemoryConsumer):
+    """A store whose answer to a claim is under way for as long as the test wants."""
+
+    claimed = asyncio.Event()
+    arrive = asyncio.Event()
+
+    async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        settled = await super().settle(outcomes, claim)
+        if settled.claims:
+            self.claimed.set()
+            await self.arrive.wait()
+        return settled
+
+
+@pytest.mark.parametrize("concurrency", [1, 20])
+async def test_a_job_whose_claim_is_under_way_when_the_worker_is_stopped_is_not_left_active(
+    queue: Queue, connection: Connection, monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    """An idle worker is woken by the job and claims it; then it is stopped, before the answer arrives."""
+    monkeypatch.setattr("jobwire.backends.memory.backend.MemoryConsumer", SlowLink)
+    monkeypatch.setattr(SlowLink, "claimed", asyncio.Event())
+    monkeypatch.setattr(SlowLink, "arrive", asyncio.Event())
+
+    async def handler(job: Any) -> str:
+        return "done"
+
+    worker = Worker("work", handler, connection, concurrency=concurrency)
+    running = asyncio.create_task(worker.run(signals=False))
+    await eventually(lambda: worker.stats.calls > 0)
+    job = await queue.add(1)
+    await SlowLink.claimed.wait()
+    stopping = asyncio.create_task(worker.stop())
+    await asyncio.sleep(0)
+    await asyncio.wait([running], timeout=0.1)
+    SlowLink.arrive.set()
+    await stopping
+    await running
+    assert await job.wait(5) == "done"
+    assert (await queue.counts())[State.ACTIVE] == 0
+
+
 @pytest.fixture
 def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobwire.backends.memory.backend.MemoryConsumer", Unreachable)

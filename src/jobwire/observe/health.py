@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from jobwire.counted import counted
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.options import Seconds, seconds
 from jobwire.worker import Worker
@@ -50,7 +51,7 @@ async def health(worker: Worker, *, timeout: Seconds = 2.0) -> Health:
         trouble = str(error)
     started = worker.stats.calls > 0
     if not worker.claiming:
-        trouble = f"stopping: {worker.busy} jobs are still running"
+        trouble = f"stopping: {counted(worker.busy, 'job', ' is', ' are')} still running"
     elif not started and not trouble:
         trouble = "the worker has not started"
     return Health(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from jobwire import urls
+from jobwire.counted import counted
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.moments import utc_day
 from jobwire.pipeline.progress import Progress, silent
@@ -92,7 +93,7 @@ def archive(
             progress("verify", verified, total)
             if verified != total:
                 raise JobwireError(
-                    f"{total - verified} of {total} jobs were not read back as they were; none was purged"
+                    f"{total - verified:,} of {counted(total, 'job')} could not be read back unchanged; none was purged"
                 )
             purged, kept = 0, 0
             if purge and equal is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jobwire import urls
+from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.pipeline.java import java_home, java_version
 from jobwire.pipeline.reach import reached, store_name
@@ -68,7 +69,7 @@ def _store(url: str) -> str:
     with reached(url) as where:
         queues = list_queues(urls.parse(where))
     shown = ", ".join(queues[:5]) + (", …" if len(queues) > 5 else "")
-    return f"{len(queues)} queues: {shown}" if queues else "reached; it has no queues yet"
+    return f"{counted(len(queues), 'queue')}: {shown}" if queues else "reached; it has no queues yet"
 
 
 def _lake(root: str) -> str:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jobwire.backend import Backend, PreparedJob
+from jobwire.counted import counted
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.adding import added, with_presence
 from jobwire.pipeline.control import Control, controlled
@@ -144,7 +145,9 @@ class _Loading:
             reasons=dict((Counter(reasons) + Counter(written.reasons)).most_common(_REASONS)),
         )
         if self.hold and result.missing:
-            raise JobwireError(f"{result.missing} of {result.added} jobs added to {result.queue!r} are not there")
+            raise JobwireError(
+                f"{result.missing:,} of {counted(result.added, 'job')} added to {result.queue!r} can't be found there"
+            )
         return result
 
     def _dispose(self, checked: DataFrame, rejected: int, reasons: Mapping[str, int]) -> None:
@@ -154,7 +157,9 @@ class _Loading:
         if self.record is None or self.lake is None:
             examples = "; ".join(list(reasons)[:_EXAMPLES])
             advice = "" if self.lake is not None else " (with a lake they can go to its quarantine instead)"
-            raise JobwireError(f"{rejected} rows can't become jobs, nothing was written{advice}: {examples}")
+            raise JobwireError(
+                f"{counted(rejected, 'row')} can't become a job, nothing was written{advice}: {examples}"
+            )
         now = F.current_timestamp()
         told = {"store": self.target.store, "queue": self.target.queue, "source": "load"}
         found = checked.where("reason IS NOT NULL").select("id", "reason", "record", now.alias("seen_at"))

@@ -14,6 +14,7 @@ from jobwire.errors import JobNotFound, LostLock, WaitForChildren
 from jobwire.facets import Edits, Flows, Transactions
 from jobwire.flow import FlowJob, add_trees, prepare_tree
 from jobwire.model import Children, Job, JobKey, JobTree
+from jobwire.options import DEFAULT_SIZE_LIMIT, whole
 
 Answer = TypeVar("Answer")
 
@@ -58,7 +59,7 @@ class Running:
         return self._job.priority
 
     @property
-    def attempts(self) -> int:
+    def attempts(self) -> int | None:
         return self._job.attempts
 
     @property
@@ -141,12 +142,15 @@ class ActiveJob(Running):
     async def log(self, line: str, *, keep: int = 0) -> None:
         """Append a line to the job's log, keeping the last `keep` lines (0: all)."""
         self._backend.capabilities.require("logs", "job logs")
-        self._expect(await self._backend.log(self.queue, self.id, str(line), keep))
+        kept = whole("keep", keep, minimum=0)
+        self._expect(await self._backend.log(self.queue, self.id, str(line), kept))
 
     async def update_data(self, data: Any) -> None:
         """Replace the job's data, for its next run: where a handler that runs in steps notes how far it is."""
         self.require("edits", "changes to a job's data", one="data")
-        self._expect(await cast(Edits, self._backend).update_data(self.queue, self.id, codec.dumps(data)))
+        encoded = codec.dumps(data)
+        codec.check_size(len(encoded), DEFAULT_SIZE_LIMIT)
+        self._expect(await cast(Edits, self._backend).update_data(self.queue, self.id, encoded))
 
     async def add_children(self, *children: FlowJob) -> list[JobTree]:
         """Add jobs (or trees of them) that this job waits for, all or nothing. It goes on until it asks to wait."""

@@ -50,13 +50,17 @@ class Line:
         self._asking = threading.Lock()
         self._sending = threading.Lock()
         self._job: ProcessJob | None = None
+        self._is_first = True
 
     def receive(self) -> tuple[Job, str]:
         return self._pipe.recv()
 
     def begin(self, job: ProcessJob) -> None:
+        """Say that the job is here and will run: a child that ends before has not touched it."""
         with self._sending:
+            self._is_first = False
             self._job = job
+            self._pipe.send(("begun", None))
 
     def end(self, answer: tuple[str, Any]) -> None:
         """Send how the job ended. Nothing that still runs can speak for it afterwards."""
@@ -79,9 +83,9 @@ class Line:
         return answer
 
     def report_sigterm(self) -> None:
-        """Tell the worker, which decides; without a job, leave."""
+        """Tell the worker, which decides; between two jobs, leave. The first one is on its way from the start."""
         with self._sending:
-            idle = self._job is None
+            idle = self._job is None and not self._is_first
             self._pipe.send(("leaving" if idle else "sigterm", None))
             if idle:
                 os._exit(128 + signal.SIGTERM)
@@ -146,10 +150,9 @@ def child_main(handler: Callable[[Any], Any], pipe: Connection, lifeline: Connec
         except (EOFError, OSError):
             return
         job = ProcessJob(snapshot, token, line)
-        line.begin(job)
-        answer = _run(handler, job)
         try:
-            line.end(answer)
+            line.begin(job)
+            line.end(_run(handler, job))
         except OSError:
             return
 

@@ -6,9 +6,10 @@ import asyncio
 import time
 
 from jobwire.backend import Duty, DutyReport
+from jobwire.counted import counted
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError
-from jobwire.worker.journal import Journal, few, jobs
+from jobwire.worker.journal import Journal, few
 from jobwire.worker.stats import Stats
 
 
@@ -37,6 +38,8 @@ async def perform(duty: Duty, stats: Stats, journal: Journal, timeout: float) ->
 def _log(report: DutyReport, stats: Stats, journal: Journal) -> None:
     if report.recovered:
         stats.recovered += len(report.recovered)
-        journal.warning("recovered %s of dead workers: %s", jobs(len(report.recovered)), few(report.recovered))
+        journal.warning(
+            "recovered %s of dead workers: %s", counted(len(report.recovered), "job"), few(report.recovered)
+        )
     if report.note:
         journal.info("%s", report.note)

@@ -72,6 +72,7 @@ class Engine:
         self._outcomes: list[Outcome] = []
         self._in_flight: list[list[Outcome]] = []
         self._reserved = 0
+        self._calls = 0
         self._claiming = True
         self._work_may_be_there = True
         self._wakeups = 0
@@ -155,8 +156,7 @@ class Engine:
     async def _exchange(self, outcomes: list[Outcome], slots: int) -> None:
         since, wakeups = time.monotonic(), self._wakeups
         try:
-            async with deadline(self._call_timeout):
-                settled = await self._consumer.settle(outcomes, slots)
+            settled = await self._call(outcomes, slots)
         except (JobwireError, TimeoutError) as error:
             await self._put_back(outcomes, error if isinstance(error, StoreRefused) else None)
             await self._outage.endure(error, self._consumer.reset)
@@ -177,6 +177,17 @@ class Engine:
         # Whatever came of it: outcomes may wait again, and a slot is free again.
         self._bell.set()
 
+    async def _call(self, outcomes: list[Outcome], slots: int) -> Settled:
+        """Counted while it is under way: its answer may bring jobs, and these must not be left to their leases."""
+        self._calls += 1
+        try:
+            async with deadline(self._call_timeout):
+                return await self._consumer.settle(outcomes, slots)
+        finally:
+            self._calls -= 1
+            if not self._claiming:
+                self._bell.set()
+
     def _take(self) -> tuple[list[Outcome], int]:
         outcomes = self._outcomes[: self._settle_limit]
         del self._outcomes[: len(outcomes)]
@@ -186,7 +197,7 @@ class Engine:
         return outcomes, max(slots, 0)
 
     def _done(self) -> bool:
-        return not (self._claiming or self.running or self._outcomes or self._in_flight)
+        return not (self._claiming or self.running or self._outcomes or self._in_flight or self._calls)
 
     def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict]) -> None:
         for outcome, verdict in zip(outcomes, verdicts, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
@@ -15,16 +14,21 @@ from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.failure import kind_of, message_of, stack_of
 from jobwire.worker.journal import Journal
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
+from jobwire.worker.settings import check_handler, check_picklable
 from jobwire.worker.threads import Threads
 
 Executor = Literal["async", "thread", "process"]
 Handler = Callable[[Any], Any]
 
 
+Begin = Callable[[], None]
+"""Called when a handler is about to run, so that its timeout does not count the start of a child process."""
+
+
 class Runner(Protocol):
     """Runs the user's handler on a job. Cancelling the call stops the work as far as it can be stopped."""
 
-    async def __call__(self, job: ActiveJob) -> Any: ...
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any: ...
 
     def close(self) -> None: ...
 
@@ -35,7 +39,8 @@ class AsyncRunner:
     def __init__(self, handler: Callable[[ActiveJob], Awaitable[Any]]) -> None:
         self._handler = handler
 
-    async def __call__(self, job: ActiveJob) -> Any:
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
+        begin()
         return await self._handler(job)
 
     def close(self) -> None: ...
@@ -48,7 +53,8 @@ class ThreadRunner:
         self._handler = handler
         self._threads = Threads(name)
 
-    async def __call__(self, job: ActiveJob) -> Any:
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
+        begin()
         blocking = BlockingJob(job, asyncio.get_running_loop())
         return await self._threads.call(lambda: self._handler(blocking))
 
@@ -63,8 +69,8 @@ class ProcessRunner:
         self._threads = Threads(name)
         self._processes = Processes(handler, self._threads)
 
-    async def __call__(self, job: ActiveJob) -> Any:
-        return await self._processes.call(BlockingJob(job, asyncio.get_running_loop()))
+    async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
+        return await self._processes.call(BlockingJob(job, asyncio.get_running_loop()), begin)
 
     def close(self) -> None:
         self._processes.close()
@@ -73,13 +79,9 @@ class ProcessRunner:
 
 def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runner:
     """The runner for a handler: by its kind, unless an executor is asked for."""
-    if not callable(handler):
-        raise InvalidOption("handler", handler, "must be a function or another callable")
+    is_async = check_handler(handler)
     if executor not in (None, "async", "thread", "process"):
         raise InvalidOption("executor", executor, "must be async, thread or process")
-    is_async = inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
-        getattr(handler, "__call__", None)  # noqa: B004 - the method itself is looked at
-    )
     match executor or ("async" if is_async else "thread"):
         case "async":
             if not is_async:
@@ -90,13 +92,19 @@ def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runne
                 raise InvalidOption("executor", "thread", "needs a handler that is a plain function")
             return ThreadRunner(handler, name)
         case "process":
+            check_picklable(handler)
             return ProcessRunner(handler, name)
 
 
 async def run_job(
-    runner: Runner, job: ActiveJob, journal: Journal, on_cancel: Callable[[asyncio.CancelledError], Outcome]
+    runner: Runner,
+    job: ActiveJob,
+    journal: Journal,
+    *,
+    on_begin: Begin,
+    on_cancel: Callable[[asyncio.CancelledError], Outcome],
 ) -> Outcome:
-    """Run the handler and return what to tell the store; `on_cancel` says it if the worker cancels the run.
+    """Run the handler and return its outcome for the store; `on_cancel` gives the outcome if the worker cancels it.
 
     Whatever the handler raises ends here: an exception that left would leave the job without an outcome. The one that
     does is GeneratorExit, which Python raises in every coroutine of a task at once; the outermost one handles it.
@@ -107,7 +115,7 @@ async def run_job(
         journal.failed(unread)
         return unread
     try:
-        return await _attempt(runner, job)
+        return await _attempt(runner, job, on_begin)
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if task is not None and task.cancelling() > 0:
@@ -122,9 +130,9 @@ async def run_job(
         return failure(claim, error, journal)
 
 
-async def _attempt(runner: Runner, job: ActiveJob) -> Outcome:
+async def _attempt(runner: Runner, job: ActiveJob, on_begin: Begin) -> Outcome:
     try:
-        result = await runner(job)
+        result = await runner(job, on_begin)
     except (Snooze, RateLimited, WaitForChildren) as request:
         return _put_back(job, request)
     return Completed(job.claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))

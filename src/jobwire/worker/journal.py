@@ -54,14 +54,6 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
         self.error(text, job.id, job.name, attempt, reason, exc_info=error, extra=about)
 
 
-def jobs(count: int) -> str:
-    """
-    >>> jobs(1), jobs(2)
-    ('1 job', '2 jobs')
-    """
-    return f"{count} job{'' if count == 1 else 's'}"
-
-
 def few(ids: Collection[str], most: int = 5) -> str:
     """Some of the ids for a line of the log.
 

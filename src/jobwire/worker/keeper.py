@@ -17,8 +17,9 @@ from typing import Any
 
 from jobwire.backend import Backend, Claim, Consumer, ConsumerSettings
 from jobwire.backoff import reconnect_delay
+from jobwire.counted import counted
 from jobwire.errors import JobwireError
-from jobwire.worker.journal import Journal, jobs
+from jobwire.worker.journal import Journal
 from jobwire.worker.stats import Stats
 
 _RENEW_PART = 4
@@ -113,7 +114,7 @@ class LockKeeper:
         expected = isinstance(error, (JobwireError, TimeoutError))
         self._journal.warning(
             "could not extend the leases of %s (%s); the handlers go on, trying again in %.1f s",
-            jobs(due), str(error) or "no answer in time", pause,
+            counted(due, "job"), str(error) or "no answer in time", pause,
             exc_info=None if expected else error,
         )  # fmt: skip
 

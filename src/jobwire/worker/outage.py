@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from jobwire.backoff import reconnect_delay
+from jobwire.counted import counted
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
 from jobwire.worker.journal import Journal
 from jobwire.worker.stats import Stats
@@ -53,7 +54,7 @@ class Outage:
         if self._attempts == 0:
             self._since = time.monotonic()
         if self._max_attempts and self._attempts >= self._max_attempts:
-            attempts = f"{self._attempts} attempt{'' if self._attempts == 1 else 's'}"
+            attempts = counted(self._attempts, "attempt")
             raise StoreUnavailable(f"gave up after {attempts} to reach the store: {reason}") from error
         self._attempts += 1
         self._stats.reconnects += 1

@@ -7,6 +7,7 @@ The child's side, and what signals and the end of the worker mean to it, is in `
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import signal
 import time
@@ -28,6 +29,8 @@ from jobwire.worker.threads import Threads
 worker_stopping: ContextVar[Callable[[], bool]] = ContextVar("worker_stopping", default=lambda: False)
 """Whether the worker that runs the job has been told to stop. Set by the worker for the tasks of its engine."""
 
+_START_LIMIT = 120.0
+"""Seconds for a child to start, to import the handler and to begin its first job."""
 _ONE_SIGNAL = 2.0
 """Seconds within which a SIGTERM for a child and one for its worker are one signal to both."""
 
@@ -63,6 +66,8 @@ class _Child:
         theirs.close()
         their_lifeline.close()
         self._ended = True
+        self._begun = False
+        self._used = False
         self._signalled = False
         # Also if the program ends, or the child is forgotten, while the handler runs: closing it ends the process.
         self._hang_up = weakref.finalize(self, lifeline.close)
@@ -72,14 +77,16 @@ class _Child:
         """True if the next job can be sent. A child that was sent SIGTERM gets no other."""
         return self._ended and not self._signalled and self._process.is_alive()
 
-    def run(self, job: BlockingJob) -> EncodedResult:
+    def run(self, job: BlockingJob, on_begun: Callable[[], object]) -> EncodedResult:
         """Run one job to its end; called in a thread."""
-        self._ended = False
+        fresh, self._used, self._ended, self._begun = not self._used, True, False, False
         try:
             self._pipe.send((replace(job.snapshot, origin=None, raw={}), job.token))
-            what, value = self._serve(job)
+            what, value = self._serve(job, on_begun)
         except (EOFError, OSError):
             self._process.join()
+            if not self._begun and not fresh:
+                raise _Left from None  # it ended between two jobs, by a signal: this one has not run
             raise HandlerCrashed(f"the process that ran the handler died ({_cause(self._process.exitcode)})") from None
         self._ended = True
         match what:
@@ -96,8 +103,10 @@ class _Child:
             case _:
                 raise RemoteError(*value)
 
-    def _serve(self, job: BlockingJob) -> tuple[str, Any]:
+    def _serve(self, job: BlockingJob, on_begun: Callable[[], object]) -> tuple[str, Any]:
         """Answer the child's requests until the job ends; how it ended."""
+        if not self._pipe.poll(_START_LIMIT):
+            raise HandlerCrashed(f"the process that runs the handler has not begun within {_START_LIMIT:g} s")
         judged_at: float | None = None
         while True:
             if judged_at is not None and not self._pipe.poll(max(0.0, judged_at - time.monotonic())):
@@ -106,6 +115,9 @@ class _Child:
                     raise HandlerCrashed("the process that ran the handler was sent SIGTERM")
             what, value = self._pipe.recv()
             match what:
+                case "begun":
+                    self._begun = True
+                    on_begun()
                 case "leaving":
                     raise _Left
                 case "sigterm":
@@ -169,18 +181,28 @@ class Processes:
         self._threads = threads
         self._idle: list[_Child] = []
 
-    async def call(self, job: BlockingJob) -> EncodedResult:
-        while True:
-            child = self._take() or await self._threads.call(lambda: _Child(self._handler))
-            try:
-                return await self._threads.call(partial(child.run, job))
-            except _Left:
-                continue
-            finally:
-                if child.usable:
-                    self._idle.append(child)
-                else:
-                    child.kill()
+    async def call(self, job: BlockingJob, begin: Callable[[], None]) -> EncodedResult:
+        """Run the job in a child. `begin` is called when the child has it, its start not counted."""
+        loop, over = asyncio.get_running_loop(), False
+
+        def begun() -> None:
+            if not over:
+                begin()
+
+        try:
+            while True:
+                child = self._take() or await self._threads.call(lambda: _Child(self._handler))
+                try:
+                    return await self._threads.call(partial(child.run, job, partial(loop.call_soon_threadsafe, begun)))
+                except _Left:
+                    continue
+                finally:
+                    if child.usable:
+                        self._idle.append(child)
+                    else:
+                        child.kill()
+        finally:
+            over = True
 
     def _take(self) -> _Child | None:
         while self._idle:

@@ -71,9 +71,6 @@ class RunningJobs:
     def start(self, claim: Claim) -> None:
         run = self._runs[claim] = Run(claim, ActiveJob(claim, self._backend, self._leases))
         run.task = asyncio.create_task(self._run(run))
-        timeout = claim.timeout if claim.timeout is not None else self._timeout
-        if timeout is not None:
-            run.timer = asyncio.get_running_loop().call_later(timeout, self._time_out, run, timeout)
 
     def lose(self, claim: Claim) -> None:
         """Stop the run of a job whose lease is gone."""
@@ -103,10 +100,13 @@ class RunningJobs:
     # --- one run ----------------------------------------------------------------------------------------------------
 
     async def _run(self, run: Run) -> None:
-        run.began = time.monotonic()
         try:
             outcome = await run_job(
-                self._runner, run.job, self._journal, lambda cancelled: self._stopped(run, cancelled)
+                self._runner,
+                run.job,
+                self._journal,
+                on_begin=lambda: self._begin(run),
+                on_cancel=lambda cancelled: self._stopped(run, cancelled),
             )
         except GeneratorExit as error:
             if run.abandoned or run.task is None or not run.task.get_loop().is_running():
@@ -114,6 +114,12 @@ class RunningJobs:
             outcome = failure(run.claim, error, self._journal)
         if not run.abandoned:
             self._end(run, outcome)
+
+    def _begin(self, run: Run) -> None:
+        run.began = time.monotonic()
+        timeout = run.claim.timeout if run.claim.timeout is not None else self._timeout
+        if timeout is not None:
+            run.timer = asyncio.get_running_loop().call_later(timeout, self._time_out, run, timeout)
 
     def _end(self, run: Run, outcome: Outcome) -> None:
         if run.timer is not None:

@@ -13,22 +13,30 @@ from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
 
 from jobwire import forking
 from jobwire.backend import Claim, Consumer, ConsumerSettings, Strategy
 from jobwire.connection import Connection, resolve
-from jobwire.errors import InvalidOption
+from jobwire.counted import counted
 from jobwire.options import Keep, Seconds, keep_of, seconds, text, whole
 from jobwire.worker.duties import perform
 from jobwire.worker.engine import Engine
 from jobwire.worker.handlers import Executor, Handler, make_runner
-from jobwire.worker.journal import Journal, few, jobs
+from jobwire.worker.journal import Journal, few
 from jobwire.worker.keeper import LockKeeper
 from jobwire.worker.loop_watch import LoopWatch
 from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
 from jobwire.worker.processes import worker_stopping
+from jobwire.worker.settings import (
+    observer_of,
+    observers_of,
+    rate_of,
+    refuse_unknown,
+    strategies_of,
+    strategy_of,
+)
 from jobwire.worker.stats import Observer, Stats
 
 _LAST_CALLS = 3.0
@@ -45,7 +53,8 @@ class Worker:
 
     backoff: seconds until a job with a custom backoff runs again, from (failures, job, error); one function, or one per
     name of a backoff. lease: how long a job stays ours without a sign of life. timeout: how long a handler may run.
-    rate: (n, seconds) over all workers of the queue. max_reconnect_attempts: 0 never gives up.
+    rate: (n, seconds) over all workers of the queue. max_reconnect_attempts: 0 never gives up. native: options that
+    only the queue's protocol has, e.g. jobwire.native.BridgeMQWorker(stack="python").
     """
 
     def __init__(
@@ -71,8 +80,10 @@ class Worker:
         call_timeout: Seconds = 30.0,
         max_reconnect_attempts: int = 0,
         observers: Sequence[Observer] = (),
-        **extra: Any,
+        native: object | None = None,
+        **unknown: Never,
     ) -> None:
+        refuse_unknown(unknown, Worker.__init__)
         self.id = text("worker_id", worker_id) if worker_id is not None else _new_id()
         self.queue = text("queue", queue)
         self.stats = Stats()
@@ -81,7 +92,7 @@ class Worker:
         self._shutdown_timeout = seconds("shutdown_timeout", shutdown_timeout)
         self._call_timeout = seconds("call_timeout", call_timeout, minimum=0.1)
         self._max_reconnects = whole("max_reconnect_attempts", max_reconnect_attempts, minimum=0)
-        self._observers = observers
+        self._observers = observers_of(observers)
         self._make_runner = partial(make_runner, handler, executor, f"jobwire-{queue}")
         self._runner = self._make_runner()
         self._settings = ConsumerSettings(
@@ -91,17 +102,18 @@ class Worker:
             lease=seconds("lease", lease, minimum=0.1),
             recover_every=seconds("recover_every", recover_every, minimum=0.05),
             max_stalled=whole("max_stalled", max_stalled, minimum=0),
-            rate=None if rate is None else _rate(rate),
-            strategy=backoff if callable(backoff) else None,
-            strategies=_strategies(backoff),
+            rate=rate_of(rate),
+            strategy=strategy_of(backoff),
+            strategies=strategies_of(backoff),
             max_backoff=seconds("max_backoff", max_backoff, minimum=0.001),
-            keep_completed=None if keep_completed is None else keep_of(keep_completed),
-            keep_failed=None if keep_failed is None else keep_of(keep_failed),
-            extra=extra,
+            keep_completed=None if keep_completed is None else keep_of(keep_completed, "keep_completed"),
+            keep_failed=None if keep_failed is None else keep_of(keep_failed, "keep_failed"),
+            native=native,
         )
         self.connection, self._owns = resolve(url)
         if self._settings.rate is not None:
             self.connection.backend.capabilities.require("rate_limit", "rate limits")
+        self.connection.backend.check_worker(self._settings)
         self._has_given_id = worker_id is not None
         self._start_over()
         forking.follow(self, Worker._after_fork)
@@ -150,7 +162,7 @@ class Worker:
 
     def observe(self, observer: Observer) -> None:
         """Have the observer told what happens to jobs; before `run`."""
-        self._observers = (*self._observers, observer)
+        self._observers = (*self._observers, observer_of("observer", observer))
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -241,7 +253,7 @@ class Worker:
         await _first(work, self._stopping)
         if not work.done():
             engine.finish()
-            self._journal.info("stopping: %s still running", jobs(len(engine.running)))
+            self._journal.info("stopping: %s still running", counted(len(engine.running), "job"))
             await _first(work, self._now, timeout=self._shutdown_timeout)
         if work.done():
             work.result()
@@ -251,13 +263,13 @@ class Worker:
         handler goes on without a lease. Each step has a limit, so that a store that is away can't hold up the end."""
         if not work.done():
             if engine.running:
-                self._journal.warning("handing %s back to the queue unfinished", jobs(len(engine.running)))
+                self._journal.warning("handing %s back to the queue unfinished", counted(len(engine.running), "job"))
             engine.hand_back()
             await _first(work, timeout=_LAST_CALLS)
         if unsettled := engine.unsettled():
             self._journal.error(
                 "shutting down without confirmation for %s (%s): recovered when their leases expire",
-                jobs(len(unsettled)), few(unsettled, most=100),
+                counted(len(unsettled), "job"), few(unsettled, most=100),
             )  # fmt: skip
         await engine.running.leave(_LAST_CALLS if work.done() else 0.0)
         work.cancel()
@@ -284,23 +296,6 @@ class Worker:
 
 def _new_id() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-
-
-def _strategies(backoff: Strategy | Mapping[str, Strategy] | None) -> Mapping[str, Strategy]:
-    if backoff is None or callable(backoff):
-        return {}
-    for name, strategy in backoff.items():
-        if not callable(strategy):
-            raise InvalidOption(f"backoff.{name}", strategy, "must be a function of (failures, job, error)")
-    return dict(backoff)
-
-
-def _rate(value: tuple[int, Seconds]) -> tuple[int, float]:
-    try:
-        count, period = value
-    except (TypeError, ValueError):
-        raise InvalidOption("rate", value, "must be (jobs, seconds), e.g. (100, 60)") from None
-    return whole("rate", count, minimum=1), seconds("rate", period, minimum=0.001)
 
 
 async def _first(work: asyncio.Task[None], event: asyncio.Event | None = None, timeout: float | None = None) -> None:

@@ -13,6 +13,7 @@ from jobwire import Queue, Worker, connect
 from jobwire.backend import Claim, Consumer, ConsumerSettings
 from jobwire.connection import Connection
 from jobwire.embedded import Server
+from jobwire.native import BridgeMQWorker
 
 from .peer import Peer
 
@@ -70,7 +71,9 @@ async def consume(connection: Connection) -> AsyncIterator[Callable[..., Consume
     def make(worker_id: str | None = None, queue: str = KIND, **options: Any) -> Consumer:
         settings = {name: options.pop(name) for name in common if name in options}
         consumer = connection.backend.consumer(
-            ConsumerSettings(queue, worker_id or f"worker-{len(made) + 1}", extra=options, **settings)
+            ConsumerSettings(
+                queue, worker_id or f"worker-{len(made) + 1}", native=BridgeMQWorker(**options), **settings
+            )
         )
         made.append(consumer)
         return consumer

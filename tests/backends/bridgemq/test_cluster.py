@@ -9,6 +9,7 @@ import pytest
 from jobwire import NewJob, Queue, Target, Worker, connect
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import State
+from jobwire.native import BridgeMQWorker
 
 
 def hosts(cluster):
@@ -17,7 +18,10 @@ def hosts(cluster):
 
 async def test_a_namespace_with_a_tag_works_on_a_cluster(jobwire_valkey_cluster):
     url = f"bridgemq+cluster://{hosts(jobwire_valkey_cluster)}?namespace={{test-{uuid.uuid4().hex[:8]}}}"
-    async with Queue("mail", url) as queue, Worker("mail", lambda job: job.data + 1, url, stack="py"):
+    async with (
+        Queue("mail", url) as queue,
+        Worker("mail", lambda job: job.data + 1, url, native=BridgeMQWorker(stack="py")),
+    ):
         added = await queue.add_many([NewJob(1), NewJob(2, target=Target(stack=("py",))), NewJob(3, delay=0.1)])
         assert [await job.wait(timeout=20) for job in added] == [2, 3, 4]
         await queue.schedule("daily", cron="0 9 * * *")

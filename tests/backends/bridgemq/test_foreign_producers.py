@@ -24,7 +24,7 @@ async def test_a_job_of_a_foreign_producer_is_run(peer, work, queue):
         assert await queue.wait(job_id, timeout=10) == "b@example.com"
 
 
-async def test_an_idle_worker_finds_a_foreign_job_within_seconds(peer, work):
+async def test_an_idle_worker_finds_a_foreign_job_within_seconds(peer, work, no_polling):
     seen = asyncio.Event()
 
     async def handler(job):
@@ -33,7 +33,7 @@ async def test_an_idle_worker_finds_a_foreign_job_within_seconds(peer, work):
     async with work(handler) as worker:
         await eventually(lambda: worker.stats.calls > 0)
         await peer.dispatch("mail")
-        await asyncio.wait_for(seen.wait(), 3)
+        await asyncio.wait_for(seen.wait(), 20)
 
 
 async def test_a_backlog_of_another_type_keeps_no_idle_worker_busy_unless_a_peer_wrote_it(
@@ -139,8 +139,8 @@ async def test_delayed_jobs_of_a_peer_are_counted_and_run_by_the_leader(peer, qu
 
 async def test_a_delayed_job_that_a_peer_moved_on_is_run_once(peer, queue, consume, claimed):
     added = await queue.add("x", delay=0.05)
-    due = json.loads(await peer.redis.get(peer.key("jobs", "data", added.id)))["createdAt"] + 60
-    assert await peer.move_delayed(due) == 1
+    due = await peer.redis.zscore(peer.key("jobs", "delayed"), added.id)
+    assert await peer.move_delayed(int(due)) == 1
     assert (await queue.get(added.id)).state is State.WAITING
     await asyncio.sleep(0.06)
     assert [claim.job.id for claim in await claimed(consume(), 5)] == [added.id]
@@ -201,3 +201,34 @@ async def test_a_namespace_whose_keys_are_of_foreign_types_loses_no_job(peer, qu
     with pytest.raises(StoreRefused):
         await consume().settle([], 1)
     assert await peer.redis.lrange(peer.key("jobs", "waiting"), 0, -1) == [added.id]
+
+
+async def test_what_a_peer_completes_is_seen_with_no_worker_of_ours_running(peer, queue):
+    added = await queue.add_many([NewJob(n) for n in range(3)])
+    job = await peer.claim()
+    assert (await queue.get(added[0].id)).state is State.ACTIVE
+    assert await peer.finish(job, "done by a peer")
+    assert (await queue.get(added[0].id)).state is State.COMPLETED
+    assert await added[0].wait(timeout=5) == "done by a peer"
+    assert [(await queue.get(one.id)).state for one in added[1:]] == [State.WAITING] * 2
+
+
+async def test_a_peer_that_pops_the_list_itself_is_followed_by_status_lock_and_list(peer, queue):
+    """The peer's own worker loop: no active set, a failed try goes back to the tail."""
+    added = await queue.add(1)
+    waiting, status = peer.key("jobs", "waiting"), peer.key("jobs", "status", added.id)
+    assert await peer.redis.lpop(waiting) == added.id
+    await peer.redis.set(peer.key("jobs", "lock", added.id), "peer", ex=30)
+    await peer.redis.set(status, "active")
+    assert (await queue.get(added.id)).state is State.ACTIVE
+    await peer.redis.set(status, "waiting")
+    await peer.redis.delete(peer.key("jobs", "lock", added.id))
+    await peer.push(added.id)
+    assert (await queue.get(added.id)).state is State.WAITING
+    await peer.redis.lpop(waiting)
+    await peer.redis.lpush(peer.key("jobs", "deadletter"), added.id)
+    await peer.redis.set(status, "dead")
+    assert (await queue.get(added.id)).state is State.FAILED
+    await queue.retry(added.id)
+    assert (await queue.get(added.id)).state is State.WAITING
+    assert await peer.redis.lrange(waiting, 0, -1) == [added.id]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
-from awaiting import eventually
+import pytest
+
+from awaiting import assert_left, eventually
 from jobwire import NewJob
 from jobwire.backend import Completed, Failed, Released, Snoozed
 
@@ -45,11 +48,12 @@ async def test_a_limit_of_none_lets_none_run(queue, consume, claimed):
 async def test_no_more_start_in_a_minute_than_allowed_and_the_wait_is_told(queue, consume, peer):
     await queue.add_many([NewJob(n, extra={"maxPerMinute": 4}) for n in range(10)])
     consumer = consume()
+    began = time.monotonic()
     settled = await consumer.settle([], 10)
     assert len(settled.claims) == 4
     again = await consumer.settle([Completed(claim, b"1") for claim in settled.claims], 10)
+    assert_left(again.next_in, of=60, since=began)
     assert list(again.claims) == []
-    assert 50 < again.next_in <= 60
     await peer.redis.delete(peer.key("ratelimit", "minute", "mail"))
     assert len((await consumer.settle([], 10)).claims) == 4
 
@@ -92,3 +96,57 @@ async def test_the_counter_comes_back_whatever_the_outcome(queue, consume, claim
 async def test_a_peer_respects_the_limit_that_we_wrote(queue, peer):
     await queue.add_many([NewJob(n, extra={"maxConcurrent": 2}) for n in range(5)])
     assert [job and job["payload"] for job in [await peer.claim() for _ in range(3)]] == [0, 1, None]
+
+
+@pytest.mark.parametrize("left_ms", [None, 1], ids=["no time to live", "its last millisecond"])
+@pytest.mark.parametrize("key", ["x:rate:mail", "ratelimit:minute:mail"])
+async def test_a_full_window_lets_no_more_through_than_the_next_one_allows(queue, consume, peer, key, left_ms):
+    limit = {"rate": (4, 60.0)} if key == "x:rate:mail" else {"max_per_minute": 4}
+    await queue.add_many([NewJob(n) for n in range(20)])
+    consumer = consume(**limit)
+    await consumer.settle([], 0)
+    await peer.redis.set(peer.key(key), 4, px=left_ms)
+    started = 0
+    async with asyncio.timeout(10):
+        while not started and left_ms is not None:
+            started = len((await consumer.settle([], 20)).claims)
+    settled = await consumer.settle([], 20)
+    assert started in (0, 4)
+    assert not settled.claims
+    assert 0 < await peer.redis.pttl(peer.key(key)) <= 60_000
+    assert max(settled.blocked_for, settled.next_in or 0) > 20, "the wait is the window, not a spin"
+
+
+@pytest.mark.parametrize("value", ["-7", "many", "nan", "1e400", "0x10", "9223372036854775808", ""])
+@pytest.mark.parametrize("key", ["x:rate:mail", "ratelimit:minute:mail", "ratelimit:concurrent:mail"])
+async def test_a_counter_that_is_no_count_is_taken_for_none(queue, consume, peer, key, value):
+    limits = {
+        "x:rate:mail": {"rate": (4, 60.0)},
+        "ratelimit:minute:mail": {"max_per_minute": 4},
+        "ratelimit:concurrent:mail": {"max_concurrent": 4},
+    }
+    await queue.add_many([NewJob(n) for n in range(20)])
+    await peer.redis.set(peer.key(key), value)
+    consumer = consume(**limits[key])
+    claims = [claim for _ in range(3) for claim in (await consumer.settle([], 20)).claims]
+    assert len(claims) in ((0, 4) if value.startswith("92") else (4,))
+
+
+@pytest.mark.parametrize("kind", ["a list", "a hash"])
+async def test_a_counter_of_another_type_is_replaced(queue, consume, peer, kind):
+    for key in ("x:rate:mail", "ratelimit:minute:mail", "ratelimit:concurrent:mail"):
+        if kind == "a list":
+            await peer.redis.rpush(peer.key(key), "x")
+        else:
+            await peer.redis.hset(peer.key(key), "x", "y")
+    await queue.add_many([NewJob(n) for n in range(9)])
+    consumer = consume(rate=(4, 60.0), max_per_minute=5, max_concurrent=6)
+    assert len((await consumer.settle([], 20)).claims) == 4
+    assert not (await consumer.settle([], 20)).claims
+
+
+@pytest.mark.parametrize("limit", ["maxPerMinute", "maxConcurrent"])
+async def test_a_limit_that_lets_none_run_keeps_no_worker_busy(queue, consume, limit):
+    await queue.add(1, extra={limit: 0})
+    settled = await consume().settle([], 5)
+    assert (list(settled.claims), settled.next_in) == ([], 0.2)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from redis.asyncio import Redis
 
+from awaiting import eventually
 from jobwire.errors import WrongState
 
 POISON = {
@@ -18,6 +20,9 @@ POISON = {
     "capabilities that are numbers": '{"type": "mail", "target": {"capabilities": [1]}}',
     "a server that is a list": '{"type": "mail", "target": {"server": ["w1"]}}',
     "limits that are a text": '{"type": "mail", "rateLimit": "2"}',
+    "a limit beyond all numbers": '{"type": "mail", "rateLimit": {"maxConcurrent": 1e400}}',
+    "a limit that is no number": '{"type": "mail", "rateLimit": {"maxPerMinute": NaN}}',
+    "a stack of invalid UTF-8": b'{"type": "mail", "target": {"stack": ["\xff"]}}',
     "a limit that is a text": '{"type": "mail", "rateLimit": {"maxConcurrent": "2"}}',
     "invalid UTF-8": b"\xff\xfe{}",
 }
@@ -66,8 +71,6 @@ async def test_data_that_only_we_can_not_read_fails_without_being_run(peer, queu
     async def handler(job):
         ran.append(job.id)
 
-    from awaiting import eventually
-
     async with work(handler) as worker:
         await eventually(lambda: worker.stats.failed == 1)
     assert ran == []
@@ -86,4 +89,61 @@ async def test_poison_that_comes_due_does_not_stop_the_others(peer, queue, consu
     [tick] = [duty for duty in consume().duties() if duty.name == "schedule"]
     await tick.run()
     assert [claim.job.data for claim in await claimed(consume(), 5)] == ["healthy"]
+    assert await peer.redis.lrange(peer.key("jobs", "deadletter"), 0, -1) == ["poison"]
+
+
+BAD_ID = b"broken-\xff\xfe"
+HEALTHY = '{"type": "mail", "payload": "fine", "retry": {"attempts": 0}}'
+
+
+@pytest.mark.parametrize("place", ["waiting", "delayed", "cron"])
+async def test_a_job_id_that_is_not_utf8_is_set_aside_once_with_a_reason_in_the_log(peer, queue, work, caplog, place):
+    data = HEALTHY if place != "cron" else '{"type": "mail", "schedule": {"cron": "* * * * * *"}}'
+    await peer.redis.set(peer.key("jobs", "data", "").encode() + BAD_ID, data)
+    if place == "waiting":
+        await peer.push(BAD_ID)
+    else:
+        await peer.redis.zadd(peer.key("jobs", place), {BAD_ID: 1})
+    ran = []
+
+    async def handler(job):
+        ran.append(job.id)
+
+    async with work(handler, lease=0.2, recover_every=0.05) as worker:
+        good = await queue.add("healthy")
+        await good.wait(timeout=10)
+        await eventually(lambda: "not valid UTF-8" in caplog.text)
+    assert ran == [good.id]
+    assert worker.stats.recovered == 0
+    assert caplog.text.count("not valid UTF-8") == 1
+    assert "broken-\\xff\\xfe" in caplog.text
+    binary = peer.redis.get_connection_kwargs()
+    async with Redis(host=binary["host"], port=binary["port"], db=binary["db"]) as raw:
+        assert await raw.lrange(peer.key("jobs", "deadletter"), 0, -1) == [BAD_ID]
+        assert not await raw.exists(peer.key("jobs", place))
+        result = json.loads(await raw.get(peer.key("jobs", "result", "").encode() + BAD_ID))
+        assert result["error"]["message"] == "the job id is not valid UTF-8"
+
+
+@pytest.mark.parametrize("name", ["é", "日本", "😀", "a" * 300])
+async def test_an_id_of_any_valid_text_is_run(peer, consume, claimed, name):
+    await peer.store(name, HEALTHY)
+    await peer.push(name)
+    assert [claim.job.id for claim in await claimed(consume())] == [name]
+
+
+async def test_job_data_of_another_type_is_set_aside(peer, queue, consume, claimed):
+    await peer.redis.hset(peer.key("jobs", "data", "hash"), "type", "mail")
+    await peer.push("hash")
+    await queue.add("healthy")
+    assert [claim.job.data for claim in await claimed(consume(), 5)] == ["healthy"]
+    result = json.loads(await peer.redis.get(peer.key("jobs", "result", "hash")))
+    assert result["error"]["message"] == "the job data is not a string"
+
+
+async def test_a_poisoned_job_that_stands_in_the_list_twice_is_dead_once(peer, consume, claimed):
+    await peer.store("poison", "{")
+    for _ in range(2):
+        await peer.push("poison")
+    assert await claimed(consume(), 5) == []
     assert await peer.redis.lrange(peer.key("jobs", "deadletter"), 0, -1) == ["poison"]

@@ -24,7 +24,7 @@ def recover(monkeypatch):
             reports = [await duty.run() for duty in consumer.duties()]
             return [job_id for report in reports for job_id in report.recovered]
 
-        return await eventually(look, within=10)
+        return await eventually(look)
 
     return until_found
 
@@ -92,3 +92,65 @@ async def test_a_recovered_job_with_a_target_goes_to_a_worker_that_matches(queue
     consumer = consume("third", stack="py")
     [claim] = await claimed(consumer)
     assert (await consumer.settle([Completed(claim, b"1")], 0)).verdicts[0].value == "completed"
+
+
+async def test_a_worker_that_leaves_takes_no_job_from_another_of_its_server_id(queue, peer, consume, claimed):
+    added = await queue.add(1)
+    leaves = consume("one", server_id="shared")
+    stays = consume("other", server_id="shared")
+    for consumer in (leaves, stays):
+        await _duty(consumer, "send the heartbeat")()
+    [claim] = await claimed(stays)
+    await leaves.close()
+    assert await peer.redis.exists(peer.key("workers", "heartbeat", "shared"))
+    assert [worker.raw["serverId"] for worker in await queue.workers()] == ["shared"]
+    assert (await _duty(consume("third", recover_every=0.05), "recover")()).recovered == []
+    assert (await stays.settle([Completed(claim, b"1")], 0)).verdicts[0].value == "completed"
+    assert (await queue.get(added.id)).state is State.COMPLETED
+    await stays.close()
+    assert await queue.workers() == []
+    assert not await peer.redis.exists(peer.key("workers", "shared"), peer.key("workers", "heartbeat", "shared"))
+    assert await peer.redis.smembers(peer.key("workers", "active")) == set()
+
+
+async def test_a_worker_that_leaves_another_type_leaves_the_server_id_to_it(queue, peer, consume, connection):
+    mail, letters = consume("one", server_id="shared"), consume("other", server_id="shared", queue="letters")
+    for consumer in (mail, letters):
+        await _duty(consumer, "send the heartbeat")()
+    await mail.close()
+    assert await queue.workers() == []
+    assert len(await connection.backend.workers("letters")) == 1
+
+
+async def test_a_short_recovery_period_is_kept_beside_a_worker_with_a_long_one(queue, consume, claimed, recover):
+    rare, often = consume("rare", recover_every=3600), consume("often", recover_every=0.05)
+    await _duty(rare, "recover")()
+    added = await queue.add(1)
+    await claimed(consume("dead", lease=0.05))
+    assert await recover(often) == [added.id]
+
+
+async def test_workers_of_one_period_share_its_looks(queue, peer, consume, claimed):
+    one, other = consume("one", recover_every=3600), consume("other", recover_every=3600)
+    await _duty(one, "recover")()
+    await queue.add(1)
+    await claimed(consume("dead", lease=3600))
+    await peer.redis.delete(peer.key("workers", "heartbeat", "dead"))
+    assert (await _duty(other, "recover")()).recovered == []
+
+
+async def test_an_id_in_the_running_set_that_has_no_job_leaves_it(peer, consume, monkeypatch):
+    monkeypatch.setattr(scheduler, "ORPHANS_EVERY", 0.05)
+    await peer.redis.sadd(peer.key("jobs", "active"), "gone")
+    leader = consume("w1")
+
+    async def is_empty():
+        await _duty(leader, "schedule")()
+        return not await peer.redis.exists(peer.key("jobs", "active"))
+
+    await eventually(is_empty)
+    assert await peer.redis.hlen(peer.key("x", "claims", "")) == 0
+
+
+def _duty(consumer, name):
+    return next(duty.run for duty in consumer.duties() if duty.name == name)

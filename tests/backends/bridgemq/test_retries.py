@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from jobwire import Backoff, Target
+from jobwire import Backoff, JobFailed, Target
 from jobwire.backend import Claim, Failed
-from jobwire.backends.bridgemq.retries import curve, decide, error_name
+from jobwire.backends.bridgemq.retries import curve, decide
 from jobwire.model import Job
 
 HOUR = 3600
@@ -23,6 +23,7 @@ HOUR = 3600
         ({"type": "exponential", "delay": 500, "maxDelay": 900}, [500, 900, 900]),
         ({}, [0, 0, 0]),
         ({"type": "fixed", "delay": "soon"}, [0, 0, 0]),
+        ({"type": "fixed", "delay": -(10**400)}, [0, 0, 0]),
     ],
 )
 def test_the_wait_follows_the_rule(rule, waits):
@@ -42,8 +43,8 @@ def test_the_cap_holds_after_the_jitter_too():
     assert curve({"type": "exponential", "delay": 10**400}, HOUR).after(2) == HOUR
 
 
-def failed(stack=""):
-    return Failed(Claim(Job("1", "mail", "mail", None), "t"), "no", stack)
+def failed():
+    return Failed(Claim(Job("1", "mail", "mail", None), "t"), "no")
 
 
 def test_a_job_that_says_nothing_is_retried_as_the_peer_would():
@@ -51,44 +52,56 @@ def test_a_job_that_says_nothing_is_retried_as_the_peer_would():
     assert waits == [2000, 4000, 8000, None]
 
 
-@pytest.mark.parametrize(
-    ("stack", "name"),
-    [
-        ("Traceback (most recent call last):\n  File 'x', line 1\nKeyError: 'a'\n", "KeyError"),
-        ("Traceback (most recent call last):\n  File 'x'\nsome.lib.Timeout: a\nSecond: line\n", "Timeout"),
-        (
-            "Traceback (most recent call last):\n  F\nA: 1\n\nDuring:\n\nTraceback (most recent call last):\n  G\nB\n",
-            "B",
-        ),
-        ("", "Error"),
-    ],
-)
-def test_the_errors_name_is_read_from_the_stack(stack, name):
-    assert error_name(failed(stack)) == name
+def local_error():
+    class Refused(Exception):
+        """Its qualified name has `<locals>` in it."""
+
+    return Refused("no")
 
 
-async def test_an_error_that_is_to_be_skipped_ends_the_job_at_once(queue, work):
+ERRORS = {
+    "KeyError": KeyError("customer"),
+    "Refused": local_error(),
+    "ExceptionGroup": ExceptionGroup("two", [ValueError(1), KeyError(2)]),
+    "ConnectionResetError": ConnectionResetError("a line\nValueError: that looks like the end of a stack"),
+    "HTTPStatusError": type("HTTPStatusError", (Exception,), {"__module__": "some.lib"})("503"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+async def test_an_error_that_is_to_be_skipped_ends_the_job_at_once(queue, work, peer, name):
     runs = []
 
     async def handler(job):
         runs.append(job.id)
-        raise KeyError("customer")
+        raise ERRORS[name]
 
-    from jobwire import JobFailed
-
-    added = await queue.add(1, attempts=5, extra={"skipOn": ["KeyError"]})
+    added = await queue.add(1, attempts=5, extra={"skipOn": [name]})
     async with work(handler):
         with pytest.raises(JobFailed):
             await added.wait(timeout=10)
     assert len(runs) == 1
+    assert json.loads(await peer.redis.get(peer.key("jobs", "result", added.id)))["error"]["name"] == name
+
+
+def fail_in_a_child(job):
+    raise local_error()
+
+
+async def test_the_name_of_an_error_in_a_child_process_is_its_own(queue, work):
+    added = await queue.add(1, attempts=5, extra={"skipOn": ["Refused"]})
+    async with work(fail_in_a_child, executor="process") as worker:
+        with pytest.raises(JobFailed):
+            await added.wait(timeout=30)
+    assert worker.stats.failed == 1
+    assert worker.stats.claimed == 1
 
 
 async def test_an_error_that_reroutes_frees_the_job_from_its_server(queue, peer, consume, claimed):
     added = await queue.add(1, attempts=3, target=Target(server="w1", stack=("py",)), extra={"rerouteOn": ["OSError"]})
     consumer = consume("w1")
     [claim] = await claimed(consumer)
-    stack = "Traceback (most recent call last):\n  File 'x'\nOSError: disk full\n"
-    await consumer.settle([Failed(claim, "disk full", stack)], 0)
+    await consumer.settle([Failed(claim, "disk full", kind="OSError")], 0)
     stored = json.loads(await peer.redis.get(peer.key("jobs", "data", added.id)))
     assert (stored["target"], stored["attempts"]) == ({"stack": ["py"], "mode": "any"}, 1)
     assert await claimed(consumer) == []

@@ -9,6 +9,7 @@ import pytest
 from awaiting import eventually
 from jobwire import NewJob, Queue, Target
 from jobwire.errors import NotSupported
+from jobwire.native import BridgeMQWorker
 
 
 async def names(queue):
@@ -35,7 +36,7 @@ async def test_only_what_nobody_matches_is_shown(queue, work, peer):
     async def handler(job):
         return job.data
 
-    async with work(handler, server_id="w1", stack="py", capabilities=["gpu"]) as worker:
+    async with work(handler, native=BridgeMQWorker(server_id="w1", stack="py", capabilities=["gpu"])) as worker:
         await eventually(lambda: names(queue))
         await eventually(lambda: worker.stats.completed == 1)
         shown = [job.data for job in await queue.unroutable()]
@@ -51,7 +52,7 @@ async def test_a_peers_worker_counts_for_every_type_and_ours_for_its_own(queue, 
     assert len(await queue.unroutable()) == 1
     await peer.redis.set(peer.key("workers", "heartbeat", "n1"), "1", ex=30)
     assert await queue.unroutable() == []
-    async with Queue("letter", connection) as letters, work(lambda job: None, server_id="ours"):
+    async with Queue("letter", connection) as letters, work(lambda job: None, native=BridgeMQWorker(server_id="ours")):
 
         async def both():
             return await names(queue) == ["n1", "ours"]

@@ -16,6 +16,8 @@ from jobwire.model import Schedule, State
 from jobwire.options import NewJob, NewSchedule
 
 QUEUE = "const q = queueOf(p);"
+MONTH = 30 * 86_400
+"""Between moments of schedules that are compared with Node's: ours and theirs must not fall into two intervals."""
 
 
 async def put(backend: Backend, key: str, data: Any = None, name: str = "tick", **options: Any) -> Schedule:
@@ -47,15 +49,15 @@ async def claim_and_complete(backend: Backend, times: int = 1) -> list[Claim]:
 
 
 PUTS = {
-    "every": ('{ every: 60000 }, { name: "tick" }', lambda b: put(b, "s", every=60)),
+    "every": ('{ every: 2592000000 }, { name: "tick" }', lambda b: put(b, "s", every=MONTH)),
     "every with everything": (
-        """{ every: 60000, limit: 3, startDate: Date.now() + 20000, endDate: Date.now() + 1e7 },
+        """{ every: 2592000000, limit: 3, startDate: Date.now() + 20000, endDate: Date.now() + 1e7 },
            { name: "tick", data: { t: 1 }, opts: { priority: 2, attempts: 3, removeOnComplete: true } }""",
         lambda b: put(
             b,
             "s",
             {"t": 1},
-            every=60,
+            every=MONTH,
             limit=3,
             start_at=soon(20),
             end_at=soon(10_000),
@@ -63,8 +65,8 @@ PUTS = {
         ),
     ),
     "every, started in the past": (
-        '{ every: 60000, startDate: Date.now() - 20000 }, { name: "tick" }',
-        lambda b: put(b, "s", every=60, start_at=soon(-20)),
+        '{ every: 2592000000, startDate: Date.now() - 20000 }, { name: "tick" }',
+        lambda b: put(b, "s", every=MONTH, start_at=soon(-20)),
     ),
     "cron": (
         '{ pattern: "0 0 0 1 1 *", tz: "Europe/Paris" }, { name: "tick", data: [1] }',
@@ -92,10 +94,10 @@ async def test_a_schedule_is_stored_as_node_stores_it(case: str, again: bool, pa
 
 
 DROPS = {
-    "a delayed job": 'await q.upsertJobScheduler("s", { every: 60000, startDate: Date.now() + 20000 });',
-    "a job in line": 'await q.upsertJobScheduler("s", { every: 60000 });',
+    "a delayed job": 'await q.upsertJobScheduler("s", { every: 2592000000, startDate: Date.now() + 20000 });',
+    "a job in line": 'await q.upsertJobScheduler("s", { every: 2592000000 });',
     "nothing": "",
-    "an old repeat job": 'await q.add("n", {}, { repeat: { every: 60000, key: "s" } });',
+    "an old repeat job": 'await q.add("n", {}, { repeat: { every: 2592000000, key: "s" } });',
 }
 
 
@@ -120,10 +122,10 @@ async def test_a_repeat_job_of_bullmq_4_is_dropped_as_node_drops_it(same_as_node
 
 
 ADVANCES = {
-    "every": 'await q.upsertJobScheduler("s", { every: 60000 }, { name: "n", data: { a: 1 } });',
+    "every": 'await q.upsertJobScheduler("s", { every: 2592000000 }, { name: "n", data: { a: 1 } });',
     "every, with a backoff in short form": """
         const opts = { backoff: 500, attempts: 2, priority: 4 };
-        await q.upsertJobScheduler("s", { every: 60000 }, { name: "n", opts });
+        await q.upsertJobScheduler("s", { every: 2592000000 }, { name: "n", opts });
     """,
     "cron": """
         await q.upsertJobScheduler("s", { pattern: "0 0 0 1 1 *", tz: "UTC", immediately: true }, { name: "n" });
@@ -132,24 +134,24 @@ ADVANCES = {
         const rule = { pattern: "0 0 0 1 1 *", endDate: Date.now() + 1e11, tz: "UTC" };
         await (await q.upsertJobScheduler("s", rule, { name: "n" })).promote();
     """,
-    "limit reached": 'await q.upsertJobScheduler("s", { every: 60000, limit: 1 }, { name: "n" });',
+    "limit reached": 'await q.upsertJobScheduler("s", { every: 2592000000, limit: 1 }, { name: "n" });',
     "after a gap": """
-        await q.upsertJobScheduler("s", { every: 60000 }, { name: "n" });
-        const c = await q.client, at = Number(await c.zscore(`${p}:q:repeat`, "s")), old = at - 205000;
+        await q.upsertJobScheduler("s", { every: 2592000000 }, { name: "n" });
+        const c = await q.client, at = Number(await c.zscore(`${p}:q:repeat`, "s")), old = at - 8856000000;
         await c.rename(`${p}:q:repeat:s:${at}`, `${p}:q:repeat:s:${old}`);
         await c.zadd(`${p}:q:repeat`, old, "s");
         await c.del(`${p}:q:wait`); await c.lpush(`${p}:q:wait`, `repeat:s:${old}`);
     """,
     "next job there already": """
-        await q.upsertJobScheduler("s", { every: 60000 }, { name: "n" });
+        await q.upsertJobScheduler("s", { every: 2592000000 }, { name: "n" });
         const c = await q.client, at = Number(await c.zscore(`${p}:q:repeat`, "s"));
-        await c.hset(`${p}:q:repeat:s:${at + 60000}`, "name", "x", "timestamp", 1);
+        await c.hset(`${p}:q:repeat:s:${at + 2592000000}`, "name", "x", "timestamp", 1);
     """,
     "schedule dropped meanwhile": """
-        await q.upsertJobScheduler("s", { every: 60000 }, { name: "n" }); await q.removeJobScheduler("s");
+        await q.upsertJobScheduler("s", { every: 2592000000 }, { name: "n" }); await q.removeJobScheduler("s");
     """,
     "repeat job of BullMQ 5, every": """
-        await (await q.add("old", { x: 1 }, { repeat: { every: 60000, limit: 5 } })).promote();
+        await (await q.add("old", { x: 1 }, { repeat: { every: 2592000000, limit: 5 } })).promote();
     """,
     "repeat job of BullMQ 5, cron": """
         const repeat = { pattern: "0 0 0 1 1 *", tz: "Europe/Paris" };

@@ -18,6 +18,7 @@ from jobwire.backoff import Backoff
 from jobwire.connection import connect
 from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.model import State
+from jobwire.native import BullMQWorker
 from jobwire.options import Keep, NewJob, NewSchedule, Unique
 from jobwire.queue import Queue
 from jobwire.urls import parse
@@ -109,9 +110,9 @@ def test_what_a_real_store_refuses_is_refused(backend, options, field):
     assert refusal.value.field == field
 
 
-def test_a_worker_with_an_unknown_option_is_refused(backend):
-    with pytest.raises(InvalidOption, match="colour"):
-        consumer_of(backend, extra={"colour": "red"})
+def test_a_worker_with_native_options_is_refused(backend):
+    with pytest.raises(InvalidOption, match="native"):
+        consumer_of(backend, native=BullMQWorker(metrics=60))
 
 
 async def test_a_delayed_job_comes_due_by_the_stores_clock(backend, clock):

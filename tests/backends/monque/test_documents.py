@@ -82,7 +82,7 @@ async def test_a_completed_job_is_the_peers_completed_job(queue, consume, peer, 
 async def test_a_failure_is_written_with_its_reason_and_the_peers_backoff(queue, consume, jobs):
     added = await queue.add(1)
     consumer = consume()
-    for n in (1, 2):
+    for n in (1, 2, 3, 4):
         jobs.update_one({"_id": ObjectId(added.id)}, {"$set": {"nextRunAt": now()}})
         [claim] = (await consumer.settle([], claim=1)).claims
         await consumer.settle([Failed(claim, f"no luck {n}")], claim=0)

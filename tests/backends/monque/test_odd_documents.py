@@ -12,6 +12,7 @@ from bson import Binary, DatetimeMS, DBRef, Decimal128, Int64, ObjectId, Regex
 from awaiting import eventually
 from jobwire.errors import InvalidOption, NotSupported, PayloadTooLarge
 from jobwire.model import State
+from jobwire.native import MonqueWorker
 from jobwire.options import Unique
 from jobwire.queue import Queue
 
@@ -158,7 +159,7 @@ async def test_an_error_that_no_document_can_hold_is_stored_as_near_as_can_be(qu
     async def handler(job):
         raise RuntimeError("half a \ud83d pair, " + "x" * 100_000)
 
-    async with work(handler, max_retries=1):
+    async with work(handler, native=MonqueWorker(max_retries=1)):
         added = await queue.add(1)
         await eventually(lambda: jobs.find_one({"_id": ObjectId(added.id)})["status"] == "failed")
     reason = jobs.find_one({"_id": ObjectId(added.id)})["failReason"]
@@ -168,7 +169,7 @@ async def test_an_error_that_no_document_can_hold_is_stored_as_near_as_can_be(qu
 
 async def test_a_result_is_kept_beside_and_not_at_all_when_unwanted(queue, work, jobs):
     side = jobs.database["monque_jobs_jobwire"]
-    async with work(lambda job: {"sent": job.data}, results=False):
+    async with work(lambda job: {"sent": job.data}, native=MonqueWorker(results=False)):
         dropped = await queue.add(1)
         await eventually(lambda: jobs.find_one({"_id": ObjectId(dropped.id)})["status"] == "completed")
     assert side.count_documents({}) == 0
@@ -195,16 +196,16 @@ async def test_a_unique_key_that_the_peer_refuses_is_refused(queue, jobs, key):
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("max_retry", 3, "known are max_retries, base_retry_interval"),
+        ("max_retry", 3, "did you mean max_retries?"),
         ("max_retries", 0, "at least 1"),
         ("lock_timeout", -1, "at least"),
         ("results", "yes", "True or False"),
         ("instance", "mailer", "Instance"),
     ],
 )
-async def test_a_workers_option_is_checked_by_name_and_value(connection, consume, option, value, words):
+def test_a_workers_option_is_checked_by_name_and_value(option, value, words):
     with pytest.raises(InvalidOption, match=re.escape(words)):
-        consume(extra={option: value})
+        MonqueWorker(**{option: value})
 
 
 async def test_settings_of_the_instance_stand_in_the_url(url):

@@ -12,8 +12,9 @@ from bson import ObjectId
 from awaiting import eventually
 from jobwire import Queue, Worker, connect
 from jobwire.backend import Completed, ConsumerSettings, PreparedJob, Verdict
-from jobwire.backends.monque import Instance, adding
+from jobwire.backends.monque import adding
 from jobwire.errors import StoreRefused
+from jobwire.native import MonqueInstance, MonqueWorker
 from jobwire.options import NewJob, Unique
 
 from .peer import Peer, now
@@ -116,9 +117,9 @@ async def test_the_first_claims_of_an_instance_are_not_taken_for_those_of_a_twin
     """It begins with several calls at once, and all but the first of them have to connect before they look."""
     await queue.add_many([NewJob(n) for n in range(100)])
     for turn in range(5):
-        options = {"instance": Instance(f"shared-{turn}")} if workers > 1 else {}
+        native = MonqueWorker(instance=MonqueInstance(f"shared-{turn}")) if workers > 1 else None
         async with connect(url) as fresh:
-            settings = ConsumerSettings(queue="emails", worker_id=f"alone-{turn}", extra=options)
+            settings = ConsumerSettings(queue="emails", worker_id=f"alone-{turn}", native=native)
             consumers = [fresh.backend.consumer(settings) for _ in range(workers)]
             calls = [one.settle([], claim=1) for one in consumers * (6 // workers)]
             answers = await asyncio.gather(*calls, return_exceptions=True)
@@ -184,13 +185,11 @@ async def test_workers_of_one_instance_share_its_identity_and_its_limit(queue, c
         await go_on.wait()
         running["now"] -= 1
 
-    instance = Instance("mailer-1", concurrency=3)
+    native = MonqueWorker(instance=MonqueInstance("mailer-1", concurrency=3))
     async with Queue("letters", connection) as letters:
         await queue.add_many([NewJob(n) for n in range(5)])
         await letters.add_many([NewJob(n) for n in range(5)])
-        workers = [
-            Worker(name, handler, connection, concurrency=4, instance=instance) for name in ("emails", "letters")
-        ]
+        workers = [Worker(name, handler, connection, concurrency=4, native=native) for name in ("emails", "letters")]
         async with workers[0], workers[1]:
             await eventually(lambda: running["now"] == 3)
             assert {one["claimedBy"] for one in jobs.find({"status": "processing"})} == {"mailer-1"}

@@ -8,6 +8,7 @@ from awaiting import eventually
 from jobwire import Queue, State, Worker
 from jobwire.backend import Completed, Failed, Released, Snoozed, Verdict
 from jobwire.backends.pgboss import Boss
+from jobwire.native import PgBossWorker
 
 LOOK = "SELECT heartbeat_seconds, heartbeat_on IS NOT NULL AS beats, state FROM job WHERE id = %s"
 
@@ -102,7 +103,7 @@ async def test_retention_deletes_what_was_kept_long_enough(queue, boss, rows):
     kept = await queue.add(1)
     late = await queue.add(2)
     await rows("UPDATE job SET keep_until = now() - interval '1 second' WHERE id = %s RETURNING 1", late.id)
-    assert "deleted 1 jobs" in await boss.supervise()
+    assert "deleted 1 job that" in await boss.supervise()
     assert await queue.get(late.id) is None
     assert await queue.get(kept.id) is not None
 
@@ -111,7 +112,7 @@ async def test_a_backlog_is_warned_of_and_kept_if_asked_to(queue, boss, rows, ca
     await boss.update_queue(queue.name, warningQueueSize=1)
     for n in range(3):
         await queue.add(n)
-    await boss.supervise(persistWarnings=True)
+    await boss.supervise(PgBossWorker(persist_warnings=True))
     assert "backlog of 3 jobs" in caplog.text
     assert await rows("SELECT type, data->>'name' AS name FROM warning") == [
         {"type": "queue_backlog", "name": queue.name}

@@ -10,6 +10,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import InvalidOption, State, Worker
+from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 
 
@@ -57,7 +58,7 @@ async def test_a_rate_per_key_delays_that_key_alone(queue, work):
     keys = ["slow"] * 4 + ["other"]
     await queue.add_many([NewJob(key, extra={"singletonKey": key}) for key in keys])
     began = time.monotonic()
-    async with work(handler, concurrency=5, keyRate=(2, 0.6)) as worker:
+    async with work(handler, concurrency=5, native=PgBossWorker(key_rate=(2, 0.6))) as worker:
         await eventually(lambda: worker.stats.completed == 5)
     times = [at - began for key, at in starts if key == "slow"]
     assert Counter(key for key, _ in starts) == {"slow": 4, "other": 1}
@@ -72,8 +73,8 @@ async def test_a_rate_per_group_is_shared_by_workers(queue, work):
         starts.append(time.monotonic())
 
     await queue.add_many([NewJob(n, extra={"group": {"id": "g"}}) for n in range(4)])
-    options = {"keyRate": (2, 0.6), "keyRateBy": "group"}
-    async with work(handler, concurrency=3, **options), work(handler, concurrency=3, **options):
+    native = PgBossWorker(key_rate=(2, 0.6), key_rate_by="group")
+    async with work(handler, concurrency=3, native=native), work(handler, concurrency=3, native=native):
         await eventually(lambda: len(starts) == 4)
     assert starts[2] - starts[0] >= 0.55, starts
 
@@ -92,7 +93,7 @@ async def test_no_more_jobs_of_a_group_run_at_once_than_allowed(queue, work):
     jobs = [NewJob(g, extra={"group": {"id": g, "tier": "gold" if g == "a" else "tin"}}) for g in "aabb" * 5]
     await queue.add_many(jobs)
     limits = {"default": 1, "tiers": {"gold": 2}}
-    async with work(handler, concurrency=10, groupConcurrency=limits) as worker:
+    async with work(handler, concurrency=10, native=PgBossWorker(group_concurrency=limits)) as worker:
         await eventually(lambda: worker.stats.completed == 20)
     assert most == {"a": 2, "b": 1}
 
@@ -104,7 +105,7 @@ async def test_a_worker_may_take_certain_priorities_only(queue, work):
         seen.append(job.data)
 
     await queue.add_many([NewJob(n, priority=n) for n in range(6)])
-    async with work(handler, minPriority=2, maxPriority=4) as worker:
+    async with work(handler, native=PgBossWorker(min_priority=2, max_priority=4)) as worker:
         await eventually(lambda: worker.stats.completed == 3)
     assert seen == [4, 3, 2]
     assert (await queue.counts())[State.WAITING] == 3
@@ -127,7 +128,8 @@ async def test_two_workers_that_claim_at_once_keep_to_the_limit_of_a_group(queue
         )
 
     group = {"group": {"id": "g"}}
-    first, second = consume(extra={"groupConcurrency": 2}), consume(extra={"groupConcurrency": 2})
+    native = PgBossWorker(group_concurrency=2)
+    first, second = consume(native=native), consume(native=native)
     await asyncio.gather(first.settle([], 1), second.settle([], 1))
     await queue.add_many([NewJob(n, extra=group) for n in range(3)])
     await database.execute("SELECT pg_advisory_lock(4711)")
@@ -147,13 +149,13 @@ async def _number_of(look, count):
 
 @pytest.mark.parametrize(
     ("options", "field"),
-    [({"groupConcurency": 2}, "groupConcurency"), ({"groupConcurrency": 0}, "groupConcurrency"),
-     ({"keyRate": 3}, "keyRate"), ({"keyRateBy": "shoe size"}, "keyRateBy"), ({"poll": 0}, "poll"),
-     ({"supervise": "yes"}, "supervise"), ({"groupConcurrency": {"tiers": {}}}, "groupConcurrency")],
+    [({"group_concurency": 2}, "group_concurency"), ({"group_concurrency": 0}, "group_concurrency"),
+     ({"key_rate": 3}, "key_rate"), ({"key_rate_by": "shoe size"}, "key_rate_by"), ({"poll": 0}, "poll"),
+     ({"supervise": "yes"}, "supervise"), ({"group_concurrency": {"tiers": {}}}, "group_concurrency")],
 )  # fmt: skip
-async def test_an_option_of_a_worker_that_makes_no_sense_is_refused(connection, work, options, field):
+def test_an_option_of_a_worker_that_makes_no_sense_is_refused(options, field):
     with pytest.raises(InvalidOption) as refusal:
-        await work(lambda job: None, **options).run(signals=False)
+        PgBossWorker(**options)
     assert refusal.value.field == field
 
 

@@ -102,7 +102,7 @@ async def test_a_worker_is_woken_by_the_commit(queue, work, jobwire_postgres):
         async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
             await queue.add(1, connection=connection)
             assert not seen.is_set()
-        await asyncio.wait_for(seen.wait(), 4)
+        await asyncio.wait_for(seen.wait(), 20)
 
 
 async def test_the_facade_refuses_other_protocols():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
 from awaiting import eventually
 from jobwire import State
 from jobwire.backend import Completed, ConsumerSettings, Verdict
+from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 
 from .node import NodeBoss, Peer
@@ -125,23 +125,24 @@ async def test_python_rings_for_node(node, peer, unique, queue, rows):
         await awake.stop()
 
 
-async def test_node_rings_for_python(node, queue, work, eventually_idle):
+async def test_node_rings_for_python(node, queue, work, eventually_idle, no_polling):
     async def handler(job):
         return job.data
 
     async with work(handler) as worker:
         await eventually_idle(worker)
-        began = time.monotonic()
         job_id = await node.call("send", queue.name, {"n": 1})
-        assert await queue.wait(job_id, timeout=10) == {"n": 1}
-        assert time.monotonic() - began < 2
+        assert await queue.wait(job_id, timeout=20) == {"n": 1}
 
 
 async def test_a_queue_without_a_bell_is_looked_at(node, connection, work):
     from jobwire import Queue
 
     await node.call("createQueue", "quiet", {"notify": False})
-    async with Queue("quiet", connection) as queue, work(lambda job: job.data, queue="quiet", poll=0.2):
+    async with (
+        Queue("quiet", connection) as queue,
+        work(lambda job: job.data, queue="quiet", native=PgBossWorker(poll=0.2)),
+    ):
         job_id = await node.call("send", "quiet", {"n": 1})
         assert await queue.wait(job_id, timeout=10) == {"n": 1}
 
@@ -206,7 +207,7 @@ async def test_flow_children_of_either_side_run_after_their_parents(node, boss, 
     flow = [{"ref": "x", "name": queue.name, "data": {"step": "x"}}]
     flow.append({"ref": "y", "name": queue.name, "data": {"step": "y"}, "dependsOn": ["x"]})
     await node.call("flow", flow)
-    async with work(handler, flowIntervalSeconds=0.2) as worker:
+    async with work(handler, native=PgBossWorker(flow_interval=0.2)) as worker:
 
         async def all_ran():
             return len(order) == 4
@@ -284,7 +285,7 @@ async def test_both_schedulers_make_one_job_per_minute(*, node, peer, unique, qu
     )
     await scheduler.start()
     try:
-        async with work(handler, cronMonitorIntervalSeconds=0.5):
+        async with work(handler, native=PgBossWorker(cron_monitor_interval=0.5)):
 
             async def passes_of_both():
                 # Every stamp is a pass of one of them; after several, what was due must have been made once only.
@@ -316,7 +317,7 @@ async def test_both_supervisors_do_each_duty_once(*, node, peer, unique, queue, 
         return None
 
     try:
-        async with work(handler, monitorIntervalSeconds=0.5):
+        async with work(handler, native=PgBossWorker(monitor_interval=0.5)):
 
             async def all_failed():
                 return (await states(rows, queue.name)).get("failed") == 20

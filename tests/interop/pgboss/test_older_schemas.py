@@ -10,6 +10,7 @@ import pytest
 from awaiting import eventually
 from jobwire import NewJob, Queue, State, StoreRefused, Worker, connect, urls
 from jobwire.backends.pgboss import Boss
+from jobwire.native import PgBossWorker
 
 from .node import NodeBoss, Peer
 
@@ -41,7 +42,7 @@ async def test_both_sides_work_on_it(old, jobwire_postgres, unique, rows):
         await node.call("send", "letters", {"n": 0})
         await queue.add_many([NewJob({"n": n}, priority=n) for n in range(1, 4)])
         delayed = await queue.add({"n": 9}, delay=3600)
-        async with Worker("letters", handler, connection, concurrency=2, poll=0.1) as worker:
+        async with Worker("letters", handler, connection, concurrency=2, native=PgBossWorker(poll=0.1)) as worker:
             await eventually(lambda: worker.stats.completed == 4)
         assert (await queue.counts())[State.COMPLETED] == 4
         await queue.promote(delayed.id)

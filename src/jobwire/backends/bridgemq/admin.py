@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from jobwire.backend import Acted
@@ -50,7 +49,7 @@ async def retry(kind: JobType, job_ids: Sequence[str]) -> Sequence[Acted]:
         document = dict(job.raw)
         front = "f" if job.priority >= codec.FRONT_FROM else ""
         anew = codec.rewritten({**document, "attempts": 0})
-        args: list[Argument] = [_now(), kind.name, "retry", job_id, raw, anew, *route_words(route_of(document)), front]
+        args: list[Argument] = [kind.name, "retry", job_id, raw, anew, *route_words(route_of(document)), front]
         [answer] = await kind.run("act", *args)
         acted.append(_ANSWERS[answer])
     return acted
@@ -75,7 +74,7 @@ async def _act(kind: JobType, action: str, job_ids: Sequence[str]) -> Sequence[A
         ids = job_ids[start : start + _REMOVE_STEP]
         known = await reading.get(kind, ids)
         mine = [job_id for job_id, job in zip(ids, known, strict=True) if job is not None]
-        answers = dict(zip(mine, await kind.run("act", _now(), kind.name, action, *mine), strict=True))
+        answers = dict(zip(mine, await kind.run("act", kind.name, action, *mine), strict=True))
         acted += [_ANSWERS[answers.get(job_id, 0)] for job_id in ids]
     return acted
 
@@ -86,11 +85,11 @@ async def drain(kind: JobType, delayed: bool) -> None:
         await _empty(kind, place)
 
 
-async def _empty(kind: JobType, place: str, latest: Argument = "+inf", limit: int = 0) -> list[str]:
+async def _empty(kind: JobType, place: str, older_ms: Argument = "", limit: int = 0) -> list[str]:
     gone: list[str] = []
     while not limit or len(gone) < limit:
         step = min(STEP, limit - len(gone)) if limit else STEP
-        ids: list[bytes] = await kind.run("empty", kind.name, place, step, latest)
+        ids: list[bytes] = await kind.run("empty", kind.name, place, step, older_ms)
         gone += [job_id.decode(errors="replace") for job_id in ids]
         if len(ids) < step:
             break
@@ -99,13 +98,14 @@ async def _empty(kind: JobType, place: str, latest: Argument = "+inf", limit: in
 
 async def clean(kind: JobType, state: State, older_than: float, limit: int) -> Sequence[str]:
     """Delete old jobs, the oldest first: finished ones by their end, the others by the moment they were added."""
-    latest = _now() - round(older_than * 1000)
+    older_ms = round(older_than * 1000)
     if state in _BY_END:
         await reading.counts(kind)
-        return await _empty(kind, _BY_END[state], latest, limit)
+        return await _empty(kind, _BY_END[state], older_ms, limit)
     if state not in _BY_BIRTH:
         states = ", ".join(one.value for one in (*_BY_END, *_BY_BIRTH))
         raise InvalidOption("state", state.value, f"must be one that can be cleaned: {states}")
+    latest = await kind.now_ms() - older_ms
     old: list[str] = []
     cursor: str | None = None
     while True:
@@ -131,13 +131,9 @@ async def obliterate(kind: JobType, force: bool) -> None:
 
 
 async def update_progress(kind: JobType, job_id: str, value: bytes) -> Acted:
-    document = codec.encode_progress(value, _now())
+    document = codec.encode_progress(value)
     return _ANSWERS[await kind.run("progress", kind.name, job_id, "progress", document)]
 
 
 async def log(kind: JobType, job_id: str, line: str, keep: int) -> Acted:
     return _ANSWERS[await kind.run("progress", kind.name, job_id, "log", line, keep)]
-
-
-def _now() -> int:
-    return int(time.time() * 1000)

@@ -11,6 +11,7 @@ from jobwire.backends.bridgemq import admin, producer, reading, registry, schedu
 from jobwire.backends.bridgemq.consumer import BridgeConsumer
 from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, has_hash_tag
+from jobwire.backends.bridgemq.options import WorkerOptions
 from jobwire.backends.bridgemq.rules import CAPABILITIES, check
 from jobwire.backends.bridgemq.unroutable import unroutable
 from jobwire.backends.redisio.connect import RedisStore
@@ -70,6 +71,9 @@ class BridgeMQ:
         if connection is not None:
             CAPABILITIES.require("transactional_add", "add inside the caller's transaction")
         return await producer.add(self._type(queue), jobs)
+
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        WorkerOptions.read(settings)
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         return BridgeConsumer(self._store, self._scripts, self._keys, settings)

@@ -6,6 +6,7 @@ What jobwire adds stands in one object `x` of a document, which peers carry alon
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -150,8 +151,9 @@ def rewritten(document: Mapping[str, Any]) -> bytes:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
-def encode_progress(value: bytes, now_ms: int) -> bytes:
-    """Any JSON value as the spec's progress: a number is the percentage, a text the message, the rest data."""
+def encode_progress(value: bytes) -> bytes:
+    """Any JSON value as the spec's progress: a number is the percentage, a text the message, the rest data. Without
+    `updatedAt`, which the script adds."""
     seen = codec.loads(value)
     document: Document = {"percent": 0}
     if isinstance(seen, (int, float)) and not isinstance(seen, bool):
@@ -162,7 +164,7 @@ def encode_progress(value: bytes, now_ms: int) -> bytes:
         document = dict(cast(Document, seen))
     else:
         document |= {"data": seen, "x": {"only": "data"}}
-    return codec.dumps({**document, "updatedAt": now_ms}, field="progress")
+    return codec.dumps(document, field="progress")
 
 
 def _is_native_progress(value: Any) -> bool:
@@ -298,6 +300,17 @@ def _progress(stored: Document) -> Any:
 
 def mapping(value: Any) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
+
+
+def number(value: Any) -> float | None:
+    """A number that can be reckoned with; None for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except OverflowError:
+            return None
+        return found if math.isfinite(found) else None
+    return None
 
 
 def integer(value: Any, default: int) -> int:

@@ -6,9 +6,10 @@ answer brings the routes again when they have changed. What a job's own data say
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import itertools
 import logging
-import time
 import uuid
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from jobwire.backend import (
 )
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq import outcomes as written
+from jobwire.backends.bridgemq.clock import ServerClock
 from jobwire.backends.bridgemq.doorbell import Doorbell
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.bridgemq.options import WorkerOptions
@@ -42,13 +44,14 @@ from jobwire.backends.bridgemq.routing import route_of
 from jobwire.backends.bridgemq.scheduler import TICK, Scheduler
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
-from jobwire.errors import JobwireError, MalformedPayload
+from jobwire.errors import JobwireError, MalformedPayload, StoreUnavailable
 from jobwire.model import State
 
 _log = logging.getLogger("jobwire.bridgemq")
 
 _EXTEND_BATCH = 500
 _LONGEST_LIMIT = 30.0
+_LEAVE_WITHIN = 2.0
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +61,8 @@ class BridgeClaim(Claim):
     document: codec.Document = field(default_factory=dict[str, Any])
     server: str = ""
     started_ms: int = 0
+    template: str = ""
+    """SHA-1 of the data of a job that repeats by cron: its schedule may be replaced while it runs."""
 
 
 class BridgeConsumer:
@@ -76,8 +81,9 @@ class BridgeConsumer:
         self._profile = options.profile
         self._routes = KnownRoutes(options, settings.queue)
         self._doorbell = Doorbell(store, scripts, keys, settings.queue)
-        self._registration = Registration(store, keys, options.profile, settings.queue, self._name)
-        self._scheduler = Scheduler(store, scripts, keys, f"{self._server}:{uuid.uuid4().hex[:8]}")
+        self._clock = ServerClock()
+        self._registration = Registration(scripts, keys, options.profile, settings.queue, self._name)
+        self._scheduler = Scheduler(scripts, keys, f"{self._server}:{uuid.uuid4().hex[:8]}")
         self._owner = uuid.uuid4().hex
         self._turns = itertools.count()
         self._lease_ms = round(settings.lease * 1000)
@@ -89,7 +95,7 @@ class BridgeConsumer:
     # --- claiming and settling --------------------------------------------------------------------------------------
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
-        now = int(time.time() * 1000)
+        now = self._clock.now_ms()
         completed: list[Argument] = []
         others: list[Argument] = []
         completed_at: list[int] = []
@@ -101,12 +107,12 @@ class BridgeConsumer:
                     held.job.id,
                     held.token,
                     written.success(outcome, held.started_ms, now, self._signature),
-                    "c" if codec.mapping(held.document.get("schedule")).get("cron") else "",
+                    held.template,
                 )
                 completed_at.append(place)
             else:
                 others_at.append((place, self._encode(others, outcome, held, now)))
-        settled = await self._call(now, claim, (len(completed_at), len(others_at)), [*completed, *others])
+        settled = await self._call(claim, (len(completed_at), len(others_at)), [*completed, *others])
         verdicts = [Verdict.COMPLETED] * len(outcomes)
         for place, verdict in others_at:
             verdicts[place] = verdict
@@ -115,31 +121,36 @@ class BridgeConsumer:
                 verdicts[place] = Verdict.LOST
         claims = settled.claims
         if settled.routes_changed and len(claims) < claim:
-            settled = await self._call(now, claim - len(claims), (0, 0), ())
+            try:
+                settled = await self._call(claim - len(claims), (0, 0), ())
+            except StoreUnavailable:
+                # The first call stands: its outcomes are settled, and its claims are ours.
+                return Settled(verdicts, claims, next_in=0.0)
             claims = [*claims, *settled.claims]
         return Settled(verdicts, claims, next_in=settled.next_in, blocked_for=settled.blocked_for)
 
-    async def _call(self, now: int, claim: int, numbers: tuple[int, int], outcomes: Sequence[Argument]) -> _Answer:
+    async def _call(self, claim: int, numbers: tuple[int, int], outcomes: Sequence[Argument]) -> _Answer:
         settings, token = self._settings, f"{self._owner}:{next(self._turns)}"
         asked_for = self._routes.rows
         args: list[Argument] = [
-            *(now, claim, self._type, self._server, token, self._lease_ms, settings.max_stalled, self._name),
+            *(claim, self._type, self._server, token, self._lease_ms, settings.max_stalled, self._name),
             *(*self._rate, *self._routes.versions, len(asked_for) // 3, *numbers),
             *asked_for,
             *outcomes,
         ]
         reply = await self._scripts.run("settle", [self._keys.base], args)
-        codes, jobs, held, due, more, update, limited, look = reply
+        codes, jobs, held, due, more, update, limited, look, now = reply
+        self._clock.hear(int(now))
         if update:
             self._routes.learn(*update)
         # Also if another call of ours has learned them while this one was under way.
         changed = self._routes.rows != asked_for
-        claims = self._read(jobs, token, now) if jobs else []
+        claims = self._read(jobs, token, int(now)) if jobs else []
         if look:
             self._doorbell.seen = look
         waits = [held / 1000] if held else []
-        if due:
-            waits.append(max(0.0, float(due) / 1000 - time.time()))
+        if due >= 0:
+            waits.append(due / 1000)
         if more or len(claims) < len(jobs) // 2:
             waits.append(0.0)
         claims = await self._set_apart(claims)
@@ -161,9 +172,10 @@ class BridgeConsumer:
             job = codec.read_job(
                 self._type, job_id, document, State.ACTIVE, native_state="active", started_ms=now, worker=self._name
             )
-            timeout = codec.mapping(document.get("x")).get("timeoutMs")
-            seconds = timeout / 1000 if isinstance(timeout, (int, float)) and timeout > 0 else None
-            claims.append(BridgeClaim(job, token, seconds, problem, 0.0, document, self._server, now))
+            timeout = codec.number(codec.mapping(document.get("x")).get("timeoutMs"))
+            seconds = timeout / 1000 if timeout is not None and timeout > 0 else None
+            template = hashlib.sha1(data, usedforsecurity=False).hexdigest() if _repeats(document) else ""
+            claims.append(BridgeClaim(job, token, seconds, problem, 0.0, document, self._server, now, template))
         return claims
 
     async def _set_apart(self, claims: list[BridgeClaim]) -> list[BridgeClaim]:
@@ -176,7 +188,8 @@ class BridgeConsumer:
         for claim in others:
             args += ("U", claim.job.id, claim.token)
         _log.warning("type %s: pushed back jobs that are meant for others: %s", self._type, [c.job.id for c in others])
-        await self._call(int(time.time() * 1000), 0, (0, len(others)), args)
+        with suppress(StoreUnavailable):  # then their leases end, and they are recovered
+            await self._call(0, (0, len(others)), args)
         return ours
 
     def _may_run(self, document: codec.Document) -> bool:
@@ -191,25 +204,25 @@ class BridgeConsumer:
             args += ("P", job_id, held.token, *route_words(route_of(document)))
             return Verdict.RELEASED
         if isinstance(outcome, Snoozed):
-            args += ("S", job_id, held.token, now + max(0, round(outcome.delay * 1000)))
+            args += ("S", job_id, held.token, max(0, round(outcome.delay * 1000)))
             return Verdict.SNOOZED
         assert isinstance(outcome, Failed)  # noqa: S101 completions have their own place
         decision = decide(outcome, document, self._settings.max_backoff)
         result = written.failure(outcome, held.started_ms, now, self._signature)
-        repeats = bool(codec.mapping(document.get("schedule")).get("cron"))
+        template = held.template
         if decision.delay is None:
-            data = written.after_failure(document, start_anew=repeats)
+            data = written.after_failure(document, start_anew=bool(template))
             # What can't be read is kept as it is; the dead letter is where someone will look at it.
             args += ("F" if document else "B", job_id, held.token)
-            args += (data, result, "c" if repeats else "") if document else (result,)
+            args += (data, result, template) if document else (result,)
             return Verdict.FAILED
         changed = written.after_failure(document, reroute=decision.reroute)
         if decision.delay > 0:
-            args += ("D", job_id, held.token, changed, result, now + decision.delay)
+            args += ("D", job_id, held.token, changed, result, template, decision.delay)
         else:
             front = "f" if held.job.priority >= codec.FRONT_FROM else ""
             route = route_of(codec.parse(changed) or {}) if decision.reroute else route_of(document)
-            args += ("R", job_id, held.token, changed, result, *route_words(route), front)
+            args += ("R", job_id, held.token, changed, result, template, *route_words(route), front)
         return Verdict.RETRIED
 
     # --- waiting, leases, duties ------------------------------------------------------------------------------------
@@ -224,7 +237,7 @@ class BridgeConsumer:
         lost: list[Claim] = []
         for start in range(0, len(claims), _EXTEND_BATCH):
             batch = claims[start : start + _EXTEND_BATCH]
-            args: list[Argument] = [int(time.time() * 1000), self._type, self._lease_ms]
+            args: list[Argument] = [self._type, self._lease_ms]
             for claim in batch:
                 args += (claim.job.id, _held(claim).server, claim.token)
             places: list[int] = await self._scripts.run("extend", [self._keys.base], args)
@@ -245,7 +258,7 @@ class BridgeConsumer:
     async def _recover(self) -> DutyReport:
         # A little less than the period, so that a worker's own next look is never too early.
         period = max(1, round(self._settings.recover_every * 900))
-        args: list[Argument] = [int(time.time() * 1000), self._type, period]
+        args: list[Argument] = [self._type, period]
         ids: list[bytes] = await self._scripts.run("recover", [self._keys.base], args)
         return DutyReport([job_id.decode(errors="replace") for job_id in ids])
 
@@ -256,9 +269,10 @@ class BridgeConsumer:
     async def close(self) -> None:
         await self._doorbell.close()
         # A store that can't be reached forgets this worker by itself when the heartbeat ends.
-        with suppress(JobwireError):
-            await self._scheduler.step_down()
-            await self._registration.leave()
+        with suppress(JobwireError, TimeoutError):
+            async with asyncio.timeout(_LEAVE_WITHIN):
+                await self._scheduler.step_down()
+                await self._registration.leave()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +282,11 @@ class _Answer:
     next_in: float | None
     blocked_for: float
     routes_changed: bool
+
+
+def _repeats(document: codec.Document) -> bool:
+    schedule = document.get("schedule")
+    return bool(schedule) and bool(codec.mapping(schedule).get("cron"))
 
 
 def _held(claim: Claim) -> BridgeClaim:

@@ -1,6 +1,6 @@
 """Which cron jobs are due, and when they are due next.
 
-The next time is the first one strictly after now (and after the one that is due), in the job's own time zone, UTC if it
+The next time is the first one strictly after now by the server's clock, in the job's own time zone, UTC if it
 has none. So ticks that were missed while nobody scheduled run once, not one after another.
 
 A cron job is a *template*: by default its own id is pushed, as the spec's script does, and a tick is skipped while an
@@ -16,8 +16,7 @@ from typing import Any
 
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.keys import Keys
-from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.scripts import Argument
+from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
 
@@ -28,7 +27,7 @@ _BATCH = 100
 class Tick:
     """One cron job that is due."""
 
-    job_id: str
+    job_id: bytes
     due: float
     next_due: int | None
     instance: str = ""
@@ -45,45 +44,39 @@ class Tick:
 class Crontab:
     """The cron jobs of a namespace."""
 
-    def __init__(self, store: RedisStore, keys: Keys) -> None:
-        self._store = store
+    def __init__(self, scripts: Scripts, keys: Keys) -> None:
+        self._scripts = scripts
         self._keys = keys
 
-    async def due(self, now_ms: int) -> list[Tick]:
-        rows: list[Any] = await self._store.call(
-            "ZRANGEBYSCORE", self._keys.cron, "-inf", now_ms, "WITHSCORES", "LIMIT", 0, _BATCH
-        )
-        pairs = scored(rows)
-        if not pairs:
-            return []
-        data = await self._store.calls([("GET", self._keys.data(job_id)) for job_id, _ in pairs])
-        return [tick_of(job_id, score, raw, now_ms) for (job_id, score), raw in zip(pairs, data, strict=True)]
+    async def due(self) -> list[Tick]:
+        """Those that are due by the server's clock."""
+        now, *rows = await self._scripts.run("due", [self._keys.base], [_BATCH])
+        parts = iter(rows)
+        return [
+            tick_of(job_id, float(score), data, int(now))
+            for job_id, score, data in zip(parts, parts, parts, strict=True)
+        ]
 
 
-def tick_of(job_id: str, due: float, raw: bytes | None, now_ms: int) -> Tick:
+def tick_of(raw_id: bytes, due: float, raw: bytes, now_ms: int) -> Tick:
+    try:
+        job_id = raw_id.decode()
+    except UnicodeDecodeError:
+        return Tick(raw_id, due, None, text=b"the job id is not valid UTF-8")
     document = codec.parse(raw) if raw else None
     if document is None:
-        return Tick(job_id, due, None, text=b"the job's data is not a JSON object")
+        return Tick(raw_id, due, None, text=b"the job data is not a JSON object")
     schedule, private = codec.mapping(document.get("schedule")), codec.mapping(document.get("x"))
     try:
-        following = next_ms(str(schedule.get("cron")), schedule.get("timezone"), max(now_ms, int(due)))
+        following = next_ms(str(schedule.get("cron")), schedule.get("timezone"), now_ms)
     except InvalidOption as error:
-        return Tick(job_id, due, None, text=str(error).encode(errors="replace"))
+        return Tick(raw_id, due, None, text=str(error).encode(errors="replace"))
     if private.get("cronMode") != "instance":
-        return Tick(job_id, due, following)
-    instance = f"{job_id}:{int(due)}"
+        return Tick(raw_id, due, following)
+    instance = f"{job_id}:{due:.0f}"
     copy = {**document, "jobId": instance, "schedule": {}, "createdAt": now_ms, "x": {**private, "cronId": job_id}}
-    return Tick(job_id, due, following, instance, codec.rewritten(copy), private.get("overlap") == "skip")
+    return Tick(raw_id, due, following, instance, codec.rewritten(copy), private.get("overlap") == "skip")
 
 
 def next_ms(expression: str, timezone: Any, after_ms: int) -> int:
     return Cron.parse(expression).next_ms(after_ms, timezone if isinstance(timezone, str) and timezone else "UTC")
-
-
-def scored(rows: list[Any]) -> list[tuple[str, float]]:
-    """Members with their scores, whether the driver pairs them or not."""
-    if rows and isinstance(rows[0], (tuple, list)):
-        return [(member.decode(errors="replace"), float(score)) for member, score in rows]
-    return [
-        (member.decode(errors="replace"), float(score)) for member, score in zip(rows[::2], rows[1::2], strict=True)
-    ]

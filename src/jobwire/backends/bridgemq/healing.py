@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.redisio.scripts import Scripts
 
@@ -22,8 +20,7 @@ class Healing:
     async def go_on(self, steps: int) -> None:
         """At most so many steps more; the next call goes on where this one stopped."""
         for _ in range(steps):
-            now = int(time.time() * 1000)
-            more, *reached = await self._scripts.run("heal", [self._keys.base], [now, *self._reached])
+            more, *reached = await self._scripts.run("heal", [self._keys.base], self._reached)
             self._reached = (reached[0], reached[1], reached[2])
             if not more:
                 return

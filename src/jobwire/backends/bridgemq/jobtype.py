@@ -20,3 +20,7 @@ class JobType:
     async def run(self, script: str, *args: Argument) -> Any:
         """Run a script of this protocol; each takes the namespace as its one key and builds the others from it."""
         return await self.scripts.run(script, [self.keys.base], args)
+
+    async def now_ms(self) -> int:
+        """The server's time."""
+        return int(await self.run("time"))

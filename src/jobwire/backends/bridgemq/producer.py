@@ -11,7 +11,7 @@ from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.routing import EVERYONE, Route
 from jobwire.backends.bridgemq.rules import LIMITS, check_no_schedule
 from jobwire.backends.redisio.scripts import Argument
-from jobwire.options import NewJob
+from jobwire.options import NewJob, seconds
 
 BATCH_JOBS = 500
 BATCH_BYTES = 1_000_000
@@ -36,8 +36,7 @@ async def add(kind: JobType, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
     """Add jobs in order; one whose id is taken is refused alone."""
     answers: list[Added] = []
     for names, args in _batches(kind.name, jobs):
-        now = int(time.time() * 1000)
-        taken: list[int] = await kind.run("add", now, kind.name, len(names), *args)
+        taken: list[int] = await kind.run("add", kind.name, len(names), *args)
         added = [Added(name) for name in names]
         for place in taken:
             added[place - 1] = Added(names[place - 1], "a job with this id exists")
@@ -51,7 +50,6 @@ def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str
     args: list[Argument] = []
     size = 0
     now_ms = int(time.time() * 1000)
-    now = now_ms / 1000  # so that a moment given to the millisecond is kept to the millisecond
     for job in jobs:
         new = job.new
         check_no_schedule(new)
@@ -64,17 +62,24 @@ def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str
         if _is_plain(new):
             args += (job_id, "", codec.encode_plain(job, queue, job_id, now_ms), "", "", "", "-", "")
             continue
-        delay = new.delay_at(now)
         args += (
             job_id,
             "i" if new.id else "",
             codec.encode_job(job, queue, job_id, now_ms),
-            now_ms + round(delay * 1000) if delay > 0 else "",
+            _due(new),
             "f" if (new.priority or 0) >= codec.FRONT_FROM else "",
             *route_words(route_of(new)),
         )
     if names:
         yield names, args
+
+
+def _due(new: NewJob) -> Argument:
+    """When the job may run, by the server's clock: a moment in ms, ms from now with a plus, or '' for at once."""
+    if new.run_at is not None:
+        return codec.to_ms(new.run_at)
+    delay = round(seconds("delay", new.delay) * 1000) if new.delay is not None else 0
+    return f"+{delay}" if delay > 0 else ""
 
 
 def _is_plain(new: NewJob) -> bool:

@@ -6,7 +6,6 @@ take notice of what peers did (milliseconds, if there is anything), so what they
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -78,7 +77,7 @@ def _parse(cursor: str | None) -> tuple[str, str]:
 
 async def counts(kind: JobType) -> Mapping[State, int]:
     await Healing(kind.scripts, kind.keys).go_on(READERS_STEPS)
-    numbers: list[int] = await kind.run("counts", int(time.time() * 1000), kind.name)
+    numbers: list[int] = await kind.run("counts", kind.name)
     return dict(zip(_COUNTED, numbers, strict=True))
 
 

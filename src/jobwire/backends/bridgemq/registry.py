@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,11 +17,12 @@ from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.bridgemq.routing import Profile
-from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.model import WorkerInfo
 
 BEAT_EVERY = 10.0
-BEAT_TTL = 30
+SESSION = 90.0
+"""How long a worker that beats no more keeps others of its server id from striking the id off when they leave."""
 
 
 def handlers_key(keys: Keys, job_type: str) -> str:
@@ -29,53 +30,41 @@ def handlers_key(keys: Keys, job_type: str) -> str:
 
 
 class Registration:
-    """One worker's entry."""
+    """One worker's entry, which it may share with others of its server id."""
 
-    def __init__(self, store: RedisStore, keys: Keys, profile: Profile, job_type: str, name: str) -> None:
-        self._store = store
+    def __init__(self, scripts: Scripts, keys: Keys, profile: Profile, job_type: str, name: str) -> None:
+        self._scripts = scripts
         self._keys = keys
         self._profile = profile
-        self._handlers = handlers_key(keys, job_type)
         self._name = name
+        self._type = job_type
+        self._session = uuid.uuid4().hex
         self._registered = False
 
     async def beat(self) -> None:
         """Register, and say that the worker is alive."""
-        now = int(time.time() * 1000)
-        profile, keys = self._profile, self._keys
+        profile = self._profile
         about = {
             "serverId": profile.server,
             "stack": profile.stack,
             "region": profile.region,
             "capabilities": sorted(profile.capabilities),
-            "lastSeen": now,
             "pid": os.getpid(),
             "hostname": socket.gethostname(),
             "x": {"client": "jobwire"},
         }
         self._registered = True
-        await self._store.calls(
-            [
-                ("SET", keys.worker(profile.server), codec.rewritten(about)),
-                ("SADD", keys.workers, profile.server),
-                ("SET", keys.heartbeat(profile.server), now, "EX", BEAT_TTL),
-                ("HSET", self._handlers, profile.server, self._name),
-            ]
-        )
+        await self._run("beat", round(SESSION * 1000), self._name, codec.rewritten(about)[:-1])
 
     async def leave(self) -> None:
         if not self._registered:
             return
         self._registered = False
-        server, keys = self._profile.server, self._keys
-        await self._store.calls(
-            [
-                ("DEL", keys.worker(server)),
-                ("DEL", keys.heartbeat(server)),
-                ("SREM", keys.workers, server),
-                ("HDEL", self._handlers, server),
-            ]
-        )
+        await self._run("leave")
+
+    async def _run(self, action: str, *args: Argument) -> None:
+        about: list[Argument] = [action, self._profile.server, self._type, self._session, *args]
+        await self._scripts.run("register", [self._keys.base], about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +84,10 @@ async def live_workers(kind: JobType) -> Sequence[LiveWorker]:
         return []
     names = {server.decode(errors="replace"): name.decode(errors="replace") for server, name in _pairs(handlers)}
     answers = await store.calls(
-        [command for one in servers for command in (("EXISTS", keys.heartbeat(one)), ("GET", keys.worker(one)))]
+        [command for one in servers for command in (("EXISTS", keys.heartbeat(one)), ("MGET", keys.worker(one)))]
     )
     found: list[LiveWorker] = []
-    for server, alive, raw in zip(servers, answers[::2], answers[1::2], strict=True):
+    for server, alive, [raw] in zip(servers, answers[::2], answers[1::2], strict=True):
         about = codec.parse(raw) if raw else None
         if not alive or about is None:
             continue

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -23,7 +22,6 @@ from jobwire.retry import next_attempt
 _SPREAD = 0.25
 _LARGEST = 1e15
 """Milliseconds that are as good as for ever; a stored integer may have any number of digits."""
-_ERROR_LINE = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +74,12 @@ def curve(rule: Mapping[str, Any], longest: float) -> Curve | None:
 def _seconds(stored_ms: Any) -> float | None:
     if not isinstance(stored_ms, (int, float)) or isinstance(stored_ms, bool):
         return None
-    return min(stored_ms, _LARGEST) / 1000
+    return max(-_LARGEST, min(stored_ms, _LARGEST)) / 1000
 
 
 def error_name(failed: Failed) -> str:
-    """The error's class: the first line after the frames of the last traceback. `Error` if there is none."""
-    last = failed.stack.rpartition("Traceback (most recent call last):")[2]
-    for line in last.splitlines():
-        found = _ERROR_LINE.match(line)
-        if found:
-            return found[1].rpartition(".")[2]
-    return "Error"
+    """Returns the name of the error's class, `Error` for a failure without an exception."""
+    return failed.kind or "Error"
 
 
 def _lists(names: Any, name: str) -> bool:

@@ -16,8 +16,8 @@ from jobwire.backend import DutyReport
 from jobwire.backends.bridgemq.crontab import Crontab
 from jobwire.backends.bridgemq.healing import Healing
 from jobwire.backends.bridgemq.keys import Keys
-from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.counted import counted
 
 _log = logging.getLogger("jobwire.bridgemq")
 
@@ -40,11 +40,11 @@ class Deposed(Exception):
 class Scheduler:
     """A candidate for the leadership of its namespace, and the leader's work if it is elected."""
 
-    def __init__(self, store: RedisStore, scripts: Scripts, keys: Keys, scheduler_id: str) -> None:
+    def __init__(self, scripts: Scripts, keys: Keys, scheduler_id: str) -> None:
         self._scripts = scripts
         self._keys = keys
         self.id = scheduler_id
-        self._crontab = Crontab(store, keys)
+        self._crontab = Crontab(scripts, keys)
         self._healing = Healing(scripts, keys)
         self.leads = False
         self._asked_at = self._renewed_at = self._orphans_at = self._tidied_at = float("-inf")
@@ -87,16 +87,18 @@ class Scheduler:
         """Move what has come due to waiting; how many jobs that were."""
         total = 0
         while True:
-            moved: int = await self._act("lead_delayed", [_BATCH])
+            moved, *aside = await self._act("lead_delayed", [_BATCH])
             if moved < 0:
                 raise Deposed
+            if aside:
+                _log.error("set aside %d jobs that can't be run: %s", len(aside) // 2, _few(aside))
             total += moved
             if moved < _BATCH:
                 return total
 
     async def fire(self) -> list[int]:
         """Let due cron jobs run; per job 1 pushed, 0 skipped, 2 not due any more."""
-        ticks = await self._crontab.due(_now_ms())
+        ticks = await self._crontab.due()
         if not ticks:
             return []
         args = [part for tick in ticks for part in tick.arguments()]
@@ -121,10 +123,10 @@ class Scheduler:
             raise Deposed
         counters, workers, _ = done
         if counters or workers:
-            _log.info("set %d counters right, struck %d dead workers off", counters, workers)
+            _log.info("set %s right, struck %s off", counted(counters, "counter"), counted(workers, "dead worker"))
 
     async def _act(self, script: str, args: list[Argument]) -> Any:
-        return await self._scripts.run(script, [self._keys.base], [self.id, _now_ms(), *args])
+        return await self._scripts.run(script, [self._keys.base], [self.id, *args])
 
     async def _now_and_then(self, clock: str, every: float, work: Callable[[], Awaitable[Any]]) -> Any:
         now = time.monotonic()
@@ -134,5 +136,8 @@ class Scheduler:
         return await work()
 
 
-def _now_ms() -> int:
-    return int(time.time() * 1000)
+def _few(aside: list[bytes], most: int = 5) -> str:
+    """Ids and reasons for the log; an id that is not text is shown by its bytes."""
+    pairs = list(zip(aside[: 2 * most : 2], aside[1 : 2 * most : 2], strict=True))
+    words = [f"{job_id.decode(errors='backslashreplace')} ({why.decode(errors='replace')})" for job_id, why in pairs]
+    return ", ".join(words) + (", …" if len(aside) > 2 * most else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ async def schedule(kind: JobType, new: NewSchedule, job: PreparedJob) -> Schedul
     assert new.cron is not None  # noqa: S101 the protocol has no other schedules, which was asked before
     job_id = template_id(kind.name, new.key)
     check_job_id(job_id)
-    now = int(time.time() * 1000)
+    now = await kind.now_ms()
     rule: codec.Document = {"cron": new.cron, "timezone": new.tz or "UTC"}
     following = crontab.next_ms(new.cron, new.tz, now)
     data = codec.encode_job(job, kind.name, job_id, now, rule)
@@ -38,14 +37,14 @@ async def schedule(kind: JobType, new: NewSchedule, job: PreparedJob) -> Schedul
     private = {"cronKey": new.key}
     private |= {name: new.job.extra[name] for name in ("cronMode", "overlap") if name in new.job.extra}
     document["x"] = {**codec.mapping(document.get("x")), **private}
-    await kind.run("schedule", now, kind.name, "put", job_id, codec.rewritten(document), following)
+    await kind.run("schedule", kind.name, "put", job_id, codec.rewritten(document), following)
     return _read(kind.name, job_id, following, document)
 
 
 async def unschedule(kind: JobType, key: str) -> bool:
     """Stop a cron job, named by its key or, if a peer made it, by its job id."""
     for job_id in (template_id(kind.name, key), key):
-        if await kind.run("schedule", int(time.time() * 1000), kind.name, "drop", job_id):
+        if await kind.run("schedule", kind.name, "drop", job_id):
             return True
     return False
 
@@ -53,8 +52,10 @@ async def unschedule(kind: JobType, key: str) -> bool:
 async def schedules(kind: JobType) -> Sequence[Schedule]:
     """The cron jobs of the type, the soonest first."""
     rows: list[Any] = await kind.store.call("ZRANGE", kind.keys.cron, 0, -1, "WITHSCORES")
-    pairs = crontab.scored(rows)
-    data = await kind.store.calls([("GET", kind.keys.data(job_id)) for job_id, _ in pairs]) if pairs else []
+    pairs = _scored(rows)
+    data: list[bytes | None] = (
+        await kind.store.call("MGET", *(kind.keys.data(job_id) for job_id, _ in pairs)) if pairs else []
+    )
     found: list[Schedule] = []
     for (job_id, score), raw in zip(pairs, data, strict=True):
         document = codec.parse(raw) if raw else None
@@ -76,3 +77,12 @@ def _read(queue: str, job_id: str, score: float, document: codec.Document) -> Sc
         next_run=codec.from_ms(score),
         raw=document,
     )
+
+
+def _scored(rows: list[Any]) -> list[tuple[str, float]]:
+    """Members with their scores, whether the driver pairs them or not."""
+    if rows and isinstance(rows[0], (tuple, list)):
+        return [(member.decode(errors="replace"), float(score)) for member, score in rows]
+    return [
+        (member.decode(errors="replace"), float(score)) for member, score in zip(rows[::2], rows[1::2], strict=True)
+    ]

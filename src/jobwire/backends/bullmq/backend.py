@@ -17,6 +17,7 @@ from jobwire.backends.redisio.scripts import Scripts
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused
 from jobwire.facets import FlowNode
 from jobwire.model import Children, Event, Job, JobKey, Limits, Page, Schedule, State, WorkerInfo
+from jobwire.native import BullMQWorker, of_kind
 from jobwire.options import NewJob, NewSchedule
 from jobwire.urls import Address
 
@@ -91,6 +92,10 @@ class BullMQ:
         if connection is not None:
             CAPABILITIES.require("transactional_add", "add inside the caller's transaction")
         return await producer.add(self._store, self._scripts, self._keys(queue), jobs)
+
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        self._keys(settings.queue)
+        of_kind(BullMQWorker, settings.native, "BullMQ")
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         return BullConsumer(self._store, self._scripts, self._keys(settings.queue), settings)

@@ -34,9 +34,9 @@ from jobwire.backends.bullmq.retries import decide, milliseconds
 from jobwire.backends.bullmq.stored_options import DEFAULTS, KEEP_ALL, StoredOptions, kept
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
-from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
+from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.model import State
-from jobwire.options import whole
+from jobwire.native import BullMQWorker, of_kind
 
 _log = logging.getLogger("jobwire.bullmq")
 
@@ -50,7 +50,6 @@ _REFUSED_BY_CHILDREN = {
     _PENDING_CHILDREN: "the job has children that have not finished",
     _FAILED_CHILDREN: "the job has children that failed",
 }
-_EXTRA = ("metrics", "maxStartedAttempts")
 
 
 @dataclass(slots=True, eq=False)
@@ -66,10 +65,7 @@ class BullConsumer:
     """Implements Consumer."""
 
     def __init__(self, store: RedisStore, scripts: Scripts, keys: Keys, settings: ConsumerSettings) -> None:
-        for option, value in settings.extra.items():
-            if option not in _EXTRA:
-                raise InvalidOption(f"extra.{option}", value, f"is not an option here; known are {', '.join(_EXTRA)}")
-            whole(f"extra.{option}", value, minimum=1)
+        native = of_kind(BullMQWorker, settings.native, "BullMQ")
         self._store = store
         self._scripts = scripts
         self._keys = keys
@@ -81,13 +77,13 @@ class BullConsumer:
         self._owner = uuid.uuid4()
         self._turns = itertools.count()
         self._lease_ms = round(settings.lease * 1000)
-        self._max_starts: int | None = settings.extra.get("maxStartedAttempts")
+        self._max_starts = native.max_started_attempts
         self._keep_completed = kept(settings.keep_completed) if settings.keep_completed else KEEP_ALL
         self._keep_failed = kept(settings.keep_failed) if settings.keep_failed else KEEP_ALL
         rate: tuple[Argument, Argument] = ("", "")
         if settings.rate is not None:
             rate = (settings.rate[0], round(settings.rate[1] * 1000))
-        self._about: tuple[Argument, ...] = (settings.name or "", *rate, settings.extra.get("metrics", ""))
+        self._about: tuple[Argument, ...] = (settings.name or "", *rate, native.metrics or "")
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
         if self._brought and claim and not outcomes:

@@ -19,6 +19,7 @@ CAPABILITIES = Capabilities(
     priority="low_first",
     lifo=True,
     per_job_attempts=True,
+    default_attempts=1,
     backoff=frozenset({"fixed", "exponential", "custom"}),
     keep=True,
     unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),

@@ -6,6 +6,7 @@ from jobwire.backend import Acted
 from jobwire.backends.memory import families
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record
+from jobwire.counted import counted
 from jobwire.errors import WrongState
 from jobwire.model import State
 
@@ -116,7 +117,9 @@ def _since(record: Record) -> int:
 def obliterate(queue: QueueState, force: bool, now: int) -> None:
     """Workers and sleepers stay: they serve whatever is added under this name later."""
     if queue.active and not force:
-        raise WrongState(f"queue {queue.name!r} has {len(queue.active)} active jobs; force=True deletes them too")
+        raise WrongState(
+            f"queue {queue.name!r} has {counted(len(queue.active), 'active job')}; force=True deletes them too"
+        )
     queue.repeats.clear()
     for record in list(queue.jobs.values()):
         families.leave(queue, record, now)

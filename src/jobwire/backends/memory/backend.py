@@ -63,7 +63,12 @@ class MemoryBackend:
         with self._locked(queue) as (state, now):
             return [adding.add(state, job, now) for job in jobs]
 
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        if settings.native is not None:
+            raise InvalidOption("native", settings.native, "can't be given: the memory store has no options of its own")
+
     def consumer(self, settings: ConsumerSettings) -> Consumer:
+        self.check_worker(settings)
         return MemoryConsumer(self._reach(), settings)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:

@@ -11,14 +11,11 @@ from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Failed, O
 from jobwire.backends.memory import settling
 from jobwire.backends.memory.queue_state import Attendance
 from jobwire.backends.memory.store import Store
-from jobwire.errors import InvalidOption
 from jobwire.retry import Custom, NextAttempt, next_attempt
 
 
 class MemoryConsumer:
     def __init__(self, store: Store, settings: ConsumerSettings) -> None:
-        for name in settings.extra:
-            raise InvalidOption(f"extra.{name}", settings.extra[name], "is not an option of the memory store")
         self._store = store
         self._settings = settings
         self._attending = False
@@ -49,7 +46,7 @@ class MemoryConsumer:
         return next_attempt(
             outcome,
             failures=job.attempts_made + 1,
-            attempts=job.attempts,
+            attempts=job.attempts or 1,
             backoff=backoff,
             longest=self._settings.max_backoff,
         )

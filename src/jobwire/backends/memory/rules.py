@@ -17,6 +17,7 @@ CAPABILITIES = Capabilities(
     priority="low_first",
     lifo=True,
     per_job_attempts=True,
+    default_attempts=1,
     backoff=frozenset({"fixed", "exponential", "linear", "custom"}),
     job_timeout=True,
     keep=True,

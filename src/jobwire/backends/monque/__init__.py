@@ -1,7 +1,6 @@
 """Monque on MongoDB: one collection of jobs, shared with the TypeScript scheduler `@monque/core`.
 
-`Management` offers what the protocol has beyond jobwire's common face, and `Instance` lets several workers of one
-process share an identity and a limit.
+`Management` offers what the protocol has beyond jobwire's common face.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from jobwire.backend import Backend
 from jobwire.urls import Address
 
 if TYPE_CHECKING:
-    from jobwire.backends.monque.instance import Instance
     from jobwire.backends.monque.management import (
         CursorPage,
         Management,
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CursorPage",
-    "Instance",
     "Management",
     "QueueView",
     "Selector",
@@ -48,4 +45,4 @@ def __getattr__(name: str) -> Any:
     """The names above, imported when they are asked for: they need the driver."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{'instance' if name == 'Instance' else 'management'}"), name)
+    return getattr(importlib.import_module(f"{__name__}.management"), name)

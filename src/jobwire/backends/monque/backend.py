@@ -14,7 +14,7 @@ from jobwire.backends.monque.doorbell import Doorbell
 from jobwire.backends.monque.events import Reader
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.rules import CAPABILITIES, check, check_name
-from jobwire.backends.monque.settings import place_of
+from jobwire.backends.monque.settings import place_of, worker_settings
 from jobwire.backends.monque.store import Store
 from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
@@ -30,11 +30,13 @@ class Monque:
         self.store = Store(place_of(address), make_indexes=make_indexes)
         self.notes = Notes(self.store)
         self._doorbell = Doorbell(self.store)
+        self._streaming = replace(CAPABILITIES, default_attempts=self.store.place.max_retries)
+        self._standalone = replace(self._streaming, events=False)
 
     @property
     def capabilities(self) -> Capabilities:
         """Known in full once opened: a standalone server has no event stream."""
-        return CAPABILITIES if self.store.streams else replace(CAPABILITIES, events=False)
+        return self._streaming if self.store.streams else self._standalone
 
     async def open(self) -> None:
         await self.store.open()
@@ -62,9 +64,18 @@ class Monque:
             self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))
         return added
 
-    def consumer(self, settings: ConsumerSettings) -> Consumer:
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        check_name(settings.queue)
+        worker_settings(self.store.place, settings.native)
         if settings.rate is not None:
             CAPABILITIES.require("rate_limit", "rate limits")
+        if settings.strategies:
+            raise NotSupported(
+                CAPABILITIES.protocol, "named backoffs", "give the worker one function: backoff=callable"
+            )
+
+    def consumer(self, settings: ConsumerSettings) -> Consumer:
+        self.check_worker(settings)
         return MonqueConsumer(self.store, self.notes, self._doorbell, settings)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:

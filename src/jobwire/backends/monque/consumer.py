@@ -41,7 +41,7 @@ class MonqueConsumer:
         self._notes = notes
         self._doorbell = doorbell
         self._settings = settings
-        self._ours = worker_settings(store.place, settings.extra)
+        self._ours = worker_settings(store.place, settings.native)
         self._instance = self._ours.instance
         self._worker = (self._instance.id if self._instance else None) or settings.worker_id
         self._lease_ms = max(1, round(settings.lease * 1000))

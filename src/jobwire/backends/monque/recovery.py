@@ -17,6 +17,7 @@ from jobwire.backends.monque.clock import moment, now_ms
 from jobwire.backends.monque.codec import PRIVATE, STATES, fault_of, stalls_of
 from jobwire.backends.monque.settling import RELEASE
 from jobwire.backends.monque.store import Document, Store
+from jobwire.counted import counted
 
 _PEERS_BEAT_MS = 30_000
 _AT_ONCE = 500
@@ -93,4 +94,4 @@ async def set_aside(store: Store, queue: str) -> str:
                 )
     if not notes:
         return ""
-    return f"{len(notes)} malformed jobs: " + "; ".join(notes[:_FEW]) + ("; …" if len(notes) > _FEW else "")
+    return f"{counted(len(notes), 'malformed job')}: " + "; ".join(notes[:_FEW]) + ("; …" if len(notes) > _FEW else "")

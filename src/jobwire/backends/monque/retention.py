@@ -9,6 +9,7 @@ from jobwire.backends.monque import indexes
 from jobwire.backends.monque.clock import moment, now_ms
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.store import Document, Store
+from jobwire.counted import counted
 from jobwire.options import Keep, seconds
 
 _AT_ONCE = 1000
@@ -81,7 +82,7 @@ class Retention:
             if orphans:
                 await self._store.side.delete_many({"_id": {"$in": orphans}})
         self._swept = notes[-1]["_id"] if len(notes) == _AT_ONCE else _FIRST
-        return DutyReport(note=f"deleted {len(orphans)} notes of jobs that are gone" if orphans else "")
+        return DutyReport(note=f"deleted {counted(len(orphans), 'note')} of jobs that are gone" if orphans else "")
 
 
 def _is_old(key: ObjectId) -> bool:

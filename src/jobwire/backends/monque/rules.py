@@ -30,8 +30,9 @@ CAPABILITIES = Capabilities(
         "or use unique=Unique(key), which admits one live job per key",
         "priority": "use a queue per priority, or run_at: jobs run in the order of their due time",
         "lifo": "jobs run in the order of their due time: give an earlier run_at",
-        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or Worker(max_retries=…)",
-        "backoff": "backoff is a setting of the instance: Worker(base_retry_interval=…) or Worker(backoff=callable)",
+        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or MonqueWorker(max_retries=…)",
+        "backoff": "backoff is a setting of the instance: native=MonqueWorker(base_retry_interval=…) "
+        "or Worker(backoff=callable)",
         "job_timeout": "give the worker timeout=…",
         "expires": "cancel(id) keeps a job from being run",
         "keep": "give the worker keep_completed=Keep(age=…)",

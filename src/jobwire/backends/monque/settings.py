@@ -6,17 +6,16 @@ may be given to a worker: a mixed fleet must agree on them by configuration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from jobwire.backends.monque.instance import Instance
+from pymongo.common import URI_OPTIONS_VALIDATOR_MAP
+
 from jobwire.cron.zones import zone_of
-from jobwire.errors import InvalidOption
-from jobwire.options import seconds, whole
-from jobwire.urls import Address
+from jobwire.native import MonqueInstance, MonqueWorker, of_kind
+from jobwire.options import seconds
+from jobwire.urls import Address, check_driver_options
 
 DEFAULT_COLLECTION = "monque_jobs"
 DEFAULT_DATABASE = "test"
@@ -46,6 +45,7 @@ class Place:
 
 
 def place_of(address: Address) -> Place:
+    check_driver_options(address, URI_OPTIONS_VALIDATOR_MAP, ignore_case=True)
     options = address.options
     rest, _, query = address.driver_url.partition("?")
     path = rest.partition("://")[2].partition("/")[2]
@@ -66,37 +66,26 @@ def place_of(address: Address) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Monque's own settings of a worker, in seconds; given as options of Worker by these names."""
+    """MonqueWorker as the consumer reads it, in seconds; what was not given is as the URL says."""
 
-    max_retries: int = DEFAULT_MAX_RETRIES
-    base_retry_interval: float = 1.0
-    max_backoff_delay: float = 86_400.0
-    lock_timeout: float = 1800.0
-    retention_interval: float = 60.0
-    results: bool = True
-    instance: Instance | None = None
-
-
-_DURATIONS = {"base_retry_interval": 0.0, "max_backoff_delay": 0.001, "lock_timeout": 0.001, "retention_interval": 0.05}
+    max_retries: int
+    base_retry_interval: float
+    max_backoff_delay: float
+    lock_timeout: float
+    retention_interval: float
+    results: bool
+    instance: MonqueInstance | None
 
 
-def worker_settings(place: Place, extra: Mapping[str, Any]) -> WorkerSettings:
-    """The worker's settings, checked; what it was not told is as the URL says."""
-    known = [field.name for field in fields(WorkerSettings)]
-    given = WorkerSettings(max_retries=place.max_retries)
-    for name, value in extra.items():
-        checked: Any = value
-        if name in _DURATIONS:
-            checked = seconds(name, value, minimum=_DURATIONS[name])
-        elif name == "max_retries":
-            whole(name, value, minimum=1)
-        elif name == "results":
-            if not isinstance(value, bool):
-                raise InvalidOption(name, value, "must be True or False")
-        elif name == "instance":
-            if not isinstance(value, Instance):
-                raise InvalidOption(name, value, "must be a jobwire.backends.monque.Instance")
-        else:
-            raise InvalidOption(name, value, f"is not an option of a Monque worker; known are {', '.join(known)}")
-        given = replace(given, **{name: checked})
-    return given
+def worker_settings(place: Place, given: object) -> WorkerSettings:
+    """The worker's native options, checked."""
+    native = of_kind(MonqueWorker, given, "Monque")
+    return WorkerSettings(
+        max_retries=native.max_retries or place.max_retries,
+        base_retry_interval=seconds("base_retry_interval", native.base_retry_interval),
+        max_backoff_delay=seconds("max_backoff_delay", native.max_backoff_delay),
+        lock_timeout=seconds("lock_timeout", native.lock_timeout),
+        retention_interval=seconds("retention_interval", native.retention_interval),
+        results=native.results,
+        instance=native.instance,
+    )

@@ -19,6 +19,7 @@ from jobwire.backends.pgboss.rules import CAPABILITIES, check
 from jobwire.backends.pgboss.schedules import Schedules
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.supervision import Supervision
+from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.options import NewJob, NewSchedule
@@ -64,7 +65,15 @@ class PgBossBackend:
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
         return await self.adding.add(queue, jobs, connection)
 
+    def check_worker(self, settings: ConsumerSettings) -> None:
+        WorkerOptions.of(settings.native)
+        if settings.strategy is not None or settings.strategies:
+            raise NotSupported("pgboss", "backoff of a worker", "give the job backoff=Backoff.exponential(…)")
+        if settings.keep_completed is not None or settings.keep_failed is not None:
+            CAPABILITIES.require("keep", "keep_completed and keep_failed of a worker")
+
     def consumer(self, settings: ConsumerSettings) -> Consumer:
+        self.check_worker(settings)
         return PgConsumer(self.store, self.queues, self._doorbell, self._duties, settings)
 
     async def connection(self, claim: Claim, *, blocking: bool) -> Any:

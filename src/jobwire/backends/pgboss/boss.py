@@ -28,6 +28,7 @@ from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.wire import moment, number, plain_list, text
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.errors import InvalidOption, StoreRefused
+from jobwire.native import PgBossWorker
 from jobwire.options import whole
 
 
@@ -165,9 +166,10 @@ class Boss:
         [(moved, _)] = await self._store.ask("redrive", values, table=row.table)
         return int(moved)
 
-    async def supervise(self, **options: Any) -> str:
+    async def supervise(self, native: PgBossWorker | None = None) -> str:
         """One pass of monitoring and maintenance now, for the queues whose turn it is; what it found to do."""
-        words = await self._backend.supervision.run(WorkerOptions.read(options))
+        options = WorkerOptions.of(native)
+        words = await self._backend.supervision.run(options)
         if self._store.layout.has("version.flow_on"):
-            await self._backend.supervision.unblock(WorkerOptions.read(options).flowIntervalSeconds)
+            await self._backend.supervision.unblock(options.flowIntervalSeconds)
         return words

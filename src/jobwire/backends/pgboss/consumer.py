@@ -54,7 +54,7 @@ class PgConsumer:
     def __init__(
         self, store: Store, queues: Queues, doorbell: Doorbell, duties: Duties, settings: ConsumerSettings
     ) -> None:
-        self.options = WorkerOptions.read(settings.extra)
+        self.options = WorkerOptions.of(settings.native)
         self._store = store
         self._queues = queues
         self._doorbell = doorbell

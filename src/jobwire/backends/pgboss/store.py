@@ -7,6 +7,8 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
+from psycopg.pq import Conninfo
+
 from jobwire import embedded
 from jobwire.backends.pgboss import schema_install
 from jobwire.backends.pgboss.failure import DUPLICATE_OBJECT, Refused
@@ -15,7 +17,7 @@ from jobwire.backends.pgboss.schema import Layout, bare, check_columns, check_ve
 from jobwire.backends.pgboss.statements import Statements, source, statement
 from jobwire.backends.pgboss.wire import Call, Row, Value, Wire, text
 from jobwire.errors import JobwireError, StoreUnavailable
-from jobwire.urls import Address
+from jobwire.urls import Address, check_driver_options
 
 _log = logging.getLogger("jobwire.pgboss")
 
@@ -28,6 +30,7 @@ class Store:
     """Shared by everything of one backend. Connections are made when they are needed, ten at most."""
 
     def __init__(self, address: Address) -> None:
+        check_driver_options(address, {"ssl", *(one.keyword.decode() for one in Conninfo.get_defaults())})
         self.address = address
         self.name = address.options.get("schema", "pgboss")
         self.where = f"PostgreSQL at {address.redacted}"

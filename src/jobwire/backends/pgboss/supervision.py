@@ -18,6 +18,7 @@ from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.wire import Row, Value, number, plain_list, text, text_list
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.counted import counted
 
 _log = logging.getLogger("jobwire.pgboss")
 
@@ -39,9 +40,9 @@ class Supervision:
         deleted = await self._maintain(options)
         words: list[str] = []
         if monitored:
-            words.append(f"failed {monitored} jobs that ran too long or gave no sign of life")
+            words.append(f"failed {counted(monitored, 'job')} that ran too long or gave no sign of life")
         if deleted:
-            words.append(f"deleted {deleted} jobs that had been kept long enough")
+            words.append(f"deleted {counted(deleted, 'job')} that had been kept long enough")
         return "; ".join(words)
 
     # --- monitoring -------------------------------------------------------------------------------------------------
@@ -69,10 +70,10 @@ class Supervision:
         return bool(rows)
 
     async def _warn_of_backlog(self, name: str, queued: int, limit: int, keep: bool) -> None:
-        _log.warning("queue %s has a backlog of %d jobs, more than %d", name, queued, limit)
+        _log.warning("queue %s has a backlog of %s, more than %d", name, counted(queued, "job"), limit)
         if keep and self._store.layout.has("warning"):
             data = {"name": name, "queuedCount": queued, "warningQueueSize": limit}
-            message = f"queue {name} has {queued} queued jobs, more than {limit}"
+            message = f"queue {name} has {counted(queued, 'queued job')}, more than {limit:,}"
             values = {"type": text("queue_backlog"), "message": text(message), "data": orjson.dumps(data)}
             await self._store.ask("warn", values)
 

@@ -7,13 +7,20 @@ whether to send it again is the caller's to decide, and the driver's own retries
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub says too little
 from redis.asyncio import ConnectionPool, Redis, RedisCluster, Sentinel
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import SSLConnection, parse_url
+from redis.asyncio.connection import (
+    URL_QUERY_ARGUMENT_PARSERS,
+    AbstractConnection,
+    Connection,
+    SSLConnection,
+    parse_url,
+)
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
@@ -21,8 +28,8 @@ from redis.exceptions import ResponseError
 from jobwire import embedded
 from jobwire.backends.redisio.failure import reaching
 from jobwire.backends.redisio.lines import Lines
-from jobwire.errors import StoreUnavailable
-from jobwire.urls import Address
+from jobwire.errors import InvalidOption, StoreUnavailable
+from jobwire.urls import Address, check_driver_options
 
 _CONNECTIONS = 32
 _PATIENCE = 10.0
@@ -30,12 +37,27 @@ _PATIENCE = 10.0
 _CONNECT_TIMEOUT = 5.0
 # Replies in the form that all servers and driver versions agree on.
 _FIXED = {"protocol": 2, "decode_responses": False}
+_NOT_IN_A_URL = {"self", "kwargs", "connection_kwargs", "host", "port", "startup_nodes", "url"}
+
+
+def check_url(address: Address) -> None:
+    """Refuse options in the URL that the driver has no use for, or whose values it can't read."""
+    if address.driver_url:
+        takers: list[Any] = [AbstractConnection, Connection, SSLConnection]
+        takers.append(RedisCluster if address.transport == "cluster" else ConnectionPool)
+        known = {name for taker in takers for name in inspect.signature(taker.__init__).parameters}
+        check_driver_options(address, (known - _NOT_IN_A_URL).union(URL_QUERY_ARGUMENT_PARSERS))
+        try:
+            parse_url(address.driver_url)
+        except ValueError as error:
+            raise InvalidOption("url", address.redacted, str(error)) from None
 
 
 class RedisStore:
     """One server (or cluster) through one pool of connections. `open` before use."""
 
     def __init__(self, address: Address) -> None:
+        check_url(address)
         self.address = address
         self.where = address.redacted
         self.cluster = address.transport == "cluster"

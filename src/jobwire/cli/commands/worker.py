@@ -85,7 +85,14 @@ def worker(
     tell_where(hired.connection)
     gc.collect()
     gc.freeze()  # what is imported stays; walking over it again and again would hold all jobs up for 10 to 30 ms
-    asyncio.run(hired.run())
+    asyncio.run(_work(hired))
+
+
+async def _work(worker: Worker) -> None:
+    from jobwire.cli.leaving import leave_soon
+
+    await worker.run()
+    leave_soon()
 
 
 def hire(target: str, options: dict[str, Any]) -> Worker:

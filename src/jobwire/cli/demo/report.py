@@ -13,6 +13,7 @@ from rich.text import Text
 from jobwire.cli.demo.histogram import milliseconds
 from jobwire.cli.demo.station import Station
 from jobwire.cli.session import display
+from jobwire.counted import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +127,25 @@ def _show_station(console: Console, station: StationReport, seconds: float) -> N
     console.print(Text(f"{station.protocol} on {station.store}", style="bold"))
     pace = (completed + failed) / seconds if seconds else 0.0
     console.print(
-        f"  {added:,} jobs added and {completed + failed:,} finished in {seconds:.1f} s, {pace:,.0f} a second"
+        f"  {counted(added, 'job')} added and {completed + failed:,} finished in {seconds:.1f} s, {pace:,.0f} a second"
     )
     retried = station.total("retried")
-    console.print(f"  {retried:,} runs failed and were tried again; {failed:,} jobs failed for good (some are made to)")
+    again = counted(retried, "run", " failed and was tried again", " failed and were tried again")
+    console.print(f"  {again}; {counted(failed, 'job')} failed for good (some are made to)")
     for queue in station.queues:
         if queue.wait_p50 is not None and queue.wait_p95 is not None:
             half, most = milliseconds(queue.wait_p50), milliseconds(queue.wait_p95)
             console.print(f"  {queue.queue}: half of the jobs had a worker within {half} ms, 95 % within {most} ms")
     if left:
-        console.print(Text(f"  {left:,} jobs were still to be done when the demo ended", style="yellow"))
+        console.print(
+            Text(f"  {counted(left, 'job', ' was', ' were')} still to be done when the demo ended", style="yellow")
+        )
     if all(queue.lost == 0 for queue in station.queues):
         console.print(Text.assemble(("  ✓ nothing lost: ", "green"), _equation("=", added, completed, failed, left)))
         return
     for queue in station.queues:
         if queue.lost:
-            verdict = f"{queue.lost:,} jobs are missing" if queue.lost > 0 else f"{-queue.lost:,} jobs too many"
+            verdict = f"{counted(abs(queue.lost), 'job')} {'missing' if queue.lost > 0 else 'too many'}"
             equation = _equation("≠", queue.added, queue.completed, queue.failed, queue.left)
             console.print(Text.assemble((f"  ✗ {queue.queue}, {verdict}: ", "red"), equation))
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobwire.backend import Backend, PreparedJob
+from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.pipeline.adding import added, with_presence
 from jobwire.pipeline.move.course import Course
@@ -40,7 +41,9 @@ def freeze(course: Course, schedules: Sequence[ScheduleMove]) -> None:
             .collect()
         )
         if stopping and not route.leave:
-            found = "; ".join(f"{row['hindrance']}: {row['count']} jobs, such as {row['example']}" for row in stopping)
+            found = "; ".join(
+                f"{row['hindrance']}: {counted(row['count'], 'job')}, such as {row['example']}" for row in stopping
+            )
             raise JobwireError(f"{route.queue!r} can't be moved as it is, nothing was changed: {found}")
         movable = rows.where("hindrance IS NULL").drop("taken", "hindrance", "reason", "lost")
         ordered = movable.repartition(1).sortWithinPartitions(*run_order(route.from_protocol))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.model import State
 from jobwire.pipeline.control import controlled
@@ -170,10 +171,10 @@ def _copy_and_verify(course: Course) -> None:
     course.progress("verify", compared.equal + compared.begun, journal.moving)
     if not compared.sound and (compared.out_of_order or not course.route.leave):
         reasons = "".join(f"; {reason}: {count}" for reason, count in journal.refused.items())
-        found = f"{compared.missing} are missing in {course.route.to_store}, {compared.changed} are not as they were"
+        found = f"{compared.missing} missing in {course.route.to_store}, {compared.changed} not as they were"
         raise JobwireError(
-            f"of {journal.moving} jobs {found} and {compared.out_of_order} are out of order{reasons}; the source still "
-            "has them all: give the command again, or abandon the move"
+            f"of {counted(journal.moving, 'job')}: {found}, {compared.out_of_order} out of order{reasons}; the source "
+            "still has them all: give the command again, or abandon the move"
         )
     journal.verified = asdict(compared)
     journal.left += compared.missing + compared.changed
@@ -216,5 +217,6 @@ def _next_step(route: Route, left: Mapping[str, int], *, paused: bool) -> str:
     waiting = sum(left.get(state.value, 0) for state in (State.WAITING, State.PAUSED, State.DELAYED, State.ACTIVE))
     producers = f"point producers and workers to {route.to_store}, queue {route.to_queue!r}"
     if waiting:
-        return f"{producers}; the source still holds {waiting} jobs: give the command again to move what came since"
+        held = counted(waiting, "job")
+        return f"{producers}; the source still holds {held}: give the command again to move what came since"
     return f"{producers}; the source is empty" + (" and paused" if paused else "")

@@ -16,6 +16,7 @@ from pymongo import MongoClient
 from awaiting import eventually
 from jobwire import Queue, Unrecoverable, Worker
 from jobwire.embedded import binaries
+from jobwire.native import MonqueWorker
 from jobwire.options import NewJob
 from pipeline.stores.reading import events_between, kinds, news, opened
 
@@ -80,7 +81,7 @@ async def test_both_ways_give_an_event_the_same_id(queue, connection, store):
 async def test_a_retry_that_fails_with_the_same_words_is_told(queue, connection, store, collection):
     _, start = news(store, store.first_offset())
     job = await queue.add("busy")
-    await work(connection, fail_or_not, 2, base_retry_interval=0)
+    await work(connection, fail_or_not, 2, native=MonqueWorker(base_retry_interval=0))
     told, _ = news(store, start)
     assert kinds(told, job.id) == ["added", "active", "retried", "active", "failed"]
 

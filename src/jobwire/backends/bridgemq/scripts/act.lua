@@ -1,18 +1,21 @@
--- What an operator does to single jobs. KEYS[1] namespace; ARGV: now ms, type, action, then
+-- What an operator does to single jobs. KEYS[1] namespace; ARGV: type, action, then
 --   remove   ids
 --   promote  ids
 --   retry    per job: id, data as it was read, data for the new start, server, signature, words of its route, 'f' or ''
 -- Returns per job: 1 done, 0 not found, -1 wrong state, -2 locked.
 --@include removing
-local now, kind, action = ARGV[1], ARGV[2], ARGV[3]
+local now, kind, action = server_now(), ARGV[1], ARGV[2]
 
 local function is_running(id) return redis.call('SISMEMBER', ACTIVE, id) == 1 end
+
+-- What the index says is checked: a peer may have taken the job since.
+local function is_waiting(id) return redis.call('ZSCORE', ORDER, id) and stands_in_list(id, {}) end
 
 local function remove(id)
   if redis.call('EXISTS', DATA .. id) == 0 then return 0 end
   if is_running(id) or redis.call('EXISTS', LOCK .. id) == 1 then return -2 end
   if redis.call('ZSCORE', CRON, id) then return -1 end
-  if redis.call('ZSCORE', ORDER, id) or redis.call('MGET', STATUS .. id)[1] == 'waiting' then
+  if is_waiting(id) or redis.call('MGET', STATUS .. id)[1] == 'waiting' then
     remove_waiting(kind, { id })
     return 1
   end
@@ -38,7 +41,7 @@ local function retry(at)
   local data = redis.call('MGET', DATA .. id)[1]
   if not data then return 0 end
   local status = redis.call('MGET', STATUS .. id)[1]
-  if is_running(id) or redis.call('ZSCORE', ORDER, id) or redis.call('ZSCORE', DELAYED, id) then return -1 end
+  if is_running(id) or is_waiting(id) or redis.call('ZSCORE', DELAYED, id) then return -1 end
   if (status ~= 'completed' and status ~= 'dead' and status ~= 'failed') or data ~= ARGV[at + 1] then return -1 end
   if status == 'dead' then redis.call('LREM', DEADLETTER, 1, id) end
   redis.call('ZREM', X .. 'dead:' .. kind, id)
@@ -53,10 +56,10 @@ end
 
 local answers = {}
 if action == 'retry' then
-  for at = 4, #ARGV, 7 do answers[#answers + 1] = retry(at) end
+  for at = 3, #ARGV, 7 do answers[#answers + 1] = retry(at) end
 else
   local one = action == 'remove' and remove or promote
-  for index = 4, #ARGV do answers[#answers + 1] = one(ARGV[index]) end
+  for index = 3, #ARGV do answers[#answers + 1] = one(ARGV[index]) end
 end
 if action ~= 'remove' then wake(kind) end
 return answers

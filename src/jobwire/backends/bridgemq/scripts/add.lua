@@ -1,10 +1,18 @@
--- Store jobs of one type, in order. KEYS[1] namespace; ARGV: now ms, type, number of jobs, then per job: id, 'i' if the
--- id is the caller's own (it may be taken), data, due ms or '', 'f' for the front of the list or '', server, signature,
--- words of its route. Returns the places (from 1) of jobs whose id was taken; these changed nothing.
+-- Store jobs of one type, in order. KEYS[1] namespace; ARGV: type, number of jobs, then per job: id, 'i' if the id is
+-- the caller's own (it may be taken), data, when it is due ('' at once, `+ms` from now, or a moment in ms), 'f' for the
+-- front of the list or '', server, signature, words of its route. Returns the places (from 1) of jobs whose id was
+-- taken; these changed nothing.
 --@include finish
-local now, kind, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local now, kind, number = server_now(), ARGV[1], tonumber(ARGV[2])
 local values, taken, seen = {}, {}, {}
 local group, route, key, front, waiting, delayed = {}, nil, nil, nil, false, {}
+
+-- nil for a job that is due already.
+local function due_at(text)
+  if text == '' then return nil end
+  if text:sub(1, 1) == '+' then return now + text:sub(2) end
+  return tonumber(text) > tonumber(now) and text or nil
+end
 
 adopt_ends(now)
 local function flush()
@@ -13,16 +21,16 @@ local function flush()
 end
 
 for index = 1, number do
-  local at = 4 + (index - 1) * 8
-  local id, due = ARGV[at], ARGV[at + 3]
+  local at = 3 + (index - 1) * 8
+  local id, due = ARGV[at], due_at(ARGV[at + 3])
   if ARGV[at + 1] == 'i' and (seen[id] or redis.call('EXISTS', DATA .. id) == 1) then
     taken[#taken + 1] = index
   else
     if ARGV[at + 1] == 'i' then seen[id] = true end
     local n = #values
     values[n + 1], values[n + 2] = DATA .. id, ARGV[at + 2]
-    values[n + 3], values[n + 4] = STATUS .. id, due ~= '' and 'delayed' or 'waiting'
-    if due ~= '' then
+    values[n + 3], values[n + 4] = STATUS .. id, due and 'delayed' or 'waiting'
+    if due then
       delayed[#delayed + 1], delayed[#delayed + 2] = due, id
     else
       local scope = scope_of(kind, ARGV[at + 5])

@@ -1,7 +1,6 @@
--- KEYS[1] namespace; ARGV: now ms, type. Returns how many jobs of the type are waiting, delayed, active, completed,
--- dead.
+-- KEYS[1] namespace; ARGV: type. Returns how many jobs of the type are waiting, delayed, active, completed, dead.
 --@include place
-local now, kind = ARGV[1], ARGV[2]
+local now, kind = server_now(), ARGV[1]
 redis.call('ZREMRANGEBYSCORE', X .. 'completed:' .. kind, '-inf', now - DAY * 1000)
 return {
   redis.call('ZCARD', X .. 'type:' .. kind),

@@ -1,7 +1,9 @@
 -- Delete jobs of a type in one place, some at a time. KEYS[1] namespace; ARGV: type, place (`type`, `delayed`,
--- `completed`, `dead`, `claims`), how many, latest score ('+inf': all). Returns the ids.
+-- `completed`, `dead`, `claims`), how many, '' or the ms for which jobs must have been there. Returns the
+-- ids.
 --@include removing
-local kind, place, step, latest = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local kind, place, step = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local latest = ARGV[4] == '' and '+inf' or server_now() - ARGV[4]
 local key, ids = X .. place .. ':' .. kind, {}
 if place == 'claims' then
   ids = redis.call('HKEYS', key)

@@ -1,14 +1,14 @@
--- Renew leases. KEYS[1] namespace; ARGV: now ms, type, lease ms, then id, server, token per claim.
+-- Renew leases. KEYS[1] namespace; ARGV: type, lease ms, then id, server, token per claim.
 -- Returns the places (from 1) of claims that are no longer their owner's.
 --@include finish
-local lost, claims = {}, claims_of(ARGV[2])
-for at = 4, #ARGV, 3 do
+local lost, claims, now = {}, claims_of(ARGV[1]), server_now()
+for at = 3, #ARGV, 3 do
   local id, server = ARGV[at], ARGV[at + 1]
   if redis.call('MGET', LOCK .. id)[1] == server and is_of(redis.call('HGET', claims, id), ARGV[at + 2]) then
-    redis.call('PEXPIRE', LOCK .. id, ARGV[3])
-    redis.call('SET', HEARTBEAT .. server, ARGV[1], 'EX', 30)
+    redis.call('PEXPIRE', LOCK .. id, ARGV[2])
+    redis.call('SET', HEARTBEAT .. server, now, 'EX', 30)
   else
-    lost[#lost + 1] = (at - 4) / 3 + 1
+    lost[#lost + 1] = (at - 3) / 3 + 1
   end
 end
 return lost

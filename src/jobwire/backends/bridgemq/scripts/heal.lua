@@ -1,10 +1,10 @@
 -- One step of bringing our index in line with what others did to the spec's own keys. Changes nothing that a peer
--- reads, but for ids without data and jobs that nobody can read. KEYS[1] namespace; ARGV: now ms, positions reached in
--- the waiting, the delayed and the dead (0 at first). Returns 1 while there is more, and the positions.
+-- reads, but for ids without data and jobs that nobody can read. KEYS[1] namespace; ARGV: positions reached in the
+-- waiting, the delayed and the dead (0 at first). Returns 1 while there is more, and the positions.
 --@include finish
 --@include foreign
-local now, STEP = ARGV[1], 500
-local at = { order = tonumber(ARGV[2]), delayed = tonumber(ARGV[3]), dead = tonumber(ARGV[4]) }
+local now, STEP = server_now(), 500
+local at = { order = tonumber(ARGV[1]), delayed = tonumber(ARGV[2]), dead = tonumber(ARGV[3]) }
 local reached = { order = 0, delayed = 0, dead = 0 }
 local types = redis.call('SMEMBERS', X .. 'types')
 
@@ -12,12 +12,6 @@ local function total(command, place)
   local sum = 0
   for _, kind in ipairs(types) do sum = sum + redis.call(command, X .. place .. ':' .. kind) end
   return sum
-end
-
-local function type_of(id)
-  local data = redis.call('MGET', DATA .. id)[1]
-  local route = data and route_of(data)
-  return route and route.type
 end
 
 -- A walk goes on from call to call: the caller keeps its position. `visit` tells whether it removed the id. Returns the
@@ -59,8 +53,7 @@ if redis.call('ZCARD', ORDER) > redis.call('LLEN', WAITING) then
   end)
   for _, id in ipairs(stale) do
     redis.call('ZREM', ORDER, id)
-    local data = redis.call('MGET', DATA .. id)[1]
-    local route = data and route_of(data)
+    local route = route_of(redis.call('MGET', DATA .. id)[1], id)
     if route then
       forget(route, { id })
       follow(route.type, id, now)
@@ -70,16 +63,12 @@ if redis.call('ZCARD', ORDER) > redis.call('LLEN', WAITING) then
   end
 end
 
--- Delayed jobs that a peer put there, and those that a peer moved on.
+-- Delayed jobs that a peer put there, and those that a peer moved on. What can't be read has the type ''.
 local delayed = redis.call('ZCARD', DELAYED)
 local noted = total('ZCARD', 'delayed')
 if delayed > noted then
   reached.delayed = walk(at.delayed, range('ZRANGE', DELAYED), function(id)
-    local kind = type_of(id)
-    if kind then
-      redis.call('SADD', X .. 'types', kind)
-      redis.call('ZADD', X .. 'delayed:' .. kind, redis.call('ZSCORE', DELAYED, id), id)
-    end
+    redis.call('ZADD', X .. 'delayed:' .. noted_type(id), redis.call('ZSCORE', DELAYED, id), id)
   end)
 elseif delayed < noted then
   for _, kind in ipairs(types) do
@@ -94,9 +83,7 @@ end
 local dead, buried = redis.call('LLEN', DEADLETTER), total('ZCARD', 'dead')
 if dead > buried then
   reached.dead = walk(at.dead, range('LRANGE', DEADLETTER), function(id)
-    local kind = type_of(id) or ''
-    redis.call('SADD', X .. 'types', kind)
-    redis.call('ZADD', X .. 'dead:' .. kind, 'NX', now, id)
+    redis.call('ZADD', X .. 'dead:' .. noted_type(id), 'NX', now, id)
   end)
 elseif dead < buried then
   for _, kind in ipairs(types) do
@@ -107,24 +94,6 @@ elseif dead < buried then
   end
 end
 
--- Running jobs: a peer's claims get a record without a token, and records whose run a peer ended go.
-local running, claimed = redis.call('SCARD', ACTIVE), total('HLEN', 'claims')
-if running ~= claimed then
-  for _, kind in ipairs(types) do
-    for _, id in ipairs(redis.call('HKEYS', claims_of(kind))) do
-      if redis.call('SISMEMBER', ACTIVE, id) == 0 then
-        redis.call('HDEL', claims_of(kind), id)
-        follow(kind, id, now)
-      end
-    end
-  end
-  for _, id in ipairs(redis.call('SMEMBERS', ACTIVE)) do
-    local kind = type_of(id)
-    if kind then
-      redis.call('SADD', X .. 'types', kind)
-      follow(kind, id, now)
-    end
-  end
-end
+if redis.call('SCARD', ACTIVE) ~= total('HLEN', 'claims') then follow_running(types, now) end
 if reached.order + reached.delayed + reached.dead > 0 then more = true end
 return { more and 1 or 0, reached.order, reached.delayed, reached.dead }

@@ -1,4 +1,4 @@
--- The leader lets due cron jobs run. KEYS[1] namespace; ARGV: scheduler id, now ms, then per job: id, the score it was
+-- The leader lets due cron jobs run. KEYS[1] namespace; ARGV: scheduler id, then per job: id, the score it was
 -- due at, the next score ('' if it has none: the job goes to the dead, with the reason in place of the instance's
 -- data), id of its instance or '' to push the job itself, data of the instance, 's' to skip a tick while an earlier
 -- instance lives. The score is compared first, so a tick happens once, whoever else tries it, and a peer that pushed it
@@ -6,7 +6,7 @@
 -- the caller does not lead.
 --@include leader
 if not leads() then return { -1 } end
-local now, answers, pushed = ARGV[2], {}, false
+local now, answers, pushed = server_now(), {}, false
 adopt_ends(now)
 
 local function is_under_way(id)
@@ -15,26 +15,28 @@ local function is_under_way(id)
 end
 
 local function push(id, data)
-  local route, problem = route_of(data)
+  local route, problem = route_of(data, id)
   if route then
     wait_again(id, route, route.front)
     pushed = true
   else
-    bury(id, '', failure('PoisonedJob', problem, now), now)
+    poison(id, problem, now)
   end
 end
 
-for at = 3, #ARGV, 6 do
+for at = 2, #ARGV, 6 do
   local id, old, next_score, instance, text = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local data, answer = redis.call('MGET', DATA .. id)[1], 0
   if tonumber(redis.call('ZSCORE', CRON, id) or -1) ~= tonumber(old) then
     answer = 2
   elseif not data then
     redis.call('ZREM', CRON, id)
+    local _, problem = route_of(data, id)
+    if problem then poison(id, problem, now) end
   elseif next_score == '' then
     redis.call('ZREM', CRON, id)
-    local route = route_of(data)
-    bury(id, route and route.type or '', failure('BadSchedule', text, now), now)
+    local route = route_of(data, id)
+    set_aside(id, route and route.type or '', 'BadSchedule', text, now)
   else
     redis.call('ZADD', CRON, next_score, id)
     if instance == '' then

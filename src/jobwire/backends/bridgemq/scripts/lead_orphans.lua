@@ -1,10 +1,10 @@
 -- The leader takes back jobs that a peer claimed and left. Peers leave no token and may be between two steps, so a job
 -- without a lock is an orphan when it is found so twice, some time apart; one whose lock belongs to a dead worker is at
--- once. KEYS[1] namespace; ARGV: scheduler id, now ms, ms between the two looks. Returns the ids, or {-1} if the caller
+-- once. KEYS[1] namespace; ARGV: scheduler id, ms between the two looks. Returns the ids, or {-1} if the caller
 -- does not lead.
 --@include leader
 if not leads() then return { -1 } end
-local now, SUSPECTS = tonumber(ARGV[2]), X .. 'suspects'
+local now, SUSPECTS = tonumber(server_now()), X .. 'suspects'
 local found, alive, checked = {}, {}, {}
 for _, kind in ipairs(redis.call('SMEMBERS', X .. 'types')) do
   local records = redis.call('HGETALL', claims_of(kind))
@@ -14,10 +14,11 @@ for _, kind in ipairs(redis.call('SMEMBERS', X .. 'types')) do
       checked[id] = true
       local owner = redis.call('MGET', LOCK .. id)[1]
       local since = redis.call('ZSCORE', SUSPECTS, id)
-      local orphan = since and now - since >= tonumber(ARGV[3])
+      local orphan = since and now - since >= tonumber(ARGV[2])
       if owner then orphan = not is_alive(owner, now, alive) end
       if orphan then
-        if take_back(id, kind, 3, ARGV[2]) then found[#found + 1] = id end
+        if take_back(id, kind, 3, now) then found[#found + 1] = id end
+        redis.call('HDEL', claims_of(kind), id)
       end
       if orphan or owner then
         redis.call('ZREM', SUSPECTS, id)

@@ -2,8 +2,7 @@
 --@include removing
 local kind = ARGV[1]
 for _, id in ipairs(redis.call('ZRANGE', CRON, 0, -1)) do
-  local data = redis.call('MGET', DATA .. id)[1]
-  local route = data and route_of(data)
+  local route = route_of(redis.call('MGET', DATA .. id)[1], id)
   if route and route.type == kind then
     redis.call('ZREM', CRON, id)
     delete_keys({ id })

@@ -1,8 +1,12 @@
 -- Take back the jobs of a type that our own workers claimed and lost: the lock ran out, or its owner is dead.
--- KEYS[1] namespace; ARGV: now ms, type, ms in which all workers of the type together look once. Returns the ids.
+-- KEYS[1] namespace; ARGV: type, the caller's period in ms. Workers of a type share the looks: none is made if another
+-- one looked within the caller's own period, so who asks for a short period has it whatever the others ask for.
+-- Returns the ids.
 --@include orphans
-local now, kind = tonumber(ARGV[1]), ARGV[2]
-if not redis.call('SET', X .. 'recover:' .. kind, now, 'NX', 'PX', ARGV[3]) then return {} end
+local now, kind, looked = tonumber(server_now()), ARGV[1], X .. 'recover:' .. ARGV[1]
+local last = tonumber(redis.call('MGET', looked)[1] or '')
+if last and now >= last and now - last < tonumber(ARGV[2]) then return {} end
+redis.call('SET', looked, now, 'PX', ARGV[2])
 local found, alive = {}, {}
 local records = redis.call('HGETALL', claims_of(kind))
 local ids, allowed = {}, {}
@@ -17,7 +21,7 @@ end
 local locks = strings_at(LOCK, ids)
 for index, id in ipairs(ids) do
   if not locks[index] or not is_alive(locks[index], now, alive) then
-    if take_back(id, kind, allowed[index], ARGV[1]) then
+    if take_back(id, kind, allowed[index], now) then
       found[#found + 1] = id
     else
       redis.call('HDEL', claims_of(kind), id)

@@ -1,15 +1,14 @@
--- Create, replace or stop a cron job. KEYS[1] namespace; ARGV: now ms, type, `put`, id, data, next score; or `drop`,
--- id. Returns for put the next score; for drop 1 if there was one, else 0.
+-- Create, replace or stop a cron job. KEYS[1] namespace; ARGV: type, `put`, id, data, next score; or `drop`, id. Returns for put the next score; for drop 1 if there was one, else 0.
 --@include removing
-local now, kind, action, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local kind, action, id = ARGV[1], ARGV[2], ARGV[3]
 local running = redis.call('SISMEMBER', ACTIVE, id) == 1
 local waiting = redis.call('ZSCORE', ORDER, id)
 if action == 'put' then
-  redis.call('SET', DATA .. id, ARGV[5])
-  redis.call('ZADD', CRON, ARGV[6], id)
+  redis.call('SET', DATA .. id, ARGV[4])
+  redis.call('ZADD', CRON, ARGV[5], id)
   local retrying = redis.call('ZSCORE', DELAYED, id)
   if not running and not waiting and not retrying then redis.call('SET', STATUS .. id, 'cron') end
-  return ARGV[6]
+  return ARGV[5]
 end
 if redis.call('ZREM', CRON, id) == 0 then return 0 end
 redis.call('HDEL', X .. 'instances', id)

@@ -1,38 +1,40 @@
 -- One worker's turn: report how jobs went, then claim the next ones. A batch shares every command that it can.
 --
 -- KEYS[1]  namespace, `<ns>:`
--- ARGV     now ms, number of jobs to claim, job type, server id, token and lease ms of the claims, stalls allowed,
+-- ARGV     number of jobs to claim, job type, server id, token and lease ms of the claims, stalls allowed,
 --          worker's name, its rate limit: jobs and ms, or '' '', versions of the routes that it knows (of the type, and
 --          of the type on this server), number of routes, number of completed jobs, number of other outcomes, then
 --   per route          `<signature>:<scope>`, most at once or '', most per minute or ''
---   per completed job  id, token, result, 'c' if it repeats by cron
+--   per completed job  id, token, result, template
 --   per other outcome  letter, id, token, then
---     F failed for good  data, result, 'c' if it repeats by cron
+--     F failed for good  data, result, template
 --     B failed for good  result (the data can't be read, and stays as it is)
---     D try again later  data, result, due ms
---     R try again now    data, result, server, signature, words of the route, 'f' for the front of the list
---     S put off          due ms
+--     D try again later  data, result, template, ms until then
+--     R try again now    data, result, template, server, signature, words of the route, 'f' for the front of the list
+--     S put off          ms until then
 --     P handed back      server, signature, words of the route
 --     U not ours to run  (its data is not what the index says: it is pushed without a note, and noted anew)
+--          A template is the SHA-1 of the data of a job that repeats by cron, as it was claimed; '' for other jobs.
 -- Returns  codes (0 done, 1 lost: nothing was changed for that job), claimed {id, data, ...}, ms until a limit may let
---          another one through, ms of the next due job or 0, 1 if there is more of the list to be read, routes
---          {version, fields, version, fields} if the worker's are old, ms that a rate limit lasts, how the queue looks
+--          another one through, ms until the next job is due or -1, 1 if there is more of the list to be read, routes
+--          {version, fields, version, fields} if the worker's are old, ms that a rate limit lasts, how the queue looks,
+--          the server's time in ms
 --@include claim
 --@include look
 --@include finish
 
-local now, wanted = ARGV[1], tonumber(ARGV[2])
-local worker = { now = now, type = ARGV[3], server = ARGV[4], token = ARGV[5], lease = ARGV[6], max_stalled = ARGV[7],
-  name = ARGV[8] }
-local kind, at = worker.type, 16
+local now, wanted = server_now(), tonumber(ARGV[1])
+local worker = { now = now, type = ARGV[2], server = ARGV[3], token = ARGV[4], lease = ARGV[5], max_stalled = ARGV[6],
+  name = ARGV[7] }
+local kind, at = worker.type, 15
 local routes = {}
-for number = 1, tonumber(ARGV[13]) do
+for number = 1, tonumber(ARGV[12]) do
   routes[number] = { key = X .. 'line:' .. ARGV[at], concurrent = ARGV[at + 1], per_minute = ARGV[at + 2], skipped = 0 }
   at = at + 3
 end
 redis.call('SET', HEARTBEAT .. worker.server, now, 'EX', 30)
 
-local codes, completions, others = {}, tonumber(ARGV[14]), tonumber(ARGV[15])
+local codes, completions, others = {}, tonumber(ARGV[13]), tonumber(ARGV[14])
 if completions > 0 then
   complete_all(worker, at, completions, now, codes)
   at = at + completions * COMPLETION
@@ -44,16 +46,21 @@ local function before_push()
   adopted = true
 end
 
-local WIDTH = { F = 3, D = 3, R = 6, S = 1, P = 3, U = 0, B = 1 }
+-- A schedule that was replaced during the run keeps its new data; what the run knows is the old.
+local function is_replaced(id, template)
+  return template ~= '' and redis.sha1hex(redis.call('MGET', DATA .. id)[1] or '') ~= template
+end
+
+local WIDTH = { F = 3, D = 4, R = 7, S = 1, P = 3, U = 0, B = 1 }
 for index = completions + 1, completions + others do
   local letter, id, token = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local a, b, c, d, e = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
+  local a, b, c, d = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
   if not let_go(worker, id, token) then
     codes[index] = 1
   else
     codes[index] = 0
     if letter == 'S' then
-      postpone(kind, id, a)
+      postpone(kind, id, now + a)
     elseif letter == 'B' then
       bury(id, kind, a, now)
     elseif letter == 'U' then
@@ -66,17 +73,20 @@ for index = completions + 1, completions + others do
       wait_again(id, given_route(kind, a, b, c), true)
       wake(kind)
     else
-      redis.call('SET', DATA .. id, a)
+      local replaced = is_replaced(id, c)
+      if not replaced then redis.call('SET', DATA .. id, a) end
       redis.call('SET', RESULT .. id, b, 'EX', DAY)
       redis.call('DEL', PROGRESS .. id)
       redis.call('HDEL', X .. 'stalls', id)
       if letter == 'D' then
-        postpone(kind, id, c)
+        postpone(kind, id, now + d)
+      elseif letter == 'R' and replaced then
+        postpone(kind, id, now)
       elseif letter == 'R' then
         before_push()
-        wait_again(id, given_route(kind, c, d, e), ARGV[at + 8] == 'f')
+        wait_again(id, given_route(kind, d, ARGV[at + 7], ARGV[at + 8]), ARGV[at + 9] == 'f')
         wake(kind)
-      elseif c == 'c' and redis.call('ZSCORE', CRON, id) then
+      elseif c ~= '' and redis.call('ZSCORE', CRON, id) then
         redis.call('SET', STATUS .. id, 'cron')
       else
         bury(id, kind, b, now)
@@ -86,22 +96,22 @@ for index = completions + 1, completions + others do
   at = at + 3 + WIDTH[letter]
 end
 
-local reply, held, due, more, update, limited = {}, 0, 0, 0, {}, 0
-if wanted == 0 then return { codes, reply, held, due, more, update, limited, '' } end
+local reply, held, due, more, update, limited = {}, 0, -1, 0, {}, 0
+if wanted == 0 then return { codes, reply, held, due, more, update, limited, '', now } end
 
 promote_type(kind, now)
 adopt_ends(now)
 if adopt_step(now) then more = 1 end
 local here, there = X .. 'routes:' .. scope_of(kind, ''), X .. 'routes:' .. scope_of(kind, worker.server)
 local version, version_there = redis.call('HGET', here, 'v') or '0', redis.call('HGET', there, 'v') or '0'
-if version ~= ARGV[11] or version_there ~= ARGV[12] then
+if version ~= ARGV[10] or version_there ~= ARGV[11] then
   update = { version, redis.call('HGETALL', here), version_there, redis.call('HGETALL', there) }
 end
 
-local rate, window = tonumber(ARGV[9]), tonumber(ARGV[10])
+local rate, window = tonumber(ARGV[8]), tonumber(ARGV[9])
 if rate then
-  local used = tonumber(redis.call('GET', X .. 'rate:' .. kind) or 0)
-  if used >= rate then limited = math.max(1, redis.call('PTTL', X .. 'rate:' .. kind)) end
+  local used = counted(X .. 'rate:' .. kind)
+  if used >= rate then limited = window_left(X .. 'rate:' .. kind, window) end
   wanted = math.min(wanted, rate - used)
 end
 if limited == 0 then
@@ -109,15 +119,13 @@ if limited == 0 then
   jobs, held = claim(worker, routes, wanted)
   if #jobs > 0 then
     reply = hold(worker, jobs, now)
-    if rate and redis.call('INCRBY', X .. 'rate:' .. kind, #jobs) == #jobs then
-      redis.call('PEXPIRE', X .. 'rate:' .. kind, window)
-    end
+    if rate then count_window(X .. 'rate:' .. kind, #jobs, window) end
   end
   if #jobs < wanted then
     local next_due = redis.call('ZRANGE', X .. 'delayed:' .. kind, 0, 0, 'WITHSCORES')
-    due = next_due[2] or 0
+    if next_due[2] then due = math.min(math.max(0, next_due[2] - now), DAY * 1000) end
   end
 end
 -- Who got all that was wanted will ask again before waiting for a change.
-local look = #reply / 2 < tonumber(ARGV[2]) and look_of(kind) or ''
-return { codes, reply, held, due, more, update, limited, look }
+local look = #reply / 2 < tonumber(ARGV[1]) and look_of(kind) or ''
+return { codes, reply, held, due, more, update, limited, look, now }

@@ -19,6 +19,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     settings,
 )
 from jobwire.cli.parameters import Json
+from jobwire.counted import counted
 
 Store = Annotated[
     str | None,
@@ -58,7 +59,9 @@ def archive(
         emit(result.as_dict())
         return
     out = console()
-    out.print(f"{result.read:,} finished jobs: {result.archived:,} archived, {result.there_before:,} archived before")
+    out.print(
+        f"{counted(result.read, 'finished job')}: {result.archived:,} archived, {result.there_before:,} archived before"
+    )
     out.print(f"{result.verified:,} read back equal")
     if result.malformed:
         out.print(f"[yellow]{result.malformed:,} can't be read, and stay in the queue[/yellow]")
@@ -113,6 +116,8 @@ def restore(
     if as_json:
         emit(result.as_dict())
         return
-    console().print(f"{result.restored:,} of {result.found:,} jobs restored, {result.there_before:,} were there")
+    console().print(
+        f"{result.restored:,} of {counted(result.found, 'job')} restored, {result.there_before:,} there before"
+    )
     for one in result.missing:
         console().print(f"not in the archive: {printable(one)}", markup=False)

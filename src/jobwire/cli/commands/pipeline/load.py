@@ -11,6 +11,7 @@ import typer
 
 from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, OneQueue, pairs, settings
 from jobwire.cli.parameters import Json
+from jobwire.counted import counted
 
 if TYPE_CHECKING:
     from jobwire.pipeline.load import LoadResult
@@ -95,11 +96,13 @@ def _show(result: LoadResult) -> None:
     from jobwire.cli.output import console, printable
 
     out = console()
-    out.print(f"{result.rows:,} rows: {result.added:,} jobs added, {result.there_before:,} there before")
+    out.print(
+        f"{counted(result.rows, 'row')}: {counted(result.added, 'job')} added, {result.there_before:,} there before"
+    )
     if result.refused:
         out.print(f"[yellow]{result.refused:,} refused by the store[/yellow]")
     if result.rejected:
-        out.print(f"[yellow]{result.rejected:,} rows can't become jobs; they are in the lake's quarantine[/yellow]")
+        out.print(f"[yellow]{counted(result.rejected, 'row')} can't become a job; see the lake's quarantine[/yellow]")
     for reason, count in result.reasons.items():
         out.print(f"  {count:,} × {printable(reason)}", markup=False)
     if result.missing:

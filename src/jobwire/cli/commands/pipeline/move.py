@@ -10,6 +10,7 @@ import typer
 
 from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, LakeRoot, Master, OneQueue, settings
 from jobwire.cli.parameters import Json
+from jobwire.counted import counted
 
 if TYPE_CHECKING:
     from jobwire.pipeline.move.moving import MoveResult
@@ -119,7 +120,9 @@ def _show_plan(plan: MovePlan) -> None:
 
     out = console()
     out.print(f"{plan.from_queue} in {plan.from_store}\n  → {plan.to_queue} in {plan.to_store}", markup=False)
-    out.print(f"  would move: {plan.ready:,} ready, {plan.delayed:,} delayed, {len(plan.schedules)} schedules")
+    out.print(
+        f"  would move: {plan.ready:,} ready, {plan.delayed:,} delayed, {counted(len(plan.schedules), 'schedule')}"
+    )
     for state, count in plan.finished.items():
         out.print(f"  and {count:,} {state}")
     for state, count in plan.stays.items():
@@ -130,11 +133,13 @@ def _show_plan(plan: MovePlan) -> None:
     for schedule in plan.schedules_that_stay:
         out.print(f"  schedule that stays: {printable(schedule)}", markup=False)
     for what, count in plan.losses.items():
-        out.print(f"  {count:,} jobs lose: {what}")
+        out.print(f"  {counted(count, 'job', ' loses', ' lose')}: {what}")
     for note in plan.notes:
         out.print(f"  {printable(note)}", markup=False)
     for one in plan.hindrances:
-        out.print(f"  {'✗' if one.stops else '!'} {one.count:,} jobs, {one.what}: {printable(one.why)}", markup=False)
+        out.print(
+            f"  {'✗' if one.stops else '!'} {counted(one.count, 'job')}, {one.what}: {printable(one.why)}", markup=False
+        )
     out.print("possible" if plan.possible else "not possible as it is: see --drop and --leave", style="bold")
 
 
@@ -151,10 +156,12 @@ def _show_moved(moved: MoveResult) -> None:
     from jobwire.cli.output import console, printable
 
     out = console()
-    out.print(f"{moved.moved:,} jobs moved to {moved.to_queue} in {moved.to_store}", markup=False, style="bold")
+    out.print(
+        f"{counted(moved.moved, 'job')} moved to {moved.to_queue} in {moved.to_store}", markup=False, style="bold"
+    )
     _show_verified(moved.verified)
     if moved.finished:
-        out.print(f"{moved.finished:,} finished jobs moved as well")
+        out.print(f"{counted(moved.finished, 'finished job')} moved as well")
     for schedule in moved.schedules:
         out.print(f"schedule {printable(schedule)}", markup=False)
     for schedule in moved.schedules_that_stay:

@@ -103,7 +103,7 @@ class Records:
             place.native,
             job.priority,
             entry.position,
-            min(job.attempts, _MOST_RUNS),
+            min(job.attempts or 1, _MOST_RUNS),
             min(job.attempts_made, _MOST_RUNS),
             as_text(job.data),
             as_text(job.result) if place.state is State.COMPLETED else None,

@@ -10,8 +10,7 @@ local reading_through = true
 local function adopt(ids, positions, scores, now)
   local data, lines, left = strings_at(DATA, ids), {}, false
   for index, id in ipairs(ids) do
-    local route, problem
-    if data[index] then route, problem = route_of(data[index]) end
+    local route, problem = route_of(data[index], id)
     if route then
       local key = line_of(route)
       local line = lines[key] or { route = route, places = {} }
@@ -21,7 +20,7 @@ local function adopt(ids, positions, scores, now)
     else
       redis.call('LSET', WAITING, positions[index], GONE)
       left = true
-      if problem then bury(id, '', failure('PoisonedJob', problem, now), now) end
+      if problem then poison(id, problem, now) end
     end
   end
   for _, line in pairs(lines) do note(line.route, line.places) end

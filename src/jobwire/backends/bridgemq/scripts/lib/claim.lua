@@ -3,24 +3,21 @@
 --@include promote
 --@include foreign
 --@include counting
-local ROUNDS, LIMIT_PAUSE = 4, 200
+local ROUNDS, LIMIT_PAUSE, A_MINUTE = 4, 200, 60000
 
 -- How many jobs of a route with these limits may start now; the second value: ms until the minute is over, if that is
 -- what holds them back.
 local function allowance(kind, wanted, concurrent, per_minute)
   local allowed, wait = wanted, nil
   if concurrent ~= '' then
-    allowed = math.min(allowed, tonumber(concurrent) - (tonumber(redis.call('MGET', CONCURRENT .. kind)[1] or 0) or 0))
+    allowed = math.min(allowed, tonumber(concurrent) - counted(CONCURRENT .. kind))
   end
   if per_minute ~= '' then
-    local left = tonumber(per_minute) - (tonumber(redis.call('MGET', MINUTE .. kind)[1] or 0) or 0)
-    if left <= 0 then
-      wait = redis.call('PTTL', MINUTE .. kind)
-      if wait < 0 then redis.call('EXPIRE', MINUTE .. kind, 60) end
-    end
+    local left = tonumber(per_minute) - counted(MINUTE .. kind)
+    if left <= 0 then wait = redis.call('EXISTS', MINUTE .. kind) == 1 and window_left(MINUTE .. kind, A_MINUTE) end
     allowed = math.min(allowed, left)
   end
-  return math.max(0, allowed), wait and math.max(wait, 1)
+  return math.max(0, allowed), wait
 end
 
 -- The next candidates of all lines, in the order of the list.
@@ -109,7 +106,7 @@ local function claim(worker, routes, wanted)
     local ours, more = take(worker, routes, missing, jobs)
     if ours > 0 then
       count(CONCURRENT .. worker.type, ours)
-      if count(MINUTE .. worker.type, ours) == ours then redis.call('EXPIRE', MINUTE .. worker.type, 60) end
+      count_window(MINUTE .. worker.type, ours, A_MINUTE)
     end
     if #jobs >= wanted or not more then break end
   end

@@ -5,7 +5,7 @@
 local function claims_of(kind) return X .. 'claims:' .. kind end
 
 local function count_down(kind, number)
-  if number > 0 and count(CONCURRENT .. kind, -number) < 0 then redis.call('SET', CONCURRENT .. kind, 0) end
+  if number > 0 and kind ~= '' and count(CONCURRENT .. kind, -number) < 0 then redis.call('SET', CONCURRENT .. kind, 0) end
 end
 
 local function is_of(record, token) return record and record:sub(1, #token + 1) == token .. '|' end
@@ -23,8 +23,8 @@ local function let_go(worker, id, token)
   return true
 end
 
--- Completed jobs come as ARGV at `first`, four each: id, token, result, and 'c' for a job that repeats by cron. They
--- share what commands can share. Fills in a code per job (0 done, 1 lost); returns how many were done.
+-- Completed jobs come as ARGV at `first`, four each: id, token, result, and '' or the template of a job that
+-- repeats by cron. They share what commands can share. Fills in a code per job (0 done, 1 lost); returns how many were done.
 local COMPLETION = 4
 
 local function complete_all(worker, first, number, now, codes)
@@ -44,7 +44,7 @@ local function complete_all(worker, first, number, now, codes)
       codes[index], seen[id] = 0, true
       done[#done + 1] = id
       redis.call('SET', RESULT .. id, ARGV[at + 2], 'EX', DAY)
-      if ARGV[at + 3] == 'c' and redis.call('ZSCORE', CRON, id) then
+      if ARGV[at + 3] ~= '' and redis.call('ZSCORE', CRON, id) then
         redis.call('SET', STATUS .. id, 'cron')
       else
         redis.call('SET', STATUS .. id, 'completed', 'EX', DAY)

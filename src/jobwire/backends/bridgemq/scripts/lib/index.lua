@@ -62,6 +62,11 @@ local function position_of(id, spots)
   end
 end
 
+-- True if the job stands in the waiting list. The index says where to look; peers take jobs without a word to it, so
+-- what it says is checked against the list itself. The walk through the whole list is for a job that is not near its
+-- place: one that a peer took, or pushed and nobody has taken notice of yet.
+local function stands_in_list(id, spots) return position_of(id, spots) or redis.call('LPOS', WAITING, id) end
+
 local function sweep()
   local names = redis.call('LRANGE', GONE_NAMES, 0, -1)
   redis.call('LREM', WAITING, 0, GONE)

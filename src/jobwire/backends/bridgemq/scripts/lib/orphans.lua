@@ -23,13 +23,13 @@ local function take_back(id, kind, allowed, now)
   redis.call('DEL', LOCK .. id)
   redis.call('HDEL', claims_of(kind), id)
   count_down(kind, 1)
-  local data = redis.call('MGET', DATA .. id)[1]
-  if not data then return false end
-  local route, problem = route_of(data)
-  local stalls = redis.call('HINCRBY', X .. 'stalls', id, 1)
+  local route, problem = route_of(redis.call('MGET', DATA .. id)[1], id)
   if not route then
-    bury(id, '', failure('PoisonedJob', problem, now), now)
-  elseif stalls > allowed then
+    if problem then poison(id, problem, now) end
+    return false
+  end
+  local stalls = redis.call('HINCRBY', X .. 'stalls', id, 1)
+  if stalls > allowed then
     redis.call('HDEL', X .. 'stalls', id)
     if redis.call('ZSCORE', CRON, id) then
       redis.call('SET', STATUS .. id, 'cron')

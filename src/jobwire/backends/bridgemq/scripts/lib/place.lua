@@ -11,3 +11,9 @@ local X = base .. 'x:'
 local LOGS = X .. 'logs:'
 local TALKED = X .. 'talked' -- ids of jobs that have progress or a log
 local DAY = 86400
+
+-- The server's time in ms, as text. The clocks of clients differ, so none of theirs is compared with anything.
+local function server_now()
+  local time = redis.call('TIME')
+  return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+end

@@ -11,8 +11,8 @@ local function move_due(ids, now)
   end
   local statuses = {}
   for index, id in ipairs(ids) do
-    if redis.call('ZREM', DELAYED, id) == 1 and data[index] then
-      local its, problem = route_of(data[index])
+    if redis.call('ZREM', DELAYED, id) == 1 then
+      local its, problem = route_of(data[index], id)
       if its then
         redis.call('ZREM', X .. 'delayed:' .. its.type, id)
         local its_key = line_of(its) .. (its.front and '+' or '')
@@ -22,7 +22,8 @@ local function move_due(ids, now)
         statuses[#statuses + 1], statuses[#statuses + 2] = STATUS .. id, 'waiting'
         moved = moved + 1
       else
-        bury(id, '', failure('PoisonedJob', problem, now), now)
+        redis.call('ZREM', X .. 'delayed:', id)
+        if problem then poison(id, problem, now) end
       end
     end
   end

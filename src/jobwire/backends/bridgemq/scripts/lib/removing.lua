@@ -19,7 +19,7 @@ local function remove_waiting(kind, ids)
       redis.call('LREM', WAITING, 1, id)
       redis.call('ZREM', ORDER, id)
     end
-    local route = data[index] and route_of(data[index])
+    local route = route_of(data[index], id)
     if route then
       local key = line_of(route)
       lines[key] = lines[key] or {}

@@ -29,13 +29,35 @@ end
 local function limit(limits, name)
   local value = limits[name]
   if value == nil or value == cjson.null then return nil end
-  if type(value) ~= 'number' then return false end
+  if type(value) ~= 'number' or value ~= value or math.abs(value) >= 2 ^ 53 then return false end
   return math.floor(value)
 end
 
--- The route of a job, or nil and what is wrong with its data. A null stands for an absent value, except for a server:
--- the spec's script lets nobody run such a job, and so do we.
-local function route_of(data)
+-- UTF-8 by the number of its bytes: overlong forms, surrogates and what lies beyond Unicode are none.
+local SEQUENCES = { '^[%z\1-\127]+', '^[\194-\223][\128-\191]', '^\224[\160-\191][\128-\191]',
+  '^[\225-\236\238\239][\128-\191][\128-\191]', '^\237[\128-\159][\128-\191]',
+  '^\240[\144-\191][\128-\191][\128-\191]', '^[\241-\243][\128-\191][\128-\191][\128-\191]',
+  '^\244[\128-\143][\128-\191][\128-\191]' }
+
+local function is_utf8(text)
+  if not text:find('[\128-\255]') then return true end
+  local at = 1
+  while at <= #text do
+    local last
+    for _, sequence in ipairs(SEQUENCES) do
+      last = last or select(2, text:find(sequence, at))
+    end
+    if not last then return false end
+    at = last + 1
+  end
+  return true
+end
+
+-- The route of a job, or nil and what is wrong with it: nothing, if there is no such job (`data` is false). A null
+-- stands for an absent value, except for a server: the spec's script lets nobody run such a job, and so do we.
+local function route_of(data, id)
+  if not data then return nil, redis.call('EXISTS', DATA .. id) == 1 and 'the job data is not a string' or nil end
+  if not is_utf8(id) then return nil, 'the job id is not valid UTF-8' end
   local fine, job = pcall(cjson.decode, data)
   if not fine or type(job) ~= 'table' then return nil, 'the job data is not a JSON object' end
   if type(job.type) ~= 'string' or job.type == '' then return nil, 'the job has no type' end
@@ -62,12 +84,13 @@ local function route_of(data)
   end
   for _, name in ipairs({ 'maxConcurrent', 'maxPerMinute' }) do
     local most = limit(limits, name)
-    if most == false then return nil, 'rateLimit.' .. name .. ' is not a number' end
+    if most == false then return nil, 'rateLimit.' .. name .. ' is not a number below 2^53' end
     if most then part(name, most) end
   end
   local route = given_route(job.type, server, PLAIN, '')
   if #parts > 0 then
     route.words = '{' .. table.concat(parts, ',') .. '}'
+    if not is_utf8(route.words) then return nil, 'target is not valid UTF-8' end
     route.sig = redis.sha1hex(route.words):sub(1, 16)
   end
   route.front = type(job.priority) == 'number' and job.priority >= 7

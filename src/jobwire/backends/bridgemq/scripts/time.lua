@@ -1,0 +1,3 @@
+-- KEYS[1] namespace. Returns the server's time in ms.
+--@include place
+return server_now()

@@ -1,0 +1,17 @@
+"""Numbers of things, in words that agree with them."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str, one: str = "", many: str = "") -> str:
+    """The number with its noun, and with what follows if that depends on it.
+
+    >>> counted(1, "job"), counted(0, "job"), counted(12_000, "finished job"), counted(2, "entry")
+    ('1 job', '0 jobs', '12,000 finished jobs', '2 entries')
+    >>> counted(1, "job", " is", " are"), counted(2, "job", " is", " are")
+    ('1 job is', '2 jobs are')
+    """
+    if number == 1:
+        return f"1 {noun}{one}"
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
+    return f"{number:,} {plural}{many}"

@@ -1,0 +1,40 @@
+"""What only BridgeMQ has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from jobwire.errors import InvalidOption
+from jobwire.native.made import native
+from jobwire.options import text, whole
+
+
+@native
+class BridgeMQWorker:
+    """server_id: the worker's id in the registry, and what jobs may name as their server; the worker's own id if it is
+    not given. stack, capabilities, region: what jobs may ask for. max_concurrent, max_per_minute: limits of the job
+    type that this worker keeps besides those that jobs carry; the smaller counts."""
+
+    server_id: str | None = None
+    stack: str | None = None
+    capabilities: Collection[str] = ()
+    region: str | None = None
+    max_concurrent: int | None = None
+    max_per_minute: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("server_id", "stack", "region"):
+            if getattr(self, name) is not None:
+                text(name, getattr(self, name))
+        _check_words("capabilities", self.capabilities)
+        for name in ("max_concurrent", "max_per_minute"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), minimum=0)
+
+
+def _check_words(field: str, value: Any) -> None:
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        raise InvalidOption(field, value, "must be a list of strings")
+    for word in value:  # pyright: ignore[reportUnknownVariableType] whatever the caller gave
+        text(field, word)

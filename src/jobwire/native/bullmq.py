@@ -1,0 +1,21 @@
+"""What only BullMQ has."""
+
+from __future__ import annotations
+
+from jobwire.native.made import native
+from jobwire.options import whole
+
+
+@native
+class BullMQWorker:
+    """metrics: for how many minutes the store keeps counts of finished jobs. max_started_attempts: a job that was
+    started more often than this fails without being run, whatever ended its earlier runs."""
+
+    metrics: int | None = None
+    max_started_attempts: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.metrics is not None:
+            whole("metrics", self.metrics, minimum=1)
+        if self.max_started_attempts is not None:
+            whole("max_started_attempts", self.max_started_attempts, minimum=1)

@@ -1,0 +1,82 @@
+"""What only Monque has.
+
+Several workers of one process can be one Monque instance, with one identity and a limit on the sum of their jobs:
+
+    mail = MonqueInstance("mailer-1", concurrency=20)
+    Worker("welcome", greet, url, concurrency=20, native=MonqueWorker(instance=mail))
+    Worker("digest", collect, url, concurrency=20, native=MonqueWorker(instance=mail))
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from jobwire.errors import InvalidOption
+from jobwire.native.made import native
+from jobwire.options import Seconds, seconds, text, whole, yes_or_no
+
+_LEAST = {"base_retry_interval": 0.0, "max_backoff_delay": 0.001, "lock_timeout": 0.001, "retention_interval": 0.05}
+
+
+class MonqueInstance:
+    """`concurrency`: at most so many jobs at once over all workers that were given this object; None: no limit.
+
+    Whoever asks first gets the free slots, as in Monque, where names that were registered early win under the cap.
+    All its workers must run in one event loop.
+    """
+
+    def __init__(self, name: str | None = None, *, concurrency: int | None = None) -> None:
+        self.id = None if name is None else text("instance", name)
+        self._limit = None if concurrency is None else whole("instance.concurrency", concurrency, minimum=1)
+        self._busy = 0
+        self._freed = asyncio.Event()
+        self.known = False
+        """One of its workers has found that no living instance has this id."""
+        self.looking = asyncio.Lock()
+        """Held by the worker that finds out."""
+
+    @property
+    def full(self) -> bool:
+        return self._limit is not None and self._busy >= self._limit
+
+    def reserve(self, wanted: int) -> int:
+        """Take up to that many slots; the number taken."""
+        taken = wanted if self._limit is None else max(0, min(wanted, self._limit - self._busy))
+        self._busy += taken
+        return taken
+
+    def free(self, slots: int) -> None:
+        self._busy -= slots
+        if slots and not self.full:
+            self._freed.set()
+
+    async def has_room(self) -> None:
+        """Return when a slot is free."""
+        while self.full:
+            self._freed.clear()
+            await self._freed.wait()
+
+
+@native
+class MonqueWorker:
+    """max_retries: runs of a job in all; what the URL says if it is not given. base_retry_interval: the first wait,
+    doubled with each failure up to max_backoff_delay. lock_timeout: when a peer's silent job is taken back.
+    retention_interval: how often finished jobs are looked through for those to delete. results: keep what handlers
+    return. instance: share an identity and a limit with other workers of the process."""
+
+    max_retries: int | None = None
+    base_retry_interval: Seconds = 1.0
+    max_backoff_delay: Seconds = 86_400.0
+    lock_timeout: Seconds = 1800.0
+    retention_interval: Seconds = 60.0
+    results: bool = True
+    instance: MonqueInstance | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_retries is not None:
+            whole("max_retries", self.max_retries, minimum=1)
+        for name, least in _LEAST.items():
+            seconds(name, getattr(self, name), minimum=least)
+        yes_or_no("results", self.results)
+        if self.instance is not None and not isinstance(self.instance, MonqueInstance):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+            raise InvalidOption("instance", self.instance, "must be a jobwire.native.MonqueInstance")

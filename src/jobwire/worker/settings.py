@@ -1,0 +1,111 @@
+"""Checks of what a Worker is given, made when the object is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, cast
+
+from jobwire import spelling
+from jobwire.backend import Strategy
+from jobwire.errors import InvalidOption
+from jobwire.native import NATIVE
+from jobwire.options import Seconds, seconds, whole
+from jobwire.worker.stats import Observer
+
+_STRATEGY = "must be a function of (failures, job, error)"
+
+
+def refuse_unknown(unknown: Mapping[str, object], init: Callable[..., None]) -> None:
+    """Refuse keywords that a Worker doesn't have. A native option is told where it belongs."""
+    for name, value in unknown.items():
+        known = [one.name for one in inspect.signature(init).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        raise spelling.unknown(name, value, known, "a Worker", NATIVE.get(name, ""))
+
+
+def strategy_of(backoff: Strategy | Mapping[str, Strategy] | None) -> Strategy | None:
+    """The strategy for all custom backoffs, if one function was given."""
+    if backoff is None or isinstance(backoff, Mapping):
+        return None
+    if not callable(backoff):
+        raise InvalidOption("backoff", backoff, f"{_STRATEGY}, or a dict of them by the name of a backoff")
+    _check_strategy("backoff", backoff)
+    return backoff
+
+
+def strategies_of(backoff: Strategy | Mapping[str, Strategy] | None) -> Mapping[str, Strategy]:
+    """The strategies by the names of backoffs, if a dict was given."""
+    if not isinstance(backoff, Mapping):
+        return {}
+    named = cast("Mapping[str, Strategy]", backoff)
+    for name, strategy in named.items():
+        _check_strategy(f"backoff.{name}", strategy)
+    return dict(named)
+
+
+def _check_strategy(field: str, strategy: Any) -> None:
+    if not callable(strategy) or isinstance(strategy, type) or not takes(strategy, 3):
+        raise InvalidOption(field, strategy, _STRATEGY)
+    if inspect.iscoroutinefunction(strategy):
+        raise InvalidOption(field, strategy, "must be a plain function, not a coroutine function")
+
+
+def rate_of(value: tuple[int, Seconds] | None) -> tuple[int, float] | None:
+    if value is None:
+        return None
+    try:
+        count, period = value
+    except (TypeError, ValueError):
+        raise InvalidOption("rate", value, "must be (jobs, seconds), e.g. (100, 60)") from None
+    return whole("rate", count, minimum=1), seconds("rate", period, minimum=0.001)
+
+
+def observers_of(value: Sequence[Observer]) -> tuple[Observer, ...]:
+    given: Any = value
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise InvalidOption("observers", given, "must be a list of observers")
+    return tuple(observer_of(f"observers[{place}]", one) for place, one in enumerate(cast("Sequence[Any]", given)))
+
+
+def observer_of(field: str, value: Any) -> Observer:
+    for method in ("started", "settled"):
+        if isinstance(value, type) or not callable(getattr(value, method, None)):
+            raise InvalidOption(field, value, "must be an object with the methods started(claim) and settled(...)")
+    return value
+
+
+def check_handler(handler: Any) -> bool:
+    """Refuse what can't be a handler, whatever the executor; True if it is a coroutine function."""
+    if not callable(handler):
+        raise InvalidOption("handler", handler, "must be a function or another callable")
+    if isinstance(handler, type):
+        raise InvalidOption("handler", handler, "is a class; give a function, or an object that can be called")
+    kinds = (handler, getattr(handler, "__call__", None))  # noqa: B004 - the method itself is looked at
+    if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds):
+        raise InvalidOption("handler", handler, "has a yield in it, so that calling it runs nothing; return the result")
+    if not takes(handler, 1):
+        raise InvalidOption("handler", handler, "must take one argument, the job")
+    return any(inspect.iscoroutinefunction(one) for one in kinds)
+
+
+def check_picklable(handler: Any) -> None:
+    """Refuse a handler that a child process can't be given."""
+    try:
+        ForkingPickler.dumps(handler)
+    except Exception as error:  # whatever the object's own pickling raises
+        rule = "must be a function at the top of a module for executor='process', which sends it to another process"
+        raise InvalidOption("handler", handler, f"{rule} ({error})") from None
+
+
+def takes(function: Callable[..., Any], arguments: int) -> bool:
+    """True if the function can be called with so many positional arguments, as far as its signature tells."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some that are written in C have none
+        return True
+    try:
+        signature.bind(*range(arguments))
+    except TypeError:
+        return False
+    return True

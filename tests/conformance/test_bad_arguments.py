@@ -1,0 +1,123 @@
+"""What no store could be asked is refused above all of them, and nothing is asked."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import timedelta
+
+import pytest
+
+from jobwire import native
+from jobwire.errors import InvalidOption, NotSupported, PayloadTooLarge, WaitTimeout
+from jobwire.operations import Operations
+from jobwire.options import NewJob
+from jobwire.queue import Queue
+from jobwire.worker import Worker
+
+BY_ID = [
+    name
+    for part in (Operations, Queue)
+    for name, member in vars(part).items()
+    if not name.startswith("_") and callable(member) and "job_id" in inspect.signature(member).parameters
+]
+MORE = {"update_data": ({"n": 1},), "change_priority": (1,), "change_delay": (1.0,)}
+BAD_IDS = {"a number": 7, "none": None, "bytes": b"7", "empty": "", "a surrogate": "a\ud800", "a query": {"$ne": None}}
+
+
+def test_every_operation_on_one_job_is_tried():
+    assert {"get", "logs", "wait", "retry", "promote", "cancel", "remove", "children", "clear_logs"} < set(BY_ID)
+
+
+@pytest.mark.parametrize("bad", BAD_IDS.values(), ids=BAD_IDS.keys())
+async def test_an_id_that_is_no_text_is_refused_on_every_entrance(queue, bad):
+    kept = await queue.add("stays", delay=3600)
+    for name in BY_ID:
+        with pytest.raises((InvalidOption, NotSupported)) as refusal:
+            await getattr(queue, name)(bad, *MORE.get(name, ()))
+        if isinstance(refusal.value, InvalidOption):
+            assert (name, refusal.value.field) == (name, "job_id")
+    assert (await queue.get(kept.id)).state == "delayed"
+
+
+@pytest.mark.parametrize("bad", [5, b"x", "", "a\ud800", {"$gt": ""}], ids=str)
+async def test_a_cursor_that_is_no_text_is_refused(queue, bad):
+    with pytest.raises(InvalidOption, match="cursor"):
+        await queue.jobs(cursor=bad)
+    with pytest.raises(InvalidOption, match="since"):
+        await anext(queue.events(bad))
+
+
+@pytest.mark.parametrize("bad", [5, None, b"x", "", "a\ud800", {"$gt": ""}], ids=str)
+async def test_a_key_that_is_no_text_is_refused(queue, bad):
+    for call in (queue.unique_owner, queue.release_unique, queue.unschedule):
+        with pytest.raises((InvalidOption, NotSupported)):
+            await call(bad)
+
+
+async def test_durations_of_both_kinds_are_taken_and_others_refused(queue):
+    job = await queue.add(1, delay=timedelta(hours=1))
+    with pytest.raises(WaitTimeout, match=r"within 0\.02 s"):
+        await job.wait(timedelta(milliseconds=20))
+    with pytest.raises(WaitTimeout):
+        await queue.wait(job.id, 0)
+    for bad in ("5", -1, float("nan"), True):
+        with pytest.raises(InvalidOption, match="timeout"):
+            await job.wait(bad)
+        with pytest.raises(InvalidOption, match="older_than"):
+            await queue.clean("failed", older_than=bad)
+
+
+@pytest.mark.parametrize("option", ["attempt", "jobId", "removeOnComplete"])
+async def test_an_unknown_option_adds_nothing(queue, option):
+    with pytest.raises(InvalidOption, match="did you mean"):
+        await queue.add(1, **{option: 3})
+    with pytest.raises(InvalidOption, match="did you mean"):
+        await queue.add_many([NewJob(1), NewJob(2, **{option: 3})])
+    with pytest.raises(InvalidOption, match="did you mean"):
+        await queue.schedule("daily", cron="0 9 * * *", **{option: 3})
+    assert sum((await queue.counts()).values()) == 0
+
+
+async def test_what_is_not_a_job_adds_nothing(queue):
+    with pytest.raises(InvalidOption, match=r"jobs\[1\]: must be a NewJob"):
+        await queue.add_many([NewJob(1), {"n": 2}])
+    for option in ("unique", "parent", "target"):
+        with pytest.raises(InvalidOption, match=option):
+            await queue.add(1, **{option: "k"})
+    assert sum((await queue.counts()).values()) == 0
+
+
+async def test_native_options_of_another_protocol_are_refused_when_the_worker_is_made(connection):
+    fitting = 0
+    for kind in (native.BullMQWorker, native.BridgeMQWorker, native.MonqueWorker, native.PgBossWorker):
+        try:
+            Worker("letters", print, connection, native=kind())
+            fitting += 1
+        except InvalidOption as refused:
+            assert refused.field == "native"  # noqa: PT017 either outcome is right, once
+    assert fitting == (0 if connection.address.protocol == "memory" else 1)
+    with pytest.raises(InvalidOption, match="native"):
+        Worker("letters", print, connection, native=object())
+
+
+async def test_what_a_consumer_would_refuse_is_refused_when_the_worker_is_made(connection):
+    can = connection.backend.capabilities
+    if not can.rate_limit:
+        with pytest.raises(NotSupported):
+            Worker("letters", print, connection, rate=(1, 1))
+    for options in ({"backoff": lambda failures, job, error: 1.0}, {"keep_completed": 5}):
+        try:
+            settings = Worker("letters", print, connection, **options)._settings
+        except NotSupported:
+            continue
+        await connection.backend.consumer(settings).close()
+
+
+async def test_new_data_obeys_the_limit_of_the_queue(connection, needs):
+    async with Queue("letters", connection, size_limit=100) as queue:
+        job = await queue.add("small")
+        with needs(queue, "edits.data"):
+            await queue.update_data(job.id, "x" * 90)
+            with pytest.raises(PayloadTooLarge, match="102 bytes exceeds limit of 100 bytes"):
+                await queue.update_data(job.id, "x" * 100)
+            assert (await queue.get(job.id)).data == "x" * 90

@@ -1,0 +1,74 @@
+"""A queue opens at its first use; once closed it says so, and never that its store is unavailable."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jobwire.connection import connect
+from jobwire.errors import Closed
+from jobwire.queue import Queue
+
+FIRST_USES = {
+    "add": lambda queue: queue.add({"n": 1}),
+    "get": lambda queue: queue.get("0123456789abcdef01234567"),
+    "counts": lambda queue: queue.counts(),
+    "jobs": lambda queue: queue.jobs(),
+    "clean": lambda queue: queue.clean(),
+    "drain": lambda queue: queue.drain(),
+}
+
+
+@pytest.mark.parametrize("use", FIRST_USES.values(), ids=FIRST_USES.keys())
+async def test_a_queue_opens_at_its_first_use(url, use):
+    queue = Queue("letters", url)
+    try:
+        await use(queue)
+        job = await queue.add({"n": 2})
+        assert (await queue.get(job.id)).data == {"n": 2}
+    finally:
+        await queue.close()
+
+
+async def test_many_first_uses_at_once_open_it_once(url):
+    queue = Queue("letters", url)
+    try:
+        added = await asyncio.gather(*(queue.add(n) for n in range(20)))
+        assert sorted(job.data for job in added) == list(range(20))
+        assert sum((await queue.counts()).values()) == 20
+    finally:
+        await queue.close()
+
+
+async def test_a_queue_that_was_closed_says_so_until_it_is_opened_again(url):
+    async with connect(url) as connection:
+        queue = Queue("letters", connection)
+        await queue.add(1)
+        await queue.close()
+        for use in FIRST_USES.values():
+            with pytest.raises(Closed, match="'letters' has been closed"):
+                await use(queue)
+        async with queue:
+            await queue.add(2)
+            assert sum((await queue.counts()).values()) == 2
+
+
+async def test_a_connection_that_its_owner_closed_is_not_opened_behind_its_back(url):
+    connection = connect(url)
+    queue = Queue("letters", connection)
+    await queue.add(1)
+    await connection.close()
+    with pytest.raises(Closed, match=r"connection to .* has been closed"):
+        await queue.add(2)
+    await queue.close()
+
+
+async def test_closing_waits_for_adds_that_are_under_way(url):
+    async with connect(url) as connection, Queue("letters", connection) as reader:
+        queue = await Queue("letters", connection).open()
+        adds = [asyncio.create_task(queue.add(n)) for n in range(5)]
+        await asyncio.sleep(0)
+        await queue.close()
+        assert all(add.done() for add in adds), adds
+        assert sum((await reader.counts()).values()) == 5

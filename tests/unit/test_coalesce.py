@@ -1,0 +1,70 @@
+"""Group commit: what is put goes out together, in order, and closing waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jobwire.coalesce import Coalescer
+from jobwire.errors import Closed
+
+
+class Sender:
+    """Sends when it is let; remembers the batches."""
+
+    def __init__(self):
+        self.gate = asyncio.Event()
+        self.batches: list[list[int]] = []
+
+    async def __call__(self, items):
+        await self.gate.wait()
+        self.batches.append(list(items))
+        return [item * 10 for item in items]
+
+
+@pytest.mark.parametrize("count", [1, 5])
+async def test_closing_waits_for_what_was_put(count):
+    sender = Sender()
+    coalescer = Coalescer(sender, 2)
+    puts = [asyncio.create_task(coalescer.put(item)) for item in range(count)]
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(coalescer.close())
+    done, _ = await asyncio.wait([closing], timeout=0.05)
+    assert not done, "closed while a call was under way"
+    sender.gate.set()
+    await closing
+    assert [item for batch in sender.batches for item in batch] == list(range(count))
+    assert await asyncio.gather(*puts) == [item * 10 for item in range(count)]
+
+
+async def test_two_may_close_at_once_and_closing_an_idle_one_returns():
+    sender = Sender()
+    coalescer = Coalescer(sender, 2)
+    put = asyncio.create_task(coalescer.put(1))
+    await asyncio.sleep(0)
+    closings = [asyncio.create_task(coalescer.close()) for _ in range(2)]
+    await asyncio.sleep(0)
+    sender.gate.set()
+    await asyncio.gather(*closings)
+    await coalescer.close()
+    assert await put == 10
+
+
+async def test_a_put_after_the_close_is_refused():
+    coalescer = Coalescer(Sender(), 2)
+    await coalescer.close()
+    with pytest.raises(Closed, match="has been closed"):
+        await coalescer.put(1)
+
+
+async def test_closing_ends_although_the_last_call_failed():
+    async def fail(items):
+        await asyncio.sleep(0)
+        raise ConnectionError("gone")
+
+    coalescer = Coalescer(fail, 2)
+    puts = [asyncio.create_task(coalescer.put(item)) for item in range(3)]
+    await asyncio.sleep(0)
+    await asyncio.wait_for(coalescer.close(), 5)
+    assert [type(error) for error in await asyncio.gather(*puts, return_exceptions=True)] == [ConnectionError] * 3
