@@ -15,7 +15,7 @@ def all_capabilities() -> dict[str, Capabilities]:
     for module in pkgutil.iter_modules(backends.__path__):
         package = importlib.import_module(f"jobwire.backends.{module.name}")
         if hasattr(package, "open_backend"):
-            found[module.name] = importlib.import_module(f"{package.__name__}.backend").CAPABILITIES
+            found[module.name] = importlib.import_module(f"{package.__name__}.rules").CAPABILITIES
     return found
 
 

@@ -7,7 +7,7 @@ import importlib
 from types import TracebackType
 from typing import Self
 
-from jobwire import urls
+from jobwire import forking, urls
 from jobwire.backend import Backend
 from jobwire.errors import Closed, MissingExtra
 
@@ -23,7 +23,10 @@ def connect(url: str | None = None) -> Connection:
 
 
 class Connection:
-    """One store reached through one protocol, with its pool. Use `async with`, or `open` and `close`."""
+    """One store reached through one protocol, with its pool. Use `async with`, or `open` and `close`.
+
+    A forked child process has none of its parent's connections: there it opens again at its first use.
+    """
 
     def __init__(self, url: str | None = None) -> None:
         self.address = urls.parse(urls.default_url() if url is None else url)
@@ -31,9 +34,16 @@ class Connection:
         self.is_open = False
         self._closed = False
         self._opening = asyncio.Lock()
+        forking.follow(self, Connection._after_fork)
+
+    def _after_fork(self) -> None:
+        self.is_open = False
+        self._opening = asyncio.Lock()
+        self.backend = self.backend.twin()
 
     async def open(self) -> Self:
         """Reach the store; does nothing if it is open."""
+        forking.notice()
         if not self.is_open:
             async with self._opening:
                 if not self.is_open:
@@ -67,11 +77,11 @@ def load_backend(address: urls.Address) -> Backend:
     """The backend of an address. Imported here, on demand: a protocol's driver is needed only by those who use it."""
     try:
         module = importlib.import_module(f"jobwire.backends.{address.protocol}")
+        backend: Backend = module.open_backend(address)
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise
         raise MissingExtra(f"{address.protocol}:", _EXTRAS[address.protocol]) from missing
-    backend: Backend = module.open_backend(address)
     return backend
 
 

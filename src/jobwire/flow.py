@@ -17,7 +17,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Never, Self, Unpack, cast
 
-from jobwire import spelling
+from jobwire import forking, spelling
 from jobwire.backend import Backend
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption, JobNotFound
@@ -73,6 +73,10 @@ class Flow:
         self._backend = self.connection.backend
         self._backend.capabilities.require("flows", "flows")
         self._queues: dict[str, Queue] = {}
+        forking.follow(self, Flow._after_fork)
+
+    def _after_fork(self) -> None:
+        self._backend = self.connection.backend
 
     async def open(self) -> Self:
         await self.connection.open()

@@ -9,8 +9,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Never, Self, Unpack
 
+from jobwire import forking, spelling
 from jobwire import options as checks
-from jobwire import spelling
 from jobwire.backend import Added, Backend, PreparedJob
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
@@ -61,6 +61,13 @@ class Queue(Operations):
         self._finishes = Finishes(self._backend, name)
         self._is_open = False
         self._closed = False
+        self._opening = asyncio.Lock()
+        forking.follow(self, Queue._after_fork)
+
+    def _after_fork(self) -> None:
+        self._backend = self.connection.backend
+        self._adds = Coalescer(self._send, _ADD_TOGETHER)
+        self._finishes = Finishes(self._backend, self.name)
         self._opening = asyncio.Lock()
 
     async def open(self) -> Self:

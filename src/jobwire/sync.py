@@ -27,6 +27,7 @@ from typing import Any, Self, cast
 
 from jobwire import connection as _connection
 from jobwire import flow as _flow
+from jobwire import forking
 from jobwire import model as _model
 from jobwire import queue as _queue
 from jobwire import worker as _worker
@@ -39,6 +40,14 @@ class Portal:
     """An event loop in a thread, started when first needed, for blocking callers to run coroutines in."""
 
     def __init__(self) -> None:
+        self._start_over()
+        forking.follow(self, Portal._start_over)
+        atexit.register(self._stop)
+
+    def _start_over(self) -> None:
+        """Also in a forked child, which has neither the thread nor, perhaps, anyone to release the locks."""
+        self.life = object()
+        """Another one in each forked child."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -64,13 +73,17 @@ class Portal:
         self._running_loop().call_soon_threadsafe(function)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
+        forking.notice()
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 thread = threading.Thread(target=self._loop.run_forever, name="jobwire-sync", daemon=True)
                 thread.start()
-                atexit.register(self._loop.call_soon_threadsafe, self._loop.stop)
             return self._loop
+
+    def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 _portal = Portal()
@@ -147,15 +160,20 @@ def _method(function: Any) -> Any:
 def _iterator(function: Any) -> Any:
     @functools.wraps(function)
     def iterate(self: _Blocking, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        source: AsyncIterator[Any] = function(self.inner, *args, **kwargs)
+        life, source = _portal.life, function(self.inner, *args, **kwargs)
         try:
             while True:
+                if life is not _portal.life:
+                    raise RuntimeError("a forked process can't go on with its parent's iterator: make a new one")
                 try:
                     yield _portal.run(_next(source))
                 except StopAsyncIteration:
                     return
         finally:
-            _portal.run(source.aclose())  # type: ignore[attr-defined]
+            if life is _portal.life:
+                _portal.run(source.aclose())
+            else:
+                forking.keep(source)
 
     return iterate
 

@@ -16,8 +16,9 @@ Three transports have no such URL:
   `?sentinel_tls=true` turns TLS on for them.
 * `embedded` names a folder: `pgboss+embedded:` (`./.jobwire`), `pgboss+embedded:./here`, `pgboss+embedded:///srv/here`.
 
-`memory:` and `memory:name` are queues inside this process. In a user name or a password the characters `@ : / ? # %`
-must be percent-encoded. Passwords are in `driver_url` and nowhere else: not in a repr, not in an error.
+`memory:` and `memory:name` are queues inside this process; with `?like=pgboss` they refuse what pg-boss refuses. In a
+user name or a password the characters `@ : / ? # %` must be percent-encoded. Passwords are in `driver_url` and nowhere
+else: not in a repr, not in an error.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _TRANSPORTS = {
     "pgboss": ("postgresql", "embedded"),
     "memory": (),
 }
-_OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema"}
+_OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema", "memory": "like"}
 _INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
 """What a protocol leaves to the configuration of its instances instead of storing it."""
 _PEERS_OPTIONS = {"j": "journal", "keyPrefix": "prefix", "database": "the path, as in /name"}
@@ -66,6 +67,7 @@ _OPTION_RULES = {
     ),
     "tz": (re.compile(r"[A-Za-z0-9_+/-]{1,64}"), "the name of a time zone, such as Europe/Berlin"),
     "max_retries": (re.compile("[1-9][0-9]{0,5}"), "a whole number of at least 1"),
+    "like": (re.compile("|".join(one for one in _TRANSPORTS if one != "memory")), "the name of a protocol, as pgboss"),
     "create_indexes": (re.compile("true|false"), "true or false"),
     "tls": (re.compile("true|false"), "true or false"),
 }
@@ -112,8 +114,14 @@ class _Fault(Exception):
 
 
 def default_url() -> str:
-    """JOBWIRE_URL, or a server of our own in ./.jobwire."""
-    return os.environ.get("JOBWIRE_URL") or DEFAULT_URL
+    """JOBWIRE_URL, or a server of our own in ./.jobwire if there is no such variable."""
+    url = os.environ.get("JOBWIRE_URL", DEFAULT_URL)
+    if not url.strip():
+        # Mostly a secret that did not arrive: jobs in a local folder would be lost with their container.
+        raise InvalidOption(
+            "JOBWIRE_URL", url, "is set but empty: give it a URL, or unset it for a server in ./.jobwire"
+        )
+    return url
 
 
 def parse(url: str) -> Address:
@@ -204,8 +212,8 @@ def _local_address(protocol: str, transport: str, rest: str, redacted: str) -> A
     if protocol == "memory":
         if path.startswith("/"):
             raise _Fault("write memory: or memory:name")
-        _options(protocol, transport, query)
-        return Address(protocol, transport, redacted, name=_decoded(path))
+        options, _ = _options(protocol, transport, query)
+        return Address(protocol, transport, redacted, options=options, name=_decoded(path))
     if path.startswith("//") and not path.startswith("///"):
         raise _Fault(f"embedded takes a folder: {protocol}+embedded:./folder or {protocol}+embedded:///folder")
     folder = Path(_decoded(path.removeprefix("//"))) if path else DEFAULT_FOLDER

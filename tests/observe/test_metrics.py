@@ -189,8 +189,8 @@ def test_a_worker_for_blocking_code_is_seen_too(unique: str, metrics: Metrics, p
     assert seen.value("memory_job_duration_seconds_count", queue="emails") == 1.0
 
 
-async def test_nameless_stores_in_one_process_are_not_taken_for_one(metrics: Metrics, port: int) -> None:
-    async with connect("memory:") as one, connect("memory:") as other:
+async def test_two_stores_in_one_process_are_not_taken_for_one(metrics: Metrics, port: int) -> None:
+    async with connect("memory:one") as one, connect("memory:other") as other:
         for connection, name in ((one, "emails"), (other, "letters")):
             await metrics.add_queue(Queue(name, connection)).add(1)
         seen = await scrape(port)

@@ -19,11 +19,13 @@ def test_the_first_example_is_the_file_word_for_word() -> None:
     assert block == (ROOT / "examples" / "first.py").read_text()
 
 
-def test_the_first_example_runs(jobwire_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["a server", "memory:"])
+def test_the_first_example_runs(request: pytest.FixtureRequest, tmp_path: Path, store: str) -> None:
+    url = store if store == "memory:" else request.getfixturevalue("jobwire_url")
     done = subprocess.run(
         [sys.executable, "-W", "error", ROOT / "examples" / "first.py"],
         cwd=tmp_path,
-        env={**os.environ, "JOBWIRE_URL": jobwire_url},
+        env={**os.environ, "JOBWIRE_URL": url},
         capture_output=True,
         text=True,
         timeout=60,

@@ -14,8 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from redis.connection import parse_url
 
-from jobwire import urls
-from jobwire.connection import connect
+from jobwire import Queue, Worker, connect, urls
 from jobwire.errors import InvalidOption
 from jobwire.urls import Address, default_url, parse, redact
 
@@ -126,9 +125,16 @@ def test_a_memory_store_may_have_a_name() -> None:
 def test_without_a_url_the_environment_decides_and_then_an_embedded_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOBWIRE_URL", "memory:x")
     assert default_url() == "memory:x"
-    for unset in ("", None):
-        monkeypatch.setenv("JOBWIRE_URL", "") if unset == "" else monkeypatch.delenv("JOBWIRE_URL")
-        assert parse(default_url()).folder == Path(".jobwire")
+    monkeypatch.delenv("JOBWIRE_URL")
+    assert parse(default_url()).folder == Path(".jobwire")
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n"])
+def test_an_empty_variable_is_refused_and_starts_no_local_server(monkeypatch: pytest.MonkeyPatch, blank: str) -> None:
+    monkeypatch.setenv("JOBWIRE_URL", blank)
+    for make in (lambda: Queue("emails"), lambda: Worker("emails", print), connect):
+        with pytest.raises(InvalidOption, match="JOBWIRE_URL: is set but empty"):
+            make()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +150,9 @@ def test_without_a_url_the_environment_decides_and_then_an_embedded_server(monke
         ("kafka://h", "known are bullmq, bridgemq, monque, pgboss, memory"),
         ("memory+redis://h", "memory"),
         ("memory://x", "write memory: or memory:name"),
-        ("memory:x?prefix=a", "memory takes none"),
+        ("memory:x?prefix=a", "memory takes like"),
+        ("memory:?like=memory", "like must be the name of a protocol"),
+        ("memory:?like=rabbit", "like must be the name of a protocol"),
         ("", "must start with a protocol"),
         ("localhost", "must start with a protocol"),
         ("bullmq+redis:h", "must go on with //"),

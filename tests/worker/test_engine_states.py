@@ -28,7 +28,7 @@ from jobwire.backend import (
     Snoozed,
     Verdict,
 )
-from jobwire.backends.memory.backend import CAPABILITIES
+from jobwire.backends.memory.rules import CAPABILITIES
 from jobwire.errors import Snooze, StoreRefused, StoreUnavailable
 from jobwire.model import Job
 from jobwire.worker import engine, outage, running

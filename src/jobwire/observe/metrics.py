@@ -199,13 +199,7 @@ def _of_stores(protocol: str, readings: list[Reading]) -> Iterator[Metric]:
 def _distinct(watched: list[tuple[Connection, str]]) -> set[tuple[Connection, str]]:
     """A Worker and a Queue made from one URL have a connection each to the same store: ask it once."""
     chosen: dict[object, Connection] = {}
-    return {(chosen.setdefault(_place(connection), connection), queue) for connection, queue in watched}
-
-
-def _place(connection: Connection) -> object:
-    """What two connections to one store share. Every in-process store without a name is one by itself."""
-    address = connection.address
-    return connection if address.protocol == "memory" and not address.name else address
+    return {(chosen.setdefault(connection.address, connection), queue) for connection, queue in watched}
 
 
 def _active(worker: Worker) -> bool:

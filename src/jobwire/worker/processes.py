@@ -2,6 +2,7 @@
 
 Each busy slot has one child, kept for the next job. Parent and child talk over a pipe: the parent sends a job, the
 child answers with any number of requests (calls of methods of its job) and one end. A child that must stop is killed.
+The child's side, and what signals and the end of the worker mean to it, is in `child.py`.
 """
 
 from __future__ import annotations
@@ -9,31 +10,29 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import signal
-import threading
-import traceback
-from collections.abc import Callable
+import time
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from multiprocessing.connection import Connection
+from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from jobwire import codec
-from jobwire.errors import (
-    HandlerCrashed,
-    InvalidOption,
-    JobwireError,
-    RateLimited,
-    Snooze,
-    Unrecoverable,
-    WaitForChildren,
-)
-from jobwire.flow import FlowJob
-from jobwire.model import Children, Job, JobKey, JobTree
-from jobwire.worker.active import BlockingJob, Running
+from jobwire.errors import HandlerCrashed, JobwireError, RateLimited, Snooze, Unrecoverable, WaitForChildren
+from jobwire.worker.active import BlockingJob
+from jobwire.worker.child import HELD_SIGNALS, child_main
 from jobwire.worker.threads import Threads
 
-WISHES = (Snooze, RateLimited, WaitForChildren)
-"""What a handler raises to have its job run again later. They cross the pipe as they are."""
+worker_stopping: ContextVar[Callable[[], bool]] = ContextVar("worker_stopping", default=lambda: False)
+"""Whether the worker that runs the job has been told to stop. Set by the worker for the tasks of its engine."""
+
+_START_LIMIT = 120.0
+"""Seconds for a child to start, to import the handler and to begin its first job."""
+_ONE_SIGNAL = 2.0
+"""Seconds within which a SIGTERM for a child and one for its worker are one signal to both."""
 
 
 class RemoteError(Exception):
@@ -49,81 +48,8 @@ class EncodedResult(bytes):
     """A result that the child has already turned into JSON."""
 
 
-class ProcessJob(Running):
-    """What a handler in a child process gets: the same names as BlockingJob, answered by the parent."""
-
-    __slots__ = ("_pipe", "lost", "token")
-
-    def __init__(self, job: Job, token: str, pipe: Connection) -> None:
-        super().__init__(job)
-        self.token = token
-        self.lost = threading.Event()
-        """Never set here: a process whose lock is lost is killed."""
-        self._pipe = pipe
-
-    def update_progress(self, value: Any) -> None:
-        self._ask("update_progress", value)
-
-    def log(self, line: str, *, keep: int = 0) -> None:
-        self._ask("log", str(line), keep=keep)
-
-    def extend(self) -> None:
-        self._ask("extend")
-
-    def update_data(self, data: Any) -> None:
-        self._ask("update_data", data)
-
-    def add_children(self, *children: FlowJob) -> list[JobTree]:
-        return self._ask("add_children", *children)
-
-    def children(self) -> Children:
-        return self._ask("children")
-
-    def children_values(self) -> dict[JobKey, Any]:
-        return dict(self.children().values)
-
-    def wait_for_children(self) -> None:
-        self._ask("wait_for_children")
-
-    def connection(self) -> Any:
-        raise InvalidOption(
-            "executor", "process", "can't be with job.connection(), which stays in the worker's process"
-        )
-
-    def _ask(self, what: str, *args: Any, **named: Any) -> Any:
-        """Have the parent process call the method of its own job; what it returned or raised."""
-        self._pipe.send((what, (args, named)))
-        answer, error = self._pipe.recv()
-        if error is not None:
-            raise error
-        return answer
-
-
-def child_main(handler: Callable[[Any], Any], pipe: Connection) -> None:
-    """The child: run jobs until the parent hangs up. Signals of the terminal are the parent's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    while True:
-        try:
-            job, token = pipe.recv()
-        except (EOFError, OSError):
-            return
-        answer: tuple[str, Any]
-        try:
-            result = handler(ProcessJob(job, token, pipe))
-            if asyncio.iscoroutine(result):
-                result = asyncio.run(result)
-            answer = ("result", codec.dumps(result, field="result"))
-        except WISHES as wish:
-            answer = ("wish", wish)
-        except Unrecoverable as final:
-            answer = ("unrecoverable", str(final))
-        except BaseException as error:
-            answer = ("error", (type(error).__name__, str(error), traceback.format_exc()))
-        try:
-            pipe.send(answer)
-        except OSError:
-            return
+class _Left(Exception):
+    """The child left before it began the job."""
 
 
 class _Child:
@@ -131,54 +57,114 @@ class _Child:
         # Not fork: a forked copy of a process with threads and open connections may hang in any of their locks.
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process: BaseProcess = context.Process(target=child_main, args=(handler, theirs), daemon=True)
-        self._process.start()
+        their_lifeline, lifeline = context.Pipe(duplex=False)
+        self._process: BaseProcess = context.Process(
+            target=child_main, args=(handler, theirs, their_lifeline), daemon=True
+        )
+        with _held_signals():
+            self._process.start()
         theirs.close()
+        their_lifeline.close()
+        self._ended = True
+        self._begun = False
+        self._used = False
+        self._signalled = False
+        # Also if the program ends, or the child is forgotten, while the handler runs: closing it ends the process.
+        self._hang_up = weakref.finalize(self, lifeline.close)
 
     @property
-    def alive(self) -> bool:
-        return self._process.is_alive()
+    def usable(self) -> bool:
+        """True if the next job can be sent. A child that was sent SIGTERM gets no other."""
+        return self._ended and not self._signalled and self._process.is_alive()
 
-    def run(self, job: BlockingJob) -> EncodedResult:
+    def run(self, job: BlockingJob, on_begun: Callable[[], object]) -> EncodedResult:
         """Run one job to its end; called in a thread."""
+        fresh, self._used, self._ended, self._begun = not self._used, True, False, False
         try:
-            snapshot = replace(job.snapshot, origin=None, raw={})
-            self._pipe.send((snapshot, job.token))
-            while True:
-                what, value = self._pipe.recv()
-                match what:
-                    case "result":
-                        return EncodedResult(value)
-                    case "wish":
-                        raise value
-                    case "unrecoverable":
-                        raise Unrecoverable(value)
-                    case "error":
-                        raise RemoteError(*value)
-                    case _:
-                        self._pipe.send(_serve(job, what, value))
+            self._pipe.send((replace(job.snapshot, origin=None, raw={}), job.token))
+            what, value = self._serve(job, on_begun)
         except (EOFError, OSError):
             self._process.join()
+            if not self._begun and not fresh:
+                raise _Left from None  # it ended between two jobs, by a signal: this one has not run
             raise HandlerCrashed(f"the process that ran the handler died ({_cause(self._process.exitcode)})") from None
+        self._ended = True
+        match what:
+            case "result":
+                return EncodedResult(value)
+            case "snooze":
+                raise Snooze(*value)
+            case "rate limited":
+                raise RateLimited(*value)
+            case "wait for children":
+                raise WaitForChildren(value[1])
+            case "unrecoverable":
+                raise Unrecoverable(value)
+            case _:
+                raise RemoteError(*value)
+
+    def _serve(self, job: BlockingJob, on_begun: Callable[[], object]) -> tuple[str, Any]:
+        """Answer the child's requests until the job ends; how it ended."""
+        if not self._pipe.poll(_START_LIMIT):
+            raise HandlerCrashed(f"the process that runs the handler has not begun within {_START_LIMIT:g} s")
+        judged_at: float | None = None
+        while True:
+            if judged_at is not None and not self._pipe.poll(max(0.0, judged_at - time.monotonic())):
+                judged_at = None
+                if not worker_stopping.get()():
+                    raise HandlerCrashed("the process that ran the handler was sent SIGTERM")
+            what, value = self._pipe.recv()
+            match what:
+                case "begun":
+                    self._begun = True
+                    on_begun()
+                case "leaving":
+                    raise _Left
+                case "sigterm":
+                    self._signalled = True
+                    judged_at = time.monotonic() + _ONE_SIGNAL
+                case "request":
+                    self._pipe.send(_carry_out(job, *value))
+                case _:
+                    return what, value
 
     def kill(self) -> None:
         self._process.kill()
         self._process.join()
-        self._pipe.close()
+        self._close()
 
     def end(self) -> None:
         self._pipe.close()
         self._process.join(timeout=1.0)
         if self._process.is_alive():
             self.kill()
+        self._close()
+
+    def _close(self) -> None:
+        self._pipe.close()
+        self._hang_up()
 
 
-def _serve(job: BlockingJob, what: str, call: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, Exception | None]:
+@contextmanager
+def _held_signals() -> Generator[None]:
+    """A process started in the block is born with these signals blocked. It is a thread of ours that does so: signals
+    for this process reach the main thread meanwhile."""
+    resource_tracker.ensure_running()  # otherwise started inside the block, and it unblocks them
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _carry_out(job: BlockingJob, method: str, args: Any, named: Any) -> tuple[Any, Exception | None]:
     """Carry out a request of the child: what it returned, or the error for the child to raise."""
     try:
-        return getattr(job, what)(*call[0], **call[1]), None
+        return getattr(job, method)(*args, **named), None
     except JobwireError as error:
         return None, error
+    except Exception as error:
+        return None, RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def _cause(code: int | None) -> str:
@@ -196,21 +182,35 @@ class Processes:
         self._idle: list[_Child] = []
 
     async def call(self, job: BlockingJob, begin: Callable[[], None]) -> EncodedResult:
-        child = self._idle.pop() if self._idle else await self._threads.call(lambda: _Child(self._handler))
-        begin()
-        healthy = False
+        """Run the job in a child. `begin` is called when the child has it, its start not counted."""
+        loop, over = asyncio.get_running_loop(), False
+
+        def begun() -> None:
+            if not over:
+                begin()
+
         try:
-            result: EncodedResult = await self._threads.call(lambda: child.run(job))
-            healthy = True
-            return result
-        except (RemoteError, Unrecoverable, *WISHES):
-            healthy = True
-            raise
+            while True:
+                child = self._take() or await self._threads.call(lambda: _Child(self._handler))
+                try:
+                    return await self._threads.call(partial(child.run, job, partial(loop.call_soon_threadsafe, begun)))
+                except _Left:
+                    continue
+                finally:
+                    if child.usable:
+                        self._idle.append(child)
+                    else:
+                        child.kill()
         finally:
-            if healthy and child.alive:
-                self._idle.append(child)
-            else:
-                child.kill()
+            over = True
+
+    def _take(self) -> _Child | None:
+        while self._idle:
+            child = self._idle.pop()
+            if child.usable:
+                return child
+            child.kill()
+        return None
 
     def close(self) -> None:
         for child in self._idle:

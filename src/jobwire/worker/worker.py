@@ -10,9 +10,12 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Never, Self
 
+from jobwire import forking
 from jobwire.backend import Claim, Consumer, ConsumerSettings, Strategy
 from jobwire.connection import Connection, resolve
 from jobwire.counted import counted
@@ -25,6 +28,7 @@ from jobwire.worker.keeper import LockKeeper
 from jobwire.worker.loop_watch import LoopWatch
 from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
+from jobwire.worker.processes import worker_stopping
 from jobwire.worker.settings import (
     observer_of,
     observers_of,
@@ -89,7 +93,8 @@ class Worker:
         self._call_timeout = seconds("call_timeout", call_timeout, minimum=0.1)
         self._max_reconnects = whole("max_reconnect_attempts", max_reconnect_attempts, minimum=0)
         self._observers = observers_of(observers)
-        self._runner = make_runner(handler, executor, f"jobwire-{queue}")
+        self._make_runner = partial(make_runner, handler, executor, f"jobwire-{queue}")
+        self._runner = self._make_runner()
         self._settings = ConsumerSettings(
             queue=queue,
             worker_id=self.id,
@@ -110,7 +115,21 @@ class Worker:
         if self._settings.rate is not None:
             self.connection.backend.capabilities.require("rate_limit", "rate limits")
         self.connection.backend.check_worker(self._settings)
-        self._journal = Journal(self.id, queue)
+        self._has_given_id = worker_id is not None
+        self._start_over()
+        forking.follow(self, Worker._after_fork)
+
+    def _after_fork(self) -> None:
+        """In a forked child: a worker of its own, whose id no other has and which does not run yet."""
+        if not self._has_given_id:
+            self.id = _new_id()
+            self._settings = replace(self._settings, worker_id=self.id)
+        self.stats = Stats()
+        self._runner = self._make_runner()
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._journal = Journal(self.id, self.queue)
         self._outage = Outage(self._journal, self.stats, self._max_reconnects)
         self._engine: Engine | None = None
         self._stopping = asyncio.Event()
@@ -174,7 +193,9 @@ class Worker:
         )
         watch = LoopWatch(self._journal, engine.running.claim_of)
         duties = [perform(duty, self.stats, self._journal, self._call_timeout) for duty in consumer.duties()]
+        token = worker_stopping.set(self._stopping.is_set)
         work = asyncio.create_task(engine.run([keeper.watch(), *duties]))
+        worker_stopping.reset(token)
         with _signals(self.interrupt) if signals else contextlib.nullcontext():
             self._journal.info("started on queue %s, concurrency %d", self.queue, self._concurrency)
             keeper.start()

@@ -52,22 +52,18 @@ def consumer_of(backend, **settings):
     return backend.consumer(ConsumerSettings(queue="letters", worker_id="worker-1", **settings))
 
 
-async def test_a_store_without_a_name_is_private_to_its_connection():
-    async with Queue("letters", "memory:") as here, Queue("letters", "memory:") as there:
-        await here.add(1)
-        assert (await here.counts())[State.WAITING] == 1
-        assert (await there.counts())[State.WAITING] == 0
-
-
-async def test_a_store_with_a_name_is_shared_while_one_connection_is_open(unique):
-    async with connect(f"memory:{unique}") as first:
+@pytest.mark.parametrize("name", ["", "orders"])
+async def test_a_store_is_shared_while_one_connection_is_open(name):
+    async with connect(f"memory:{name}") as first:
         async with Queue("letters", first) as queue:
             await queue.add(1)
-        async with connect(f"memory:{unique}") as second, Queue("letters", second) as queue:
+        async with connect(f"memory:{name}") as second, Queue("letters", second) as queue:
             assert (await queue.counts())[State.WAITING] == 1
         async with Queue("letters", first) as queue:
             assert (await queue.counts())[State.WAITING] == 1
-    async with Queue("letters", f"memory:{unique}") as queue:
+        async with Queue("letters", f"memory:not-{name}") as queue:
+            assert (await queue.counts())[State.WAITING] == 0
+    async with Queue("letters", f"memory:{name}") as queue:
         assert (await queue.counts())[State.WAITING] == 0
 
 
@@ -245,7 +241,7 @@ async def test_a_bad_cursor_is_refused(backend):
 
 
 async def test_a_worker_in_one_thread_is_woken_by_an_add_in_another():
-    backend = MemoryBackend()
+    backend = MemoryBackend(store=Store())
     waiting = threading.Event()
     woken = []
 
@@ -266,7 +262,7 @@ async def test_a_worker_in_one_thread_is_woken_by_an_add_in_another():
 
 
 async def test_a_sleeper_whose_event_loop_has_ended_wakes_nobody_and_breaks_nothing():
-    backend = MemoryBackend()
+    backend = MemoryBackend(store=Store())
 
     async def fall_asleep_and_leave():
         store = backend._reach()
@@ -305,7 +301,7 @@ async def test_a_strategy_may_use_the_store(backend):
 
 
 async def test_workers_in_several_threads_never_claim_the_same_job():
-    backend = MemoryBackend()
+    backend = MemoryBackend(store=Store())
     await backend.add("letters", [prepared(n) for n in range(1000)])
 
     async def take_all():

@@ -8,11 +8,11 @@ from typing import Any
 
 from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
 from jobwire.backends.bridgemq import admin, producer, reading, registry, schedules
-from jobwire.backends.bridgemq.codec import DEFAULT_PRIORITY
 from jobwire.backends.bridgemq.consumer import BridgeConsumer
 from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, has_hash_tag
 from jobwire.backends.bridgemq.options import WorkerOptions
+from jobwire.backends.bridgemq.rules import CAPABILITIES, check
 from jobwire.backends.bridgemq.unroutable import unroutable
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Scripts
@@ -22,41 +22,6 @@ from jobwire.options import NewJob, NewSchedule
 from jobwire.urls import Address
 
 OLDEST_SERVER = (6, 2)
-
-CAPABILITIES = Capabilities(
-    protocol="BridgeMQ",
-    custom_ids=True,
-    priority="high_first",
-    priority_classes=2,
-    default_priority=DEFAULT_PRIORITY,
-    per_job_attempts=True,
-    default_attempts=1,
-    backoff=frozenset({"fixed", "linear", "exponential"}),
-    job_timeout=True,
-    routing=True,
-    progress=True,
-    logs=True,
-    results=True,
-    pause=True,
-    promote=True,
-    schedules=frozenset({"cron", "tz"}),
-    rate_limit=True,
-    workers=True,
-    nearest={
-        "job_names": "a queue is a job type, and the type is the name",
-        "lifo": "priority=7 and more goes to the front",
-        "backoff.custom": "use fixed, linear or exponential",
-        "expires": "remove(id) takes a job out of the queue",
-        "keep": "finished jobs stay for 24 hours; clean() removes them sooner",
-        "unique": "give the job an id of your own: a second one with it is refused",
-        "flows": "add the next job from the handler of the one before",
-        "transactional_add": "add after the transaction has been committed",
-        "events": "job.wait() and counts() look at the store",
-        "cancel": "remove(id) takes it out of the queue",
-        "schedules.every": "use cron, with seconds first if need be: cron='*/5 * * * * *'",
-        "schedules": "use cron with a time zone",
-    },
-)
 
 
 class BridgeMQ:
@@ -97,7 +62,7 @@ class BridgeMQ:
         return JobType(queue, self._keys, self._store, self._scripts)
 
     def check(self, queue: str, job: NewJob) -> None:
-        producer.check(queue, job)
+        check(queue, job)
 
     async def register(self, queue: str) -> None:
         """The protocol keeps no record of job types."""

@@ -4,70 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
 
 from jobwire.backend import Added, PreparedJob
 from jobwire.backends.bridgemq import codec, ids
 from jobwire.backends.bridgemq.jobtype import JobType
-from jobwire.backends.bridgemq.keys import check_job_id, check_name, check_server_id
 from jobwire.backends.bridgemq.routing import EVERYONE, Route
+from jobwire.backends.bridgemq.rules import LIMITS, check_no_schedule
 from jobwire.backends.redisio.scripts import Argument
-from jobwire.errors import InvalidOption
-from jobwire.options import NewJob, seconds, whole
+from jobwire.options import NewJob, seconds
 
 BATCH_JOBS = 500
 BATCH_BYTES = 1_000_000
-LOWEST, HIGHEST = 1, 10
-SCHEDULE_ONLY = ("cronMode", "overlap")
 
-_LIMITS = ("maxConcurrent", "maxPerMinute")
-_NAMES = ("skipOn", "rerouteOn")
-_EXTRA = (*_LIMITS, *_NAMES, "metadata", *SCHEDULE_ONLY)
-_JITTER = 0.25
 _NO_OPTIONS = (None,) * 8
-
-
-def check(queue: str, job: NewJob) -> None:
-    """Refuse what the protocol has no place for, and what would make a peer stumble."""
-    check_name("queue", queue)
-    if job.id is not None:
-        check_job_id(job.id)
-    if job.priority is not None and not LOWEST <= job.priority <= HIGHEST:
-        raise InvalidOption(
-            "priority", job.priority, f"must lie between {LOWEST} and {HIGHEST} ({codec.FRONT_FROM} and more go first)"
-        )
-    if job.backoff is not None and job.backoff.jitter not in (0, _JITTER):
-        raise InvalidOption(
-            "backoff.jitter", job.backoff.jitter, "must be 0 or 0.25: BridgeMQ spreads by a quarter or not"
-        )
-    if job.target is not None and job.target.server is not None:
-        check_server_id(job.target.server)
-    for option, value in job.extra.items():
-        _check_extra(option, value)
-
-
-def _check_extra(option: str, value: Any) -> None:
-    field = f"extra.{option}"
-    if option in _LIMITS:
-        whole(field, value, minimum=0)
-    elif option in _NAMES:
-        if not _is_names(value):
-            raise InvalidOption(field, value, "must be a list of error names")
-    elif option == "metadata":
-        if not isinstance(value, dict):
-            raise InvalidOption(field, value, "must be a dict")
-    elif option == "cronMode":
-        if value not in ("template", "instance"):
-            raise InvalidOption(field, value, "must be template or instance")
-    elif option == "overlap":
-        if value not in ("skip", "allow"):
-            raise InvalidOption(field, value, "must be skip or allow")
-    else:
-        raise InvalidOption(field, value, f"is not an option of a BridgeMQ job; known are {', '.join(_EXTRA)}")
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in cast(Sequence[Any], value))
 
 
 def route_of(new: NewJob) -> Route:
@@ -75,7 +24,7 @@ def route_of(new: NewJob) -> Route:
     target, extra = new.target, new.extra
     if target is None and not extra:
         return EVERYONE
-    limits = [extra.get(name) for name in _LIMITS]
+    limits = [extra.get(name) for name in LIMITS]
     if target is None:
         return Route(max_concurrent=limits[0], max_per_minute=limits[1])
     return Route(
@@ -103,9 +52,7 @@ def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str
     now_ms = int(time.time() * 1000)
     for job in jobs:
         new = job.new
-        for option in SCHEDULE_ONLY:
-            if option in new.extra:
-                raise InvalidOption(f"extra.{option}", new.extra[option], "is for schedules")
+        check_no_schedule(new)
         if len(names) >= BATCH_JOBS or (size + len(job.data) > BATCH_BYTES and names):
             yield names, args
             names, args, size = [], [], 0

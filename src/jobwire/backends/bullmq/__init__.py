@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from jobwire.backend import Backend
-from jobwire.backends.bullmq.backend import BullMQ
 from jobwire.urls import Address
 
 
 def open_backend(address: Address) -> Backend:
     """The backend of a `bullmq+…` address. Touches nothing."""
+    from jobwire.backends.bullmq.backend import BullMQ  # noqa: PLC0415 - it needs the driver, the rules do not
+
     return BullMQ(address)

@@ -11,6 +11,7 @@ from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, Consu
 from jobwire.backends.bullmq import admin, control, events, flows, producer, reading, schedules
 from jobwire.backends.bullmq.consumer import BullConsumer
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys, hash_tag
+from jobwire.backends.bullmq.rules import CAPABILITIES, check
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Scripts
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused
@@ -21,46 +22,6 @@ from jobwire.options import NewJob, NewSchedule
 from jobwire.urls import Address
 
 OLDEST_SERVER = (6, 2)
-
-CAPABILITIES = Capabilities(
-    protocol="BullMQ",
-    job_names=True,
-    custom_ids=True,
-    priority="low_first",
-    lifo=True,
-    per_job_attempts=True,
-    default_attempts=1,
-    backoff=frozenset({"fixed", "exponential", "custom"}),
-    keep=True,
-    unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),
-    flows=True,
-    progress=True,
-    logs=True,
-    results=True,
-    no_data=b"{}",
-    events=True,
-    pause=True,
-    promote=True,
-    bulk=True,
-    priority_counts=True,
-    retry_anew=True,
-    edits=frozenset({"data", "priority", "delay", "logs"}),
-    custom_events=True,
-    schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
-    rate_limit=True,
-    throttle=True,
-    global_rate=True,
-    global_concurrency=True,
-    workers=True,
-    nearest={
-        "job_timeout": "give the worker timeout=…",
-        "cancel": "remove(id) takes it out of the queue",
-        "backoff.linear": "use Backoff.custom(name) with a strategy of the worker",
-        "expires": "remove(id) takes a job out of the queue",
-        "routing": "use one queue per group of workers",
-        "transactional_add": "add after the transaction has been committed",
-    },
-)
 
 
 class BullMQ:
@@ -112,7 +73,7 @@ class BullMQ:
 
     def check(self, queue: str, job: NewJob) -> bytes:
         self._keys(queue)
-        options = producer.check(self._prefix, job)
+        options = check(self._prefix, job)
         if job.parent is not None:
             self.check_flow([queue, job.parent.queue])
         return options

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from jobwire.backend import Acted
 from jobwire.backends.bullmq.codec import milliseconds
 from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.bullmq.producer import MAX_PRIORITY
+from jobwire.backends.bullmq.rules import MAX_PRIORITY
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Scripts
 from jobwire.errors import InvalidOption

@@ -10,7 +10,8 @@ from jobwire import codec as json_codec
 from jobwire.backend import Added
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.bullmq.producer import Place, add_features, delay_ms, read_reply
+from jobwire.backends.bullmq.producer import Place, add_features, read_reply
+from jobwire.backends.bullmq.rules import delay_ms
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.errors import MalformedPayload
 from jobwire.facets import FlowNode, levels

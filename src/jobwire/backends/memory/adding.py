@@ -9,22 +9,11 @@ from jobwire.backend import Added, PreparedJob
 from jobwire.backends.memory import families
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record, new_record
+from jobwire.backends.memory.rules import NATIVE_ID
 from jobwire.backends.memory.store import Store
-from jobwire.errors import InvalidOption
 from jobwire.facets import FlowNode, levels
 from jobwire.model import State
-from jobwire.options import NewJob, Parent, Unique, seconds
-
-MAX_PRIORITY = 2**21 - 1
-
-
-def check(new: NewJob) -> None:
-    if new.id is not None and new.id.isdecimal():
-        raise InvalidOption("id", new.id, "must not be a whole number: the store gives those itself")
-    if new.priority is not None and not 0 <= new.priority <= MAX_PRIORITY:
-        raise InvalidOption("priority", new.priority, f"must be from 0 (first) to {MAX_PRIORITY} (last)")
-    for name in new.extra:
-        raise InvalidOption(f"extra.{name}", new.extra[name], "is not an option of the memory store")
+from jobwire.options import Parent, Unique, seconds
 
 
 def add(
@@ -41,7 +30,7 @@ def add(
     if new.parent is not None:
         families.check_parent(queue, new.id, new.parent)
     queue.last_id += 1
-    job_id = job_id or (new.id if new.id is not None else str(queue.last_id))
+    job_id = job_id or (new.id if new.id is not None else str(new.extra.get(NATIVE_ID, queue.last_id)))
     parent = parent or new.parent
     if job_id in queue.jobs:
         queue.happen("duplicated", now, queue.jobs[job_id])

@@ -12,58 +12,29 @@ from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, Consu
 from jobwire.backends.memory import adding, admin, control, families, listing, schedules
 from jobwire.backends.memory.consumer import MemoryConsumer
 from jobwire.backends.memory.queue_state import QueueState
+from jobwire.backends.memory.rules import OWN_RULES, imitated
 from jobwire.backends.memory.store import NAMED, Store
+from jobwire.backends.rules import rules_of
 from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.facets import FlowNode
 from jobwire.model import Children, Event, Job, JobKey, Limits, Page, Schedule, State, WorkerInfo
 from jobwire.options import NewJob, NewSchedule
 
-CAPABILITIES = Capabilities(
-    protocol="memory",
-    job_names=True,
-    custom_ids=True,
-    priority="low_first",
-    lifo=True,
-    per_job_attempts=True,
-    default_attempts=1,
-    backoff=frozenset({"fixed", "exponential", "linear", "custom"}),
-    job_timeout=True,
-    keep=True,
-    unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),
-    flows=True,
-    progress=True,
-    logs=True,
-    results=True,
-    events=True,
-    pause=True,
-    cancel=True,
-    promote=True,
-    bulk=True,
-    retry_anew=True,
-    edits=frozenset({"data", "priority", "delay", "logs"}),
-    custom_events=True,
-    schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
-    rate_limit=True,
-    throttle=True,
-    global_rate=True,
-    global_concurrency=True,
-    workers=True,
-    nearest={"routing": "use a queue per target"},
-)
-
 
 class MemoryBackend:
-    """A store of this process. With a name: the one that every backend of this name shares while one is open."""
+    """A store of this process, which every backend of its name shares while one is open. `store`: a private one."""
 
-    def __init__(self, name: str = "", store: Store | None = None) -> None:
+    def __init__(self, name: str = "", store: Store | None = None, *, like: str | None = None) -> None:
         self._name = name
-        self._private = store if store is not None else (None if name else Store())
+        self._like = like
+        self._rules = OWN_RULES if like is None else imitated(rules_of(like))
+        self._private = store
         self._taken: Store | None = None
         self._closed = False
 
     @property
     def capabilities(self) -> Capabilities:
-        return CAPABILITIES
+        return self._rules.capabilities
 
     async def open(self) -> None:
         self._closed = False
@@ -71,15 +42,15 @@ class MemoryBackend:
 
     async def close(self) -> None:
         if self._taken is not None and self._private is None:
-            NAMED.give_back(self._name)
+            NAMED.give_back(self._shared_name)
         self._taken = None
         self._closed = True
 
     def twin(self) -> Backend:
-        return MemoryBackend(self._name, self._private)
+        return MemoryBackend(self._name, self._private, like=self._like)
 
     def check(self, queue: str, job: NewJob) -> None:
-        adding.check(job)
+        self._rules.check(queue, job)
 
     def check_flow(self, queues: Sequence[str]) -> None:
         """Any queues can be in one flow."""
@@ -88,6 +59,8 @@ class MemoryBackend:
         """There is nobody to make the queue known to."""
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+        for job in jobs:
+            self._rules.check_encoded(job)
         with self._locked(queue) as (state, now):
             return [adding.add(state, job, now) for job in jobs]
 
@@ -312,8 +285,12 @@ class MemoryBackend:
         if self._closed:
             raise StoreUnavailable("the connection to the memory store is closed")
         if self._taken is None:
-            self._taken = self._private if self._private is not None else NAMED.take(self._name)
+            self._taken = self._private or NAMED.take(self._shared_name, partial(Store, rank=self._rules.rank))
         return self._taken
+
+    @property
+    def _shared_name(self) -> str:
+        return self._name if self._like is None else f"{self._name}?like={self._like}"
 
     @contextlib.contextmanager
     def _locked(self, queue: str) -> Generator[tuple[QueueState, int]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jobwire.backend import Acted
 from jobwire.backends.memory import admin
-from jobwire.backends.memory.adding import MAX_PRIORITY
 from jobwire.backends.memory.queue_state import QueueState
+from jobwire.backends.memory.rules import MAX_PRIORITY
 from jobwire.errors import InvalidOption
 from jobwire.model import Limits, State
 

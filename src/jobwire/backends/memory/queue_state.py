@@ -16,6 +16,7 @@ from jobwire.backends.memory.line import Line
 from jobwire.backends.memory.record import Record
 from jobwire.backends.memory.signals import Signal
 from jobwire.backends.memory.unique_keys import UniqueKeys
+from jobwire.backends.rules import Rank
 from jobwire.model import State
 from jobwire.options import Keep, seconds
 
@@ -61,6 +62,7 @@ class QueueState:
     numbers: Iterator[int]
     of: Callable[[str], QueueState]
     """The queues of the store, by name: parents and children may be in any of them."""
+    rank: Rank
     jobs: dict[str, Record] = field(default_factory=dict[str, Record])
     ready: Line = field(default_factory=Line)
     delayed: Line = field(default_factory=Line)
@@ -107,7 +109,8 @@ class QueueState:
     def stand_in_line(self, record: Record, *, front: bool) -> None:
         """Among those that are ready, behind all of its priority or before them."""
         number = next(self.numbers)
-        self.ready.put(record.id, (record.priority, -number if front else number))
+        rank, newest_first = self.rank(record.priority)
+        self.ready.put(record.id, (rank, -number if front or newest_first else number))
 
     def promote_due(self, now: int) -> None:
         while (first := self.delayed.first()) is not None and first[0][0] <= now:

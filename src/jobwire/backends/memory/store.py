@@ -1,4 +1,4 @@
-"""The stores of this process: queues behind one lock, private or shared by name."""
+"""The stores of this process: queues behind one lock, shared by name."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from jobwire import forking
 from jobwire.backends.memory.queue_state import QueueState
+from jobwire.backends.memory.rules import by_number
+from jobwire.backends.rules import Rank
 
 
 class Store:
     """Queues by name. `lock` guards everything inside; it is held for moments and never across an await.
 
-    `clock` gives seconds since the epoch: a test may pass its own to make leases and delays run out at will.
+    `clock` gives seconds since the epoch: a test may pass its own to make leases and delays run out at will. `rank`
+    gives the order of waiting jobs.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, rank: Rank = by_number) -> None:
         self.lock = threading.Lock()
+        self._rank = rank
         self._clock = clock
         self._queues: dict[str, QueueState] = {}
         # Counted over the whole store and never reset: a cursor taken before `obliterate` stays valid after it.
@@ -31,22 +36,31 @@ class Store:
     def queue(self, name: str) -> QueueState:
         queue = self._queues.get(name)
         if queue is None:
-            queue = self._queues[name] = QueueState(name, self._numbers, self.queue)
+            queue = self._queues[name] = QueueState(name, self._numbers, self.queue, self._rank)
         return queue
 
 
 class _NamedStores:
-    """Stores that several connections share: made by the first that opens a name, gone when the last is closed."""
+    """Stores that several connections share: made by the first that opens a name, gone when the last is closed.
+
+    The empty name is one of them. A forked child starts without any: they are of its parent's process.
+    """
 
     def __init__(self) -> None:
+        self._start_over()
+        forking.follow(self, _NamedStores._start_over)
+
+    def _start_over(self) -> None:
         self._lock = threading.Lock()
         self._stores: dict[str, Store] = {}
         self._users: Counter[str] = Counter()
 
-    def take(self, name: str) -> Store:
+    def take(self, name: str, make: Callable[[], Store]) -> Store:
         with self._lock:
             self._users[name] += 1
-            return self._stores.setdefault(name, Store())
+            if name not in self._stores:
+                self._stores[name] = make()
+            return self._stores[name]
 
     def give_back(self, name: str) -> None:
         with self._lock:

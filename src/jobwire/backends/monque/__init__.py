@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from jobwire.backend import Backend
-from jobwire.backends.monque.backend import Monque
-from jobwire.backends.monque.management import (
-    CursorPage,
-    Management,
-    QueueView,
-    Selector,
-    Sort,
-    Statistics,
-    Within,
-)
 from jobwire.urls import Address
+
+if TYPE_CHECKING:
+    from jobwire.backends.monque.management import (
+        CursorPage,
+        Management,
+        QueueView,
+        Selector,
+        Sort,
+        Statistics,
+        Within,
+    )
 
 __all__ = [
     "CursorPage",
@@ -32,4 +36,13 @@ __all__ = [
 
 def open_backend(address: Address) -> Backend:
     """The backend of a `monque+…` address. Touches nothing."""
+    from jobwire.backends.monque.backend import Monque  # noqa: PLC0415 - it needs the driver, the rules do not
+
     return Monque(address)
+
+
+def __getattr__(name: str) -> Any:
+    """The names above, imported when they are asked for: they need the driver."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.management"), name)

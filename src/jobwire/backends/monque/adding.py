@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
@@ -20,49 +19,15 @@ from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import new_document
 from jobwire.backends.monque.failure import DUPLICATE_KEY, enduring
 from jobwire.backends.monque.indexes import LIVE
+from jobwire.backends.monque.rules import to_bson
 from jobwire.backends.monque.store import ATTEMPT, Document, Store
 from jobwire.errors import InvalidOption, StoreUnavailable
-from jobwire.options import NewJob
 
-MAX_NAME = 255
-MAX_UNIQUE_KEY = 1024
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ROUNDS = 6
 _PATIENCE = 20.0
 """Seconds for which an add lives through an election."""
 _TAKEN = "unique key taken"
 _THERE = "a job with this id is there"
-_ID = re.compile("[0-9a-f]{24}")
-
-
-def check_name(queue: str) -> None:
-    if _units(queue) > MAX_NAME or re.search(r"\s", queue) or _CONTROL.search(queue):
-        rule = f"must be 1 to {MAX_NAME} characters without spaces and control characters in Monque"
-        raise InvalidOption("queue", queue, rule)
-
-
-def check_key(field: str, key: str) -> None:
-    given: Any = key
-    if not isinstance(given, str):
-        raise InvalidOption(field, given, "must be a text")
-    if _units(key) > MAX_UNIQUE_KEY or not key.strip() or _CONTROL.search(key):
-        raise InvalidOption(field, key, f"must be 1 to {MAX_UNIQUE_KEY} characters, not all spaces, none of control")
-
-
-def _units(text: str) -> int:
-    """The length as JavaScript counts it."""
-    return len(text.encode("utf-16-le")) // 2
-
-
-def check(queue: str, job: NewJob) -> None:
-    check_name(queue)
-    if job.unique is not None:
-        check_key("unique.key", job.unique.key)
-    for name, value in job.extra.items():
-        if name != "id":
-            raise InvalidOption(f"extra.{name}", value, "is not an option of a Monque job; there is id")
-        if not isinstance(value, str) or not _ID.fullmatch(value):
-            raise InvalidOption("extra.id", value, "must be an ObjectId in 24 hexadecimal digits")
 
 
 def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Document]:
@@ -73,7 +38,7 @@ def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Documen
         due = ms_of(new.run_at)
         if due is None:
             due = now + round(new.delay_at(now / 1000) * 1000)
-        data = payload.to_bson(json_codec.loads(job.data))
+        data = to_bson(json_codec.loads(job.data))
         key = new.unique.key if new.unique is not None else None
         document = new_document(queue, data, now=now, due=due, unique_key=key)
         if "id" in new.extra:

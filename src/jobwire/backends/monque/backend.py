@@ -13,54 +13,13 @@ from jobwire.backends.monque.consumer import MonqueConsumer
 from jobwire.backends.monque.doorbell import Doorbell
 from jobwire.backends.monque.events import Reader
 from jobwire.backends.monque.notes import Notes
+from jobwire.backends.monque.rules import CAPABILITIES, check, check_name
 from jobwire.backends.monque.settings import place_of, worker_settings
 from jobwire.backends.monque.store import Store
 from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.options import NewJob, NewSchedule
 from jobwire.urls import Address
-
-CAPABILITIES = Capabilities(
-    protocol="Monque",
-    unique=frozenset({"key"}),
-    transactional_add=True,
-    progress=True,
-    logs=True,
-    results=True,
-    null_key=False,
-    events=True,
-    pause=True,
-    cancel=True,
-    promote=True,
-    schedules=frozenset({"cron"}),
-    nearest={
-        "job_names": "a queue is a job name: use a queue per name",
-        "custom_ids": "ids are ObjectIds: give one of your own as extra={'id': '…'}, "
-        "or use unique=Unique(key), which admits one live job per key",
-        "priority": "use a queue per priority, or run_at: jobs run in the order of their due time",
-        "lifo": "jobs run in the order of their due time: give an earlier run_at",
-        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or MonqueWorker(max_retries=…)",
-        "backoff": "backoff is a setting of the instance: native=MonqueWorker(base_retry_interval=…) "
-        "or Worker(backoff=callable)",
-        "job_timeout": "give the worker timeout=…",
-        "expires": "cancel(id) keeps a job from being run",
-        "keep": "give the worker keep_completed=Keep(age=…)",
-        "unique.ttl": "a key is held while its job is pending or processing",
-        "unique.extend": "a key is held while its job is pending or processing",
-        "unique.replace": "cancel the job that holds the key, then add",
-        "flows": "add the next job from the handler of the one before",
-        "routing": "use a queue per group of workers",
-        "schedules.every": "use cron=…, with 6 fields for seconds",
-        "schedules.tz": "the zone is a setting of the instance: ?tz= in the URL",
-        "schedules.limit": "unschedule(key) from the handler",
-        "schedules.window": "schedule and unschedule at those times",
-        "schedules.immediately": "add a job beside the schedule",
-        "rate_limit": "limit the concurrency of the workers",
-        "global_concurrency": "limit the concurrency of the workers",
-        "workers": "a running job names its instance in Job.worker",
-        "events": "a standalone server pushes no changes: make it a replica set of one",
-    },
-)
 
 
 class Monque:
@@ -90,11 +49,11 @@ class Monque:
         return Monque(self._address, make_indexes=False)
 
     def check(self, queue: str, job: NewJob) -> None:
-        adding.check(queue, job)
+        check(queue, job)
 
     async def register(self, queue: str) -> None:
         """Monque keeps no record of names."""
-        adding.check_name(queue)
+        check_name(queue)
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
         await self.store.look_at_clock()
@@ -107,7 +66,7 @@ class Monque:
         return added
 
     def check_worker(self, settings: ConsumerSettings) -> None:
-        adding.check_name(settings.queue)
+        check_name(settings.queue)
         worker_settings(self.store.place, settings.native)
         if settings.rate is not None:
             CAPABILITIES.require("rate_limit", "rate limits")

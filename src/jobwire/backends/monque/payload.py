@@ -8,7 +8,6 @@ form stays in `Job.raw`.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -17,7 +16,7 @@ import bson
 from bson import DatetimeMS, DBRef, Decimal128, ObjectId
 from bson.binary import Binary
 
-from jobwire.errors import InvalidOption, PayloadTooLarge
+from jobwire.errors import PayloadTooLarge
 
 MAX_DOCUMENT = 16 * 1024 * 1024
 _RESERVED = 192 * 1024
@@ -25,43 +24,7 @@ _RESERVED = 192 * 1024
 LIMIT = MAX_DOCUMENT - _RESERVED
 _SURELY_SMALL = 1024 * 1024
 """JSON of this size can't become a BSON document near the limit: at worst it grows about sevenfold."""
-_INT32 = 2**31
 _SAFE = 2**53
-MAX_DEPTH = 90
-"""The server takes 100 levels and the job is one; some are left for what peers wrap around a payload."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def to_bson(value: Any, path: str = "data", depth: int = 0) -> Any:
-    """The value as the peer's driver would store it; InvalidOption for what BSON can't hold."""
-    kind = cast("type[object]", type(value))
-    if kind is int:
-        return value if -_INT32 <= value < _INT32 else float(value)
-    if kind is str:
-        if not value.isascii() and _SURROGATE.search(value):
-            raise InvalidOption(path, value, "must be valid Unicode (it has a lone surrogate)")
-        return value
-    if kind is dict:
-        _check_depth(path, depth)
-        return {_key(key, path): to_bson(each, f"{path}.{key}", depth + 1) for key, each in value.items()}
-    if kind is list:
-        _check_depth(path, depth)
-        return [to_bson(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
-    return value
-
-
-def _check_depth(path: str, depth: int) -> None:
-    if depth >= MAX_DEPTH:
-        raise InvalidOption(path[:80], "…", f"must not be nested deeper than {MAX_DEPTH} levels")
-
-
-def _key(key: str, path: str) -> str:
-    if "\x00" in key:
-        raise InvalidOption(path, key, "a key must not hold the null character; BSON ends a key with it")
-    if not key.isascii() and _SURROGATE.search(key):
-        raise InvalidOption(path, key, "a key must be valid Unicode (it has a lone surrogate)")
-    return key
 
 
 def from_bson(value: Any) -> Any:

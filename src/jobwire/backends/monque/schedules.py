@@ -12,10 +12,11 @@ from typing import Any
 from jobwire import codec as json_codec
 from jobwire.backend import PreparedJob
 from jobwire.backends.monque import payload
-from jobwire.backends.monque.adding import add, check_key
+from jobwire.backends.monque.adding import add
 from jobwire.backends.monque.codec import cron_of, key_of, new_document
 from jobwire.backends.monque.indexes import LIVE
 from jobwire.backends.monque.notes import Notes
+from jobwire.backends.monque.rules import check_key, to_bson
 from jobwire.backends.monque.store import Document, Store
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
@@ -41,7 +42,7 @@ async def schedule(store: Store, queue: str, new: NewSchedule, job: PreparedJob)
     await store.look_at_clock()
     now = store.clock.now_ms()
     due = Cron.parse(cron).next_ms(now, store.place.tz)
-    data = payload.to_bson(json_codec.loads(job.data))
+    data = to_bson(json_codec.loads(job.data))
     document = new_document(queue, data, now=now, due=due, unique_key=new.key, cron=cron)
     payload.check_size(document, len(job.data))
     for _ in range(_ROUNDS):

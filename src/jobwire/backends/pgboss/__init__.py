@@ -5,15 +5,30 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from jobwire.backend import Backend
-from jobwire.backends.pgboss.backend import PgBossBackend
-from jobwire.backends.pgboss.boss import Boss, QueueInfo
-from jobwire.backends.pgboss.flows import FlowJob
-from jobwire.backends.pgboss.schema_install import install
 from jobwire.urls import Address
+
+if TYPE_CHECKING:
+    from jobwire.backends.pgboss.boss import Boss, QueueInfo
+    from jobwire.backends.pgboss.flows import FlowJob
+    from jobwire.backends.pgboss.schema_install import install
 
 __all__ = ["Boss", "FlowJob", "QueueInfo", "install", "open_backend"]
 
+_HOMES = {"Boss": "boss", "QueueInfo": "boss", "FlowJob": "flows", "install": "schema_install"}
+
 
 def open_backend(address: Address) -> Backend:
+    from jobwire.backends.pgboss.backend import PgBossBackend  # noqa: PLC0415 - it needs the driver, the rules do not
+
     return PgBossBackend(address)
+
+
+def __getattr__(name: str) -> Any:
+    """The names above, imported when they are asked for: they need the driver."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

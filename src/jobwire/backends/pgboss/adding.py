@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
-from jobwire import codec as json_codec
 from jobwire.backend import Added, PreparedJob
 from jobwire.backends.pgboss import transactions
-from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.failure import (
     CHECK_VIOLATION,
     FOREIGN_KEY_VIOLATION,
@@ -18,16 +16,14 @@ from jobwire.backends.pgboss.failure import (
     UNIQUE_VIOLATION,
     Refused,
 )
-from jobwire.backends.pgboss.ids import is_id, new_ids
+from jobwire.backends.pgboss.ids import new_ids
 from jobwire.backends.pgboss.native import columns_of, is_plain, options_of
-from jobwire.backends.pgboss.queues import JOB_RULES, QueueRow, Queues
+from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import plain_list, text
 from jobwire.backends.pgboss.wire import Call
-from jobwire.errors import InvalidOption
-from jobwire.options import NewJob, seconds
 
 _TOGETHER = 2000
 _BETWEEN = b"\x1f"
@@ -37,55 +33,6 @@ NO_SUCH_QUEUE = "no such queue"
 DUPLICATE_ID = "duplicate id"
 NEEDS_KEY = "a queue of policy key_strict_fifo takes no job without a key"
 NO_INDEX = "the queue has a table of its own, made for another policy: it can't hold unique keys"
-
-_EXTRA = ("id", "singletonKey", "group", *JOB_RULES)
-
-
-def check(job: NewJob) -> None:
-    """Raise InvalidOption for what pg-boss does not allow."""
-    if job.priority is not None and job.priority > 2**31 - 1:
-        raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
-    if job.backoff is not None and job.backoff.jitter:
-        raise InvalidOption("backoff.jitter", job.backoff.jitter, "is pg-boss's own: up to twice the wait")
-    if job.backoff is not None and job.backoff.kind == "fixed" and job.backoff.cap is not None:
-        raise InvalidOption("backoff.cap", job.backoff.cap, "is for exponential backoff only")
-    if job.timeout is not None and seconds("timeout", job.timeout) > 86_400:
-        raise InvalidOption("timeout", job.timeout, "must be at most a day (86400 s), as pg-boss demands")
-    if job.unique is not None and "singletonKey" in job.extra:
-        raise InvalidOption("extra.singletonKey", job.extra["singletonKey"], "can't be given together with unique")
-    if not storable(json_codec.dumps(job.data)):
-        raise InvalidOption("data", "…", CAN_NOT_HOLD)
-    if job.extra:
-        check_options(job.extra, "extra.")
-
-
-def check_options(extra: Mapping[str, Any], where: str = "") -> None:
-    """Raise InvalidOption for options by their native names that pg-boss does not know or allow."""
-    for name, value in extra.items():
-        field = f"{where}{name}"
-        if value is None or (name in ("startAfter", "priority") and not where):
-            continue
-        if name == "id":
-            if not isinstance(value, str) or not is_id(value):
-                raise InvalidOption(field, value, "must be a UUID, as pg-boss demands")
-        elif name == "singletonKey":
-            if not isinstance(value, str) or "\x00" in value:
-                raise InvalidOption(field, value, "must be a text")
-        elif name == "group":
-            _group(field, value)
-        elif name in JOB_RULES:
-            JOB_RULES[name](field, value)
-        else:
-            raise InvalidOption(field, value, f"is not an option of pg-boss; known are {', '.join(_EXTRA)}")
-    if extra.get("retryDelayMax") is not None and not extra.get("retryBackoff"):
-        raise InvalidOption(f"{where}retryDelayMax", extra["retryDelayMax"], "needs retryBackoff beside it")
-
-
-def _group(field: str, value: object) -> None:
-    parts = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    texts = all(isinstance(part, str) and part and "\x00" not in part for part in parts.values())
-    if "id" not in parts or not set(parts) <= {"id", "tier"} or not texts:
-        raise InvalidOption(field, parts, 'must be {"id": text} or {"id": text, "tier": text}')
 
 
 def row_of(job: PreparedJob, job_id: str, policy: str) -> dict[str, Any]:

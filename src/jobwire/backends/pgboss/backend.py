@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from jobwire.backend import Acted, Added, Backend, Capabilities, Claim, Consumer, ConsumerSettings, PreparedJob
-from jobwire.backends.pgboss import adding, pace
+from jobwire.backends.pgboss import pace
 from jobwire.backends.pgboss.adding import Adding
 from jobwire.backends.pgboss.admin import Admin
 from jobwire.backends.pgboss.claims import PgClaim
@@ -15,6 +15,7 @@ from jobwire.backends.pgboss.cron_pass import CronPass
 from jobwire.backends.pgboss.duties import Duties
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.reading import Reading
+from jobwire.backends.pgboss.rules import CAPABILITIES, check
 from jobwire.backends.pgboss.schedules import Schedules
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.supervision import Supervision
@@ -23,40 +24,6 @@ from jobwire.errors import NotSupported
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.options import NewJob, NewSchedule
 from jobwire.urls import Address
-
-CAPABILITIES = Capabilities(
-    protocol="pgboss",
-    priority="high_first",
-    per_job_attempts=True,
-    backoff=frozenset({"fixed", "exponential"}),
-    job_timeout=True,
-    expires=True,
-    unique=frozenset({"key"}),
-    transactional_add=True,
-    transactional_settle=True,
-    progress=True,
-    logs=True,
-    results=True,
-    null_character=False,
-    null_key=False,
-    split_from=40,  # at concurrency 10: one lane 11.5k jobs/s, two 8.8k; at 100: two lanes 24k
-    pause=True,
-    cancel=True,
-    promote=True,
-    schedules=frozenset({"cron", "tz"}),
-    rate_limit=True,
-    nearest={
-        "job_names": "a queue holds one kind of job: use a queue per kind",
-        "custom_ids": "ids are UUIDs: give one of your own as extra={'id': '…'}",
-        "lifo": "give the job a higher priority",
-        "keep": "finished jobs are kept for a time: extra={'deleteAfterSeconds': 3600}",
-        "unique.ttl": "extra={'singletonSeconds': 60} admits one job of a key in each minute",
-        "flows": "jobwire.backends.pgboss.Boss.flow adds jobs that wait for others",
-        "schedules.every": "give a cron expression: its finest step is a minute",
-        "events": "ask for the job, or wait for it",
-        "workers": "Node's instances are in the table `instance`",
-    },
-)
 
 
 class PgBossBackend:
@@ -88,7 +55,7 @@ class PgBossBackend:
         return PgBossBackend(self._address)
 
     def check(self, queue: str, job: NewJob) -> None:
-        adding.check(job)
+        check(job)
 
     async def register(self, queue: str) -> None:
         await self.queues.ensure(queue)

@@ -22,7 +22,8 @@ from jobwire.backends.pgboss.backend import PgBossBackend
 from jobwire.backends.pgboss.changing import Changing
 from jobwire.backends.pgboss.dropping import drop_queue
 from jobwire.backends.pgboss.flows import FlowJob, add_flow
-from jobwire.backends.pgboss.queues import check_name, check_settings
+from jobwire.backends.pgboss.queues import check_settings
+from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.values import moment, number, plain_list, text
 from jobwire.backends.pgboss.worker_options import WorkerOptions

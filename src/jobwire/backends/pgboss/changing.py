@@ -9,11 +9,12 @@ import orjson
 
 from jobwire import codec as json_codec
 from jobwire.backend import Added
-from jobwire.backends.pgboss.adding import NO_SUCH_QUEUE, Adding, check_options
+from jobwire.backends.pgboss.adding import NO_SUCH_QUEUE, Adding
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.ids import is_id, new_ids
 from jobwire.backends.pgboss.native import columns_of
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rules import check_options
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import text

@@ -10,11 +10,12 @@ from typing import Any
 import orjson
 
 from jobwire import codec as json_codec
-from jobwire.backends.pgboss.adding import Adding, check_options
+from jobwire.backends.pgboss.adding import Adding
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.ids import new_ids
 from jobwire.backends.pgboss.native import columns_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.pgboss.rules import check_options
 from jobwire.backends.pgboss.statements import statement
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import plain_list, text_list

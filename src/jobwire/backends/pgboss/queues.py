@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +9,15 @@ from typing import Any
 
 import orjson
 
+from jobwire.backends.pgboss.rules import SETTING_RULES, check_name
 from jobwire.backends.pgboss.schema import lock_key
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import text
 from jobwire.errors import InvalidOption, StoreRefused
-from jobwire.options import whole
 
-POLICIES = ("standard", "short", "singleton", "stately", "exclusive", "key_strict_fifo")
 NEW_QUEUE: Mapping[str, Any] = {"policy": "standard", "retryLimit": 0, "notify": True}
 """What a queue is when jobwire makes it unasked: jobs run once unless they say otherwise, and workers are woken."""
 
-_NAME = re.compile(r"[\w\-./]+", re.ASCII)
 _FRESH_FOR = 30.0
 
 
@@ -95,66 +92,14 @@ class Queues:
         self._rows.pop(name, None)
 
 
-def check_name(field: str, name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise InvalidOption(field, name, "must be letters, digits, _ - . / only, as pg-boss demands")
-    return name
-
-
 def check_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a queue by their native names, or InvalidOption."""
     for name, value in options.items():
-        rule = _RULES.get(name)
+        rule = SETTING_RULES.get(name)
         if rule is None:
-            raise InvalidOption(name, value, f"is not a setting of a queue; known are {', '.join(_RULES)}")
+            raise InvalidOption(name, value, f"is not a setting of a queue; known are {', '.join(SETTING_RULES)}")
         if value is not None:
             rule(name, value)
     if options.get("retryDelayMax") is not None and not options.get("retryBackoff"):
         raise InvalidOption("retryDelayMax", options["retryDelayMax"], "needs retryBackoff in the same call")
     return dict(options)
-
-
-def _at_least(minimum: int, most: int = 2**31 - 1) -> Any:
-    def rule(field: str, value: Any) -> None:
-        if whole(field, value, minimum=minimum) > most:
-            raise InvalidOption(field, value, f"must be at most {most}")
-
-    return rule
-
-
-def _flag(field: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise InvalidOption(field, value, "must be true or false")
-
-
-def _policy(field: str, value: Any) -> None:
-    if value not in POLICIES:
-        raise InvalidOption(field, value, f"must be one of {', '.join(POLICIES)}")
-
-
-def _queue(field: str, value: Any) -> None:
-    check_name(field, str(value))
-
-
-_RULES: dict[str, Any] = {
-    "policy": _policy,
-    "partition": _flag,
-    "retryLimit": _at_least(0),
-    "retryDelay": _at_least(0),
-    "retryBackoff": _flag,
-    "retryDelayMax": _at_least(0),
-    "expireInSeconds": _at_least(1, 86_400),
-    "retentionSeconds": _at_least(1),
-    "deleteAfterSeconds": _at_least(0),
-    "warningQueueSize": _at_least(0),
-    "deadLetter": _queue,
-    "heartbeatSeconds": _at_least(10),
-    "notify": _flag,
-}
-JOB_RULES: dict[str, Any] = {
-    **{name: _RULES[name] for name in ("retryLimit", "retryDelay", "retryBackoff", "retryDelayMax", "expireInSeconds")},
-    **{name: _RULES[name] for name in ("retentionSeconds", "deleteAfterSeconds", "deadLetter", "heartbeatSeconds")},
-    "singletonSeconds": _at_least(1),
-    "singletonOffset": _at_least(0),
-    "singletonNextSlot": _flag,
-}

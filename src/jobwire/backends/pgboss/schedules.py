@@ -12,8 +12,9 @@ import orjson
 
 from jobwire.backend import PreparedJob
 from jobwire.backends.pgboss.native import options_of
-from jobwire.backends.pgboss.queues import Queues, check_name
+from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.rows import Row
+from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import text
 from jobwire.cron import Cron

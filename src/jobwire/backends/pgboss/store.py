@@ -42,7 +42,7 @@ class Store:
         self.address = address
         self.name = address.options.get("schema", "pgboss")
         self.where = f"PostgreSQL at {address.redacted}"
-        self.statements: Statements
+        self._statements: Statements | None = None
         self.has_side = False
         self.may_make_side = True
         """Whether the role may make jobwire's own schema; it may be there all the same, made by another."""
@@ -53,6 +53,12 @@ class Store:
         self._opening = asyncio.Lock()
         self._siding = asyncio.Lock()
         self._open = False
+
+    @property
+    def statements(self) -> Statements:
+        if self._statements is None:
+            raise StoreUnavailable(f"{self.where} is not open")
+        return self._statements
 
     @property
     def layout(self) -> Layout:
@@ -101,7 +107,7 @@ class Store:
                 "schema %s is of version %d, newer than this jobwire knows: its own clients must do maintenance "
                 "and schedules", self.name, layout.version,
             )  # fmt: skip
-        self.statements = Statements(layout)
+        self._statements = Statements(layout)
         [[(self.has_side,)], [(self.may_make_side,)]] = await self.run([self._side_call(), (_MAY_CREATE, {})])
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobwire import codec
-from jobwire.backends.bullmq import producer
+from jobwire.backends.bullmq import rules
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.options import NewJob
@@ -52,7 +52,7 @@ def _arguments(keys: Keys, job: Finished) -> list[Argument]:
     ours = not _OWN_FIELDS.isdisjoint(job.raw)
     job_id = job.id if ours else native_id("bullmq", job.id)
     if not ours:
-        producer.check(keys.prefix, NewJob(None, id=job_id))
+        rules.check(keys.prefix, NewJob(None, id=job_id))
     fields = _own_fields(job) if ours else _foreign_fields(job)
     sides = {name: items for name, value in job.raw.items() if ours and (items := _items(name, value))}
     flat: list[Argument] = [job_id, "completed" if job.completed else "failed", job.finished, 2 * len(fields)]

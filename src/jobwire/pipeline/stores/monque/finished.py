@@ -17,6 +17,7 @@ from jobwire.backends.monque import payload
 from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.failure import DUPLICATE_KEY
 from jobwire.backends.monque.notes import Run
+from jobwire.backends.monque.rules import to_bson
 from jobwire.errors import InvalidOption
 from jobwire.model import State
 from jobwire.pipeline.ids import native_id
@@ -65,7 +66,7 @@ def _document(queue: str, row: Mapping[str, Any]) -> Document:
     document: Document = {
         "_id": ObjectId(native_id("monque", row["id"])),
         "name": queue,
-        "data": payload.to_bson(json_codec.loads(row["payload"].encode())) if row["payload"] is not None else None,
+        "data": to_bson(json_codec.loads(row["payload"].encode())) if row["payload"] is not None else None,
         "status": row["state"],
         "nextRunAt": row["run_at"] or created,
         "failCount": max(made - 1, 0) if row["state"] == State.COMPLETED else made,

@@ -1,0 +1,113 @@
+"""What BridgeMQ can hold, and what it refuses. Needs no driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from jobwire.backend import Capabilities
+from jobwire.backends.bridgemq import codec
+from jobwire.backends.bridgemq.keys import check_job_id, check_name, check_server_id
+from jobwire.backends.rules import Rules
+from jobwire.errors import InvalidOption
+from jobwire.options import NewJob, whole
+
+CAPABILITIES = Capabilities(
+    protocol="BridgeMQ",
+    custom_ids=True,
+    priority="high_first",
+    priority_classes=2,
+    default_priority=codec.DEFAULT_PRIORITY,
+    per_job_attempts=True,
+    default_attempts=1,
+    backoff=frozenset({"fixed", "linear", "exponential"}),
+    job_timeout=True,
+    routing=True,
+    progress=True,
+    logs=True,
+    results=True,
+    pause=True,
+    promote=True,
+    schedules=frozenset({"cron", "tz"}),
+    rate_limit=True,
+    workers=True,
+    nearest={
+        "job_names": "a queue is a job type, and the type is the name",
+        "lifo": "priority=7 and more goes to the front",
+        "backoff.custom": "use fixed, linear or exponential",
+        "expires": "remove(id) takes a job out of the queue",
+        "keep": "finished jobs stay for 24 hours; clean() removes them sooner",
+        "unique": "give the job an id of your own: a second one with it is refused",
+        "flows": "add the next job from the handler of the one before",
+        "transactional_add": "add after the transaction has been committed",
+        "events": "job.wait() and counts() look at the store",
+        "cancel": "remove(id) takes it out of the queue",
+        "schedules.every": "use cron, with seconds first if need be: cron='*/5 * * * * *'",
+        "schedules": "use cron with a time zone",
+    },
+)
+
+LOWEST, HIGHEST = 1, 10
+SCHEDULE_ONLY = ("cronMode", "overlap")
+LIMITS = ("maxConcurrent", "maxPerMinute")
+_NAMES = ("skipOn", "rerouteOn")
+_EXTRA = (*LIMITS, *_NAMES, "metadata", *SCHEDULE_ONLY)
+_JITTER = 0.25
+
+
+def check(queue: str, job: NewJob) -> None:
+    """Refuse what the protocol has no place for, and what would make a peer stumble."""
+    check_name("queue", queue)
+    if job.id is not None:
+        check_job_id(job.id)
+    if job.priority is not None and not LOWEST <= job.priority <= HIGHEST:
+        raise InvalidOption(
+            "priority", job.priority, f"must lie between {LOWEST} and {HIGHEST} ({codec.FRONT_FROM} and more go first)"
+        )
+    if job.backoff is not None and job.backoff.jitter not in (0, _JITTER):
+        raise InvalidOption(
+            "backoff.jitter", job.backoff.jitter, "must be 0 or 0.25: BridgeMQ spreads by a quarter or not"
+        )
+    if job.target is not None and job.target.server is not None:
+        check_server_id(job.target.server)
+    for option, value in job.extra.items():
+        _check_extra(option, value)
+
+
+def _check_extra(option: str, value: Any) -> None:
+    field = f"extra.{option}"
+    if option in LIMITS:
+        whole(field, value, minimum=0)
+    elif option in _NAMES:
+        if not _is_names(value):
+            raise InvalidOption(field, value, "must be a list of error names")
+    elif option == "metadata":
+        if not isinstance(value, dict):
+            raise InvalidOption(field, value, "must be a dict")
+    elif option == "cronMode":
+        if value not in ("template", "instance"):
+            raise InvalidOption(field, value, "must be template or instance")
+    elif option == "overlap":
+        if value not in ("skip", "allow"):
+            raise InvalidOption(field, value, "must be skip or allow")
+    else:
+        raise InvalidOption(field, value, f"is not an option of a BridgeMQ job; known are {', '.join(_EXTRA)}")
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in cast(Sequence[Any], value))
+
+
+def check_no_schedule(job: NewJob) -> None:
+    """Refuse what only the job of a schedule can have."""
+    for option in SCHEDULE_ONLY:
+        if option in job.extra:
+            raise InvalidOption(f"extra.{option}", job.extra[option], "is for schedules")
+
+
+RULES = Rules(
+    CAPABILITIES,
+    check,
+    lambda job: check_no_schedule(job.new),
+    rank=lambda priority: (0, True) if priority >= codec.FRONT_FROM else (1, False),
+)

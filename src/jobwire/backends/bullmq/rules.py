@@ -1,0 +1,125 @@
+"""What BullMQ can hold, and what it refuses. Needs no driver."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from jobwire.backend import Capabilities
+from jobwire.backends.bullmq import codec
+from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, check_queue_name
+from jobwire.backends.rules import Rules
+from jobwire.errors import InvalidOption, NotSupported
+from jobwire.options import NewJob, whole
+
+CAPABILITIES = Capabilities(
+    protocol="BullMQ",
+    job_names=True,
+    custom_ids=True,
+    priority="low_first",
+    lifo=True,
+    per_job_attempts=True,
+    default_attempts=1,
+    backoff=frozenset({"fixed", "exponential", "custom"}),
+    keep=True,
+    unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),
+    flows=True,
+    progress=True,
+    logs=True,
+    results=True,
+    no_data=b"{}",
+    events=True,
+    pause=True,
+    promote=True,
+    bulk=True,
+    priority_counts=True,
+    retry_anew=True,
+    edits=frozenset({"data", "priority", "delay", "logs"}),
+    custom_events=True,
+    schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
+    rate_limit=True,
+    throttle=True,
+    global_rate=True,
+    global_concurrency=True,
+    workers=True,
+    nearest={
+        "job_timeout": "give the worker timeout=…",
+        "cancel": "remove(id) takes it out of the queue",
+        "backoff.linear": "use Backoff.custom(name) with a strategy of the worker",
+        "expires": "remove(id) takes a job out of the queue",
+        "routing": "use one queue per group of workers",
+        "transactional_add": "add after the transaction has been committed",
+    },
+)
+
+MAX_PRIORITY = 2_097_151
+"""One below 2^21: BullMQ 5 takes that one too, but its place in the order is beyond what a double can tell apart."""
+
+_INTEGER = re.compile(r"-?\d+", re.ASCII)
+_RESERVED = frozenset(
+    (
+        *("id", "meta", "wait", "paused", "prioritized", "pc", "delayed", "active", "completed", "failed", "marker"),
+        *("waiting-children", "events", "stalled", "stalled-check", "limiter", "repeat", "priority", "delay"),
+        *("metrics:completed:data", "metrics:failed:data"),
+    )
+)
+_EXTRA = {"stackTraceLimit": 0, "keepLogs": 0, "timestamp": 0}
+_KEEP_LAST = "keepLastIfActive"
+_NO_KEEP_LAST = (
+    "a worker older than 5.72 that finishes the running job would leave the kept one behind for ever. Wait for the "
+    "running job (queue.wait) and add then"
+)
+WAITING_CHILDREN = "waitingChildren"
+"""An extra of ours: the job waits, without running, for children that name it as their parent."""
+
+
+def check(prefix: str, job: NewJob) -> bytes:
+    """Refuse what BullMQ's own clients refuse, and what would break a queue although they let it pass. The options as
+    they will be stored."""
+    if job.plain:
+        return codec.PLAIN_OPTS
+    if job.id is not None:
+        _check_id(job.id)
+    if job.priority is not None and not 0 <= job.priority <= MAX_PRIORITY:
+        raise InvalidOption("priority", job.priority, f"must lie between 0 (first of all) and {MAX_PRIORITY}")
+    if job.backoff is not None and job.backoff.cap is not None:
+        raise InvalidOption(
+            "backoff.cap", job.backoff.cap, "can't be stored in a BullMQ job; give the worker max_backoff"
+        )
+    if job.parent is not None:
+        check_queue_name(job.parent.queue)
+    for option, value in job.extra.items():
+        if option == WAITING_CHILDREN:
+            if not isinstance(value, bool):
+                raise InvalidOption(f"extra.{option}", value, "must be true or false")
+        elif option == _KEEP_LAST:
+            raise NotSupported("BullMQ", f"{_KEEP_LAST} in version 5.62", _NO_KEEP_LAST)
+        elif option in _EXTRA:
+            whole(f"extra.{option}", value, minimum=_EXTRA[option])
+        else:
+            known = ", ".join([*_EXTRA, WAITING_CHILDREN])
+            raise InvalidOption(f"extra.{option}", value, f"is not an option of a BullMQ job; known are {known}")
+    return codec.encode_opts(job, delay_ms(job, time.time()), prefix)
+
+
+def delay_ms(job: NewJob, now: float) -> int:
+    return 0 if job.delay is None and job.run_at is None else codec.milliseconds(job.delay_at(now))
+
+
+def _check_id(job_id: str) -> None:
+    if _INTEGER.fullmatch(job_id):
+        raise InvalidOption("id", job_id, "must not be an integer: BullMQ numbers jobs itself")
+    if job_id.startswith("0:"):
+        raise InvalidOption("id", job_id, "must not start with '0:', which BullMQ takes for a marker")
+    if ":" in job_id and len(job_id.split(":")) != 3:
+        raise InvalidOption("id", job_id, "must not contain ':' (BullMQ allows it in ids of three parts only)")
+    if job_id in _RESERVED:
+        raise InvalidOption("id", job_id, "is the name of one of BullMQ's own keys")
+
+
+def _check_in_queue(queue: str, job: NewJob) -> None:
+    check_queue_name(queue)
+    check(DEFAULT_PREFIX, job)
+
+
+RULES = Rules(CAPABILITIES, _check_in_queue, lambda job: None, rank=lambda priority: (priority, False))

@@ -1,0 +1,132 @@
+"""What Monque and MongoDB can hold, and what they refuse. Needs no driver."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from jobwire import codec
+from jobwire.backend import Capabilities, PreparedJob
+from jobwire.backends.rules import Rules
+from jobwire.errors import InvalidOption
+from jobwire.options import NewJob
+
+CAPABILITIES = Capabilities(
+    protocol="Monque",
+    unique=frozenset({"key"}),
+    transactional_add=True,
+    progress=True,
+    logs=True,
+    results=True,
+    null_key=False,
+    events=True,
+    pause=True,
+    cancel=True,
+    promote=True,
+    schedules=frozenset({"cron"}),
+    nearest={
+        "job_names": "a queue is a job name: use a queue per name",
+        "custom_ids": "ids are ObjectIds: give one of your own as extra={'id': '…'}, "
+        "or use unique=Unique(key), which admits one live job per key",
+        "priority": "use a queue per priority, or run_at: jobs run in the order of their due time",
+        "lifo": "jobs run in the order of their due time: give an earlier run_at",
+        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or MonqueWorker(max_retries=…)",
+        "backoff": "backoff is a setting of the instance: native=MonqueWorker(base_retry_interval=…) "
+        "or Worker(backoff=callable)",
+        "job_timeout": "give the worker timeout=…",
+        "expires": "cancel(id) keeps a job from being run",
+        "keep": "give the worker keep_completed=Keep(age=…)",
+        "unique.ttl": "a key is held while its job is pending or processing",
+        "unique.extend": "a key is held while its job is pending or processing",
+        "unique.replace": "cancel the job that holds the key, then add",
+        "flows": "add the next job from the handler of the one before",
+        "routing": "use a queue per group of workers",
+        "schedules.every": "use cron=…, with 6 fields for seconds",
+        "schedules.tz": "the zone is a setting of the instance: ?tz= in the URL",
+        "schedules.limit": "unschedule(key) from the handler",
+        "schedules.window": "schedule and unschedule at those times",
+        "schedules.immediately": "add a job beside the schedule",
+        "rate_limit": "limit the concurrency of the workers",
+        "global_concurrency": "limit the concurrency of the workers",
+        "workers": "a running job names its instance in Job.worker",
+        "events": "a standalone server pushes no changes: make it a replica set of one",
+    },
+)
+
+MAX_NAME = 255
+MAX_UNIQUE_KEY = 1024
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_ID = re.compile("[0-9a-f]{24}")
+_INT32 = 2**31
+MAX_DEPTH = 90
+"""The server takes 100 levels and the job is one; some are left for what peers wrap around a payload."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def check_name(queue: str) -> None:
+    if _units(queue) > MAX_NAME or re.search(r"\s", queue) or _CONTROL.search(queue):
+        rule = f"must be 1 to {MAX_NAME} characters without spaces and control characters in Monque"
+        raise InvalidOption("queue", queue, rule)
+
+
+def check_key(field: str, key: str) -> None:
+    given: Any = key
+    if not isinstance(given, str):
+        raise InvalidOption(field, given, "must be a text")
+    if _units(key) > MAX_UNIQUE_KEY or not key.strip() or _CONTROL.search(key):
+        raise InvalidOption(field, key, f"must be 1 to {MAX_UNIQUE_KEY} characters, not all spaces, none of control")
+
+
+def _units(text: str) -> int:
+    """The length as JavaScript counts it."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def check(queue: str, job: NewJob) -> None:
+    check_name(queue)
+    if job.unique is not None:
+        check_key("unique.key", job.unique.key)
+    for name, value in job.extra.items():
+        if name != "id":
+            raise InvalidOption(f"extra.{name}", value, "is not an option of a Monque job; there is id")
+        if not isinstance(value, str) or not _ID.fullmatch(value):
+            raise InvalidOption("extra.id", value, "must be an ObjectId in 24 hexadecimal digits")
+
+
+def to_bson(value: Any, path: str = "data", depth: int = 0) -> Any:
+    """The value as the peer's driver would store it; InvalidOption for what BSON can't hold."""
+    kind = cast("type[object]", type(value))
+    if kind is int:
+        return value if -_INT32 <= value < _INT32 else float(value)
+    if kind is str:
+        if not value.isascii() and _SURROGATE.search(value):
+            raise InvalidOption(path, value, "must be valid Unicode (it has a lone surrogate)")
+        return value
+    if kind is dict:
+        _check_depth(path, depth)
+        return {_key(key, path): to_bson(each, f"{path}.{key}", depth + 1) for key, each in value.items()}
+    if kind is list:
+        _check_depth(path, depth)
+        return [to_bson(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
+    return value
+
+
+def _check_depth(path: str, depth: int) -> None:
+    if depth >= MAX_DEPTH:
+        raise InvalidOption(path[:80], "…", f"must not be nested deeper than {MAX_DEPTH} levels")
+
+
+def _key(key: str, path: str) -> str:
+    if "\x00" in key:
+        raise InvalidOption(path, key, "a key must not hold the null character; BSON ends a key with it")
+    if not key.isascii() and _SURROGATE.search(key):
+        raise InvalidOption(path, key, "a key must be valid Unicode (it has a lone surrogate)")
+    return key
+
+
+def _check_encoded(job: PreparedJob) -> None:
+    to_bson(codec.loads(job.data))
+
+
+RULES = Rules(CAPABILITIES, check, _check_encoded, rank=lambda priority: (0, False))

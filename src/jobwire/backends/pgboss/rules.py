@@ -1,0 +1,166 @@
+"""What pg-boss and PostgreSQL can hold, and what they refuse. Needs no driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from jobwire import codec as json_codec
+from jobwire.backend import Capabilities
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
+from jobwire.backends.pgboss.ids import is_id
+from jobwire.backends.rules import Rules
+from jobwire.errors import InvalidOption
+from jobwire.options import NewJob, seconds, whole
+
+CAPABILITIES = Capabilities(
+    protocol="pgboss",
+    priority="high_first",
+    per_job_attempts=True,
+    backoff=frozenset({"fixed", "exponential"}),
+    job_timeout=True,
+    expires=True,
+    unique=frozenset({"key"}),
+    transactional_add=True,
+    transactional_settle=True,
+    progress=True,
+    logs=True,
+    results=True,
+    null_character=False,
+    null_key=False,
+    split_from=40,  # at concurrency 10: one lane 11.5k jobs/s, two 8.8k; at 100: two lanes 24k
+    pause=True,
+    cancel=True,
+    promote=True,
+    schedules=frozenset({"cron", "tz"}),
+    rate_limit=True,
+    nearest={
+        "job_names": "a queue holds one kind of job: use a queue per kind",
+        "custom_ids": "ids are UUIDs: give one of your own as extra={'id': '…'}",
+        "lifo": "give the job a higher priority",
+        "keep": "finished jobs are kept for a time: extra={'deleteAfterSeconds': 3600}",
+        "unique.ttl": "extra={'singletonSeconds': 60} admits one job of a key in each minute",
+        "flows": "jobwire.backends.pgboss.Boss.flow adds jobs that wait for others",
+        "schedules.every": "give a cron expression: its finest step is a minute",
+        "events": "ask for the job, or wait for it",
+        "workers": "Node's instances are in the table `instance`",
+    },
+)
+
+POLICIES = ("standard", "short", "singleton", "stately", "exclusive", "key_strict_fifo")
+_NAME = re.compile(r"[\w\-./]+", re.ASCII)
+
+
+def check_name(field: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InvalidOption(field, name, "must be letters, digits, _ - . / only, as pg-boss demands")
+    return name
+
+
+def _at_least(minimum: int, most: int = 2**31 - 1) -> Any:
+    def rule(field: str, value: Any) -> None:
+        if whole(field, value, minimum=minimum) > most:
+            raise InvalidOption(field, value, f"must be at most {most}")
+
+    return rule
+
+
+def _flag(field: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise InvalidOption(field, value, "must be true or false")
+
+
+def _policy(field: str, value: Any) -> None:
+    if value not in POLICIES:
+        raise InvalidOption(field, value, f"must be one of {', '.join(POLICIES)}")
+
+
+def _queue(field: str, value: Any) -> None:
+    check_name(field, str(value))
+
+
+SETTING_RULES: dict[str, Any] = {
+    "policy": _policy,
+    "partition": _flag,
+    "retryLimit": _at_least(0),
+    "retryDelay": _at_least(0),
+    "retryBackoff": _flag,
+    "retryDelayMax": _at_least(0),
+    "expireInSeconds": _at_least(1, 86_400),
+    "retentionSeconds": _at_least(1),
+    "deleteAfterSeconds": _at_least(0),
+    "warningQueueSize": _at_least(0),
+    "deadLetter": _queue,
+    "heartbeatSeconds": _at_least(10),
+    "notify": _flag,
+}
+JOB_RULES: dict[str, Any] = {
+    **{
+        name: SETTING_RULES[name]
+        for name in ("retryLimit", "retryDelay", "retryBackoff", "retryDelayMax", "expireInSeconds")
+    },
+    **{
+        name: SETTING_RULES[name]
+        for name in ("retentionSeconds", "deleteAfterSeconds", "deadLetter", "heartbeatSeconds")
+    },
+    "singletonSeconds": _at_least(1),
+    "singletonOffset": _at_least(0),
+    "singletonNextSlot": _flag,
+}
+_EXTRA = ("id", "singletonKey", "group", *JOB_RULES)
+
+
+def check(job: NewJob) -> None:
+    """Raise InvalidOption for what pg-boss does not allow."""
+    if job.priority is not None and job.priority > 2**31 - 1:
+        raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
+    if job.backoff is not None and job.backoff.jitter:
+        raise InvalidOption("backoff.jitter", job.backoff.jitter, "is pg-boss's own: up to twice the wait")
+    if job.backoff is not None and job.backoff.kind == "fixed" and job.backoff.cap is not None:
+        raise InvalidOption("backoff.cap", job.backoff.cap, "is for exponential backoff only")
+    if job.timeout is not None and seconds("timeout", job.timeout) > 86_400:
+        raise InvalidOption("timeout", job.timeout, "must be at most a day (86400 s), as pg-boss demands")
+    if job.unique is not None and "singletonKey" in job.extra:
+        raise InvalidOption("extra.singletonKey", job.extra["singletonKey"], "can't be given together with unique")
+    if not storable(json_codec.dumps(job.data)):
+        raise InvalidOption("data", "…", CAN_NOT_HOLD)
+    if job.extra:
+        check_options(job.extra, "extra.")
+
+
+def check_options(extra: Mapping[str, Any], where: str = "") -> None:
+    """Raise InvalidOption for options by their native names that pg-boss does not know or allow."""
+    for name, value in extra.items():
+        field = f"{where}{name}"
+        if value is None or (name in ("startAfter", "priority") and not where):
+            continue
+        if name == "id":
+            if not isinstance(value, str) or not is_id(value):
+                raise InvalidOption(field, value, "must be a UUID, as pg-boss demands")
+        elif name == "singletonKey":
+            if not isinstance(value, str) or "\x00" in value:
+                raise InvalidOption(field, value, "must be a text")
+        elif name == "group":
+            _group(field, value)
+        elif name in JOB_RULES:
+            JOB_RULES[name](field, value)
+        else:
+            raise InvalidOption(field, value, f"is not an option of pg-boss; known are {', '.join(_EXTRA)}")
+    if extra.get("retryDelayMax") is not None and not extra.get("retryBackoff"):
+        raise InvalidOption(f"{where}retryDelayMax", extra["retryDelayMax"], "needs retryBackoff beside it")
+
+
+def _group(field: str, value: object) -> None:
+    parts = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    texts = all(isinstance(part, str) and part and "\x00" not in part for part in parts.values())
+    if "id" not in parts or not set(parts) <= {"id", "tier"} or not texts:
+        raise InvalidOption(field, parts, 'must be {"id": text} or {"id": text, "tier": text}')
+
+
+def _check_in_queue(queue: str, job: NewJob) -> None:
+    check_name("queue", queue)
+    check(job)
+
+
+RULES = Rules(CAPABILITIES, _check_in_queue, lambda job: None, rank=lambda priority: (-priority, False))
