@@ -15,7 +15,7 @@ from jobwire.demands import demand_schedule
 from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.operations import Operations, state_of
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, NewSchedule, Seconds, text, whole
+from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, NewSchedule, Seconds, seconds, text, whole
 from jobwire.preparing import AddedJobs, prepare, snapshot
 
 _ADD_TOGETHER = 500
@@ -26,7 +26,8 @@ class Queue(Operations):
 
     Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). `size_limit` bounds a job's
     encoded data and options in bytes; None switches the check off. `events_max_len`: about how many events the
-    queue keeps, from when it is opened; None leaves that as it is.
+    queue keeps, from when it is opened; None leaves that as it is. `wait_for_store`: how long `open` waits for a store
+    that is not there yet, as when containers start together.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class Queue(Operations):
         *,
         size_limit: int | None = DEFAULT_SIZE_LIMIT,
         events_max_len: int | None = None,
+        wait_for_store: Seconds = 0.0,
     ) -> None:
         self.connection, self._owns = resolve(url)
+        self._wait_for_store = seconds("wait_for_store", wait_for_store)
         super().__init__(text("queue", name), self.connection.backend)
         self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self._events_max_len = events_max_len
@@ -48,7 +51,7 @@ class Queue(Operations):
         self._finishes = Finishes(self._backend, name)
 
     async def open(self) -> Self:
-        await self.connection.open()
+        await self.connection.open(self._wait_for_store)
         await self._backend.register(self.name)
         if self._events_max_len is not None:
             await self._limit_events(self._events_max_len)
