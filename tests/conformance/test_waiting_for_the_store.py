@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,10 +20,15 @@ from jobwire.sync import Queue as BlockingQueue
 
 QUEUE = "letters"
 
+# MongoDB's driver leaves a socket to the collector if it is closed while it connects, and here there is much to connect.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
 
 @pytest.fixture(autouse=True)
-def _log(caplog: pytest.LogCaptureFixture) -> None:
+def _log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     caplog.set_level(logging.INFO, "jobwire")
+    yield
+    gc.collect()
 
 
 @pytest.fixture
