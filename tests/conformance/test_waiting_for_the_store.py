@@ -20,7 +20,7 @@ from jobwire.sync import Queue as BlockingQueue
 
 QUEUE = "letters"
 
-# MongoDB's driver leaves a socket to the collector if it is closed while it connects, and here there is much to connect.
+# MongoDB's driver leaves a socket to the collector if it is closed while it connects.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 

@@ -18,6 +18,8 @@ import psycopg
 from psycopg import pq
 
 from jobwire.backends.pgboss.failure import failure
+from jobwire.errors import InvalidOption
+from jobwire.urls import redact
 
 Value = bytes | None
 Row = tuple[Any, ...]
@@ -72,6 +74,8 @@ class Wire:
             connection = await psycopg.AsyncConnection.connect(
                 url, autocommit=True, connect_timeout=10, fallback_application_name="jobwire"
             )
+        except psycopg.ProgrammingError as error:  # the driver does not understand the URL
+            raise InvalidOption("url", where, redact(str(error)).strip()) from None
         except (psycopg.Error, OSError) as error:
             raise failure(where, str(error), getattr(error, "sqlstate", None) or "") from None
         try:

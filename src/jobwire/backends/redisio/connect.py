@@ -21,7 +21,7 @@ from redis.exceptions import ResponseError
 from jobwire import embedded
 from jobwire.backends.redisio.failure import reaching
 from jobwire.backends.redisio.lines import Lines
-from jobwire.errors import StoreUnavailable
+from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.urls import Address
 
 _CONNECTIONS = 32
@@ -55,7 +55,13 @@ class RedisStore:
             return
         if self.address.transport == "embedded":
             self._server = await asyncio.to_thread(embedded.valkey, self.address.folder or embedded.FOLDER)
-        self._use(self._make_client())
+        try:
+            client = self._make_client()
+            if not self.cluster:
+                client.connection_pool.make_connection()  # connects nothing, but tries the options
+        except (TypeError, ValueError) as wrong:
+            raise InvalidOption("url", self.where, f"the driver does not take it: {wrong}") from None
+        self._use(client)
 
     @property
     def client(self) -> Any:
