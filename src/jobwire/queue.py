@@ -19,7 +19,17 @@ from jobwire.errors import Closed, InvalidOption
 from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.operations import Operations, state_of
-from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, NewSchedule, Seconds, text, whole
+from jobwire.options import (
+    DEFAULT_SIZE_LIMIT,
+    NO_DATA,
+    JobOptions,
+    NewJob,
+    NewSchedule,
+    Seconds,
+    seconds,
+    text,
+    whole,
+)
 from jobwire.preparing import AddedJobs, defaults_of, prepare, snapshot, with_defaults
 
 _ADD_TOGETHER = 500
@@ -35,6 +45,7 @@ class Queue(Operations):
     bounds a job's encoded data and options in bytes; None switches the check off. `events_max_len`: about how many
     events the queue keeps, from when it is opened; None leaves that as it is. `defaults` are the options of every job
     that is added without its own: `Queue("emails", defaults={"attempts": 3})`. Schedules and flows have none.
+    `wait_for_store`: how long opening waits for a store that is not there yet, as when containers start together.
     """
 
     def __init__(
@@ -45,12 +56,14 @@ class Queue(Operations):
         size_limit: int | None = DEFAULT_SIZE_LIMIT,
         events_max_len: int | None = None,
         defaults: JobOptions | None = None,
+        wait_for_store: Seconds = 0.0,
         **unknown: Never,
     ) -> None:
         for option, value in unknown.items():
             raise spelling.unknown(option, value, ("size_limit", "events_max_len"), "a Queue")
         limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
+        self._wait_for_store = seconds("wait_for_store", wait_for_store)
         super().__init__(text("queue", name), self.connection.backend, limit)
         self._defaults = defaults_of(defaults) if defaults else None
         self._events_max_len = events_max_len
@@ -72,7 +85,7 @@ class Queue(Operations):
 
     async def open(self) -> Self:
         """Reach the store and make the queue known to peers."""
-        await self.connection.open()
+        await self.connection.open(self._wait_for_store)
         async with self._opening:
             await self._prepare_queue()
         return self

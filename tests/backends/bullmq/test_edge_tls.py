@@ -22,8 +22,9 @@ async def secure_port(jobwire_valkey: Server) -> AsyncIterator[int]:
         yield port
 
 
-async def test_a_queue_and_a_worker_speak_tls(secure_port: int, prefix: str) -> None:
-    url = f"bullmq+rediss://127.0.0.1:{secure_port}/0?prefix={prefix}&ssl_ca_certs={TLS / 'certificate.pem'}"
+async def test_a_queue_and_a_worker_speak_tls(jobwire_valkey: Server, secure_port: int, prefix: str) -> None:
+    login = f":{urlsplit(jobwire_valkey.url).password}@"
+    url = f"bullmq+rediss://{login}127.0.0.1:{secure_port}/0?prefix={prefix}&ssl_ca_certs={TLS / 'certificate.pem'}"
 
     async def handle(job: ActiveJob) -> int:
         return job.data + 1

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from psycopg import pq
+
+if TYPE_CHECKING:
+    from psycopg import pq
 
 from jobwire import codec
 from jobwire.errors import MalformedPayload

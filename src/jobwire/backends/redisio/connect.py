@@ -88,7 +88,13 @@ class RedisStore:
             return
         if self.address.transport == "embedded":
             self._server = await asyncio.to_thread(embedded.valkey, self.address.folder or embedded.FOLDER)
-        self._use(self._make_client())
+        try:
+            client = self._make_client()
+            if not self.cluster:
+                client.connection_pool.make_connection()  # connects nothing, but tries the options
+        except (TypeError, ValueError) as wrong:
+            raise InvalidOption("url", self.where, f"the driver does not take it: {wrong}") from None
+        self._use(client)
 
     @property
     def client(self) -> Any:
