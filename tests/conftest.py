@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 import redis
+from hypothesis import settings
 
 from jobwire.embedded import Server
 from jobwire.worker import engine
+
+# A busy machine is no failure of a property; pytest-timeout ends a test that hangs.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 LONGEST_ID = 200
 """Characters in the id of a test: it stands in every report, and in the names of files and processes."""
