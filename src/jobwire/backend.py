@@ -208,6 +208,8 @@ class ConsumerSettings:
     lease: float = 30.0
     recover_every: float = 30.0
     max_stalled: int = 1
+    timeout: float | None = None
+    """How long a handler may run, unless its job says otherwise."""
     rate: tuple[int, float] | None = None
     """At most this many jobs per that many seconds, over all workers of the queue."""
     strategy: Strategy | None = None

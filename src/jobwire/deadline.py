@@ -17,24 +17,27 @@ _GRANTS = 3
 
 
 class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
-    """Raise TimeoutError in the block that takes longer than `seconds`, not counting a blocked event loop."""
+    """Raise TimeoutError in a block that takes longer than `seconds` (None: never). A blocked loop is not counted."""
 
     __slots__ = ("_due", "_grants", "_limit", "_loop", "_seconds", "_timer")
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
         self._grants = _GRANTS
         self._limit = asyncio.timeout(None)
+        self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> None:
         await self._limit.__aenter__()
         self._loop = asyncio.get_running_loop()
-        self._start(self._seconds)
+        if self._seconds is not None:
+            self._start(self._seconds)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         return await self._limit.__aexit__(kind, error, trace)
 
     def _start(self, seconds: float) -> None:
@@ -45,6 +48,6 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
         late = self._loop.time() - self._due
         if late > _LATE and self._grants > 0:
             self._grants -= 1
-            self._start(min(max(late, _LEAST_GRANT), max(self._seconds, _LEAST_GRANT)))
+            self._start(min(max(late, _LEAST_GRANT), max(self._seconds or 0.0, _LEAST_GRANT)))
         else:
             self._limit.reschedule(self._loop.time())

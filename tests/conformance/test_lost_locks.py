@@ -86,3 +86,15 @@ async def test_a_thread_learns_that_its_job_was_taken_away(queue, work, eventual
         await queue.obliterate(force=True)
         await eventually(lambda: told)
     assert told == [True]
+
+
+async def test_leases_are_renewed_again_after_a_time_without_long_jobs(queue, work, finished):
+    async def handler(job):
+        await asyncio.sleep(job.data)
+
+    async with work(handler, lease=1.0, recover_every=0.1) as worker:
+        for _ in range(2):
+            long = await queue.add(2.5)
+            assert (await finished(queue, long.id)).state is State.COMPLETED
+            await asyncio.sleep(0.5)  # time for the keeper to see that it holds nothing
+    assert (worker.stats.completed, worker.stats.lost, worker.stats.recovered) == (2, 0, 0)

@@ -218,3 +218,14 @@ async def test_a_handler_that_runs_longer_than_its_job_allows_fails(queue, work,
             job = await finished(queue, added.id)
         assert job.state is State.FAILED
         assert "timeout of 1 s" in job.error
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 5])
+async def test_a_job_that_is_due_again_runs_then_whatever_the_concurrency(queue, work, finished, needs, concurrency):
+    with needs(queue, "per_job_attempts", "backoff.fixed"):
+        handler = Failing(1)
+        async with work(handler, concurrency=concurrency):
+            added = await queue.add(1, attempts=2, backoff=Backoff.fixed(1))
+            await finished(queue, added.id)
+        [wait] = handler.waits()
+        assert 0.99 <= wait < 3, "a worker that does not know the due time looks only every 5 s"

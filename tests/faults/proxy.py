@@ -19,6 +19,9 @@ class Proxy:
         self._flowing.set()
         self.delay = 0.0
         """Seconds that bytes are under way, in each direction."""
+        self._alive: set[int] = set()
+        self._dead: set[int] = set()
+        self._new_are_dead = False
         self.port = 0
         self.accepted = 0
 
@@ -49,8 +52,20 @@ class Proxy:
     def flow(self) -> None:
         self._flowing.set()
 
+    def half_open(self) -> None:
+        """From now on every connection, old or new, takes bytes in and gives none out; neither side hears of it."""
+        self._dead |= self._alive
+        self._alive.clear()
+        self._new_are_dead = True
+
+    def heal(self) -> None:
+        """New connections work again. Those that were half-open stay so."""
+        self._new_are_dead = False
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
+        number = self.accepted
+        (self._dead if self._new_are_dead else self._alive).add(number)
         try:
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
@@ -58,15 +73,17 @@ class Proxy:
             return
         self._writers |= {writer, far_writer}
         for source, sink in ((reader, far_writer), (far_reader, writer)):
-            pump = asyncio.create_task(self._pump(source, sink))
+            pump = asyncio.create_task(self._pump(source, sink, number))
             self._pumps.add(pump)
             pump.add_done_callback(self._pumps.discard)
 
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, number: int) -> None:
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
                 await asyncio.sleep(self.delay)
                 await self._flowing.wait()
+                if number in self._dead:
+                    continue
                 sink.write(data)
                 await sink.drain()
         self._writers.discard(sink)

@@ -79,6 +79,8 @@ class Engine:
         self._settle_limit = _SETTLE_TOGETHER
         self._strikes: dict[Claim, int] = {}
         self._next_in: float | None = None
+        self._waits_until = 0.0
+        self._due: asyncio.TimerHandle | None = None
         self._blocked_until = 0.0
         self._bell = asyncio.Event()
         self._hungry = asyncio.Event()
@@ -254,8 +256,24 @@ class Engine:
             self._work_may_be_there = False
             self._next_in = settled.next_in
             self._hungry.set()
+            if settled.next_in is not None:
+                self._wake_in(settled.next_in)
         else:
             self._work_may_be_there = True
+
+    def _wake_in(self, seconds: float) -> None:
+        """Claim when a job comes due, if the listener is in a wait that began before that time was known."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        if due >= self._waits_until or (self._due is not None and self._due.when() <= due):
+            return
+        if self._due is not None:
+            self._due.cancel()
+        self._due = loop.call_at(due, self._come_due)
+
+    def _come_due(self) -> None:
+        self._due = None
+        self._ring()
 
     def _ring(self) -> None:
         self._wakeups += 1
@@ -285,6 +303,7 @@ class Engine:
                 await self._hungry.wait()
                 continue
             timeout = _LONGEST_WAIT if self._next_in is None else min(self._next_in, _LONGEST_WAIT)
+            self._waits_until = asyncio.get_running_loop().time() + timeout
             try:
                 async with deadline(timeout + _GRACE):
                     await self._consumer.wait(timeout)
@@ -292,6 +311,7 @@ class Engine:
                         await self._consumer.pass_on()
             except Exception as error:  # whatever it is, the worker tries again
                 await self._outage.endure(error, self._consumer.reset)
+            self._waits_until = 0.0
             self._wakeups += 1
             self._work_may_be_there = True
             await self._turn()  # at once, rather than waking a lane to do it

@@ -1,9 +1,9 @@
 """The lock keeper: renews the leases of held jobs from a thread of its own.
 
 It has its own event loop and its own connection, so leases are renewed while a handler blocks the worker's loop and
-while the worker's connection is busy or broken. It opens that connection only when the first lease needs renewing:
-a worker of short jobs never does. A failed renewal is tried again until it succeeds; running jobs go on meanwhile,
-since an outage shorter than the lease harms nobody.
+while the worker's connection is busy or broken. It opens that connection only when a lease needs renewing, and closes
+it when no job is held: a worker of short jobs never has one. A failed renewal is tried again until it succeeds;
+running jobs go on meanwhile, since an outage shorter than the lease harms nobody.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class LockKeeper:
                 pause = self._every / 2
                 due = self._due()
                 if not due:
+                    if not self._held and self._twin is not None:
+                        runner.run(_briefly(self._close()))  # opened again when a lease needs it
                     continue
                 try:
                     runner.run(self._renew(due))
@@ -149,10 +151,12 @@ class LockKeeper:
             await self._consumer.reset()
 
     async def _close(self) -> None:
-        if self._consumer is not None:
-            await self._consumer.close()
-        if self._twin is not None:
-            await self._twin.close()
+        consumer, self._consumer = self._consumer, None
+        twin, self._twin = self._twin, None
+        if consumer is not None:
+            await consumer.close()
+        if twin is not None:
+            await twin.close()
 
 
 async def _briefly(ending: Coroutine[Any, Any, None]) -> None:

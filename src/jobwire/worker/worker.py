@@ -102,6 +102,7 @@ class Worker:
             lease=seconds("lease", lease, minimum=0.1),
             recover_every=seconds("recover_every", recover_every, minimum=0.05),
             max_stalled=whole("max_stalled", max_stalled, minimum=0),
+            timeout=self._timeout,
             rate=rate_of(rate),
             strategy=strategy_of(backoff),
             strategies=strategies_of(backoff),

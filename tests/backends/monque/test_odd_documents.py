@@ -25,7 +25,7 @@ MISSING = object()
         ({"failCount": "three"}, "failCount is 'three' (str), not a count"),
         ({"failCount": float("nan")}, "failCount is nan (float), not a count"),
         ({"failCount": MISSING}, "failCount is missing"),
-        ({"data": MISSING}, "data is missing"),
+        ({"name": ["emails"]}, "name is ['emails'] (list), not a text"),
         ({"nextRunAt": "soon"}, "nextRunAt is 'soon' (str), not a date"),
         ({"nextRunAt": MISSING}, "nextRunAt is missing"),
         ({"repeatInterval": 5}, "repeatInterval is 5 (int), not a text"),

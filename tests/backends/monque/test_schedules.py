@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from awaiting import eventually
-from jobwire.backend import Completed
+from jobwire.backend import Completed, Verdict
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.options import Unique
@@ -92,3 +92,50 @@ async def test_a_schedule_that_failed_for_good_is_dead_until_someone_retries_it(
     await queue.retry(str(jobs.find_one()["_id"]))
     [again] = await queue.schedules()
     assert again.key == "pulse"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "refused"),
+    [
+        ({"$set": {"repeatInterval": "0 0 1 1 *"}}, "pending", False),
+        ({"$set": {"repeatInterval": "no cron"}}, "pending", True),
+        ({"$set": {"repeatInterval": ""}}, "completed", False),
+        ({"$set": {"repeatInterval": 5}}, "completed", False),
+        ({"$unset": {"repeatInterval": ""}}, "completed", False),
+    ],
+    ids=["other", "invalid", "empty", "no text", "gone"],
+)
+async def test_a_recurring_job_goes_on_by_the_text_that_it_has_when_its_run_ends(
+    queue, consume, jobs, *, change, status, refused
+):
+    made = await queue.schedule("pulse", cron="* * * * * *")
+    consumer = consume()
+
+    async def claimed():
+        return (await consumer.settle([], claim=1)).claims
+
+    [claim] = await eventually(claimed)
+    jobs.update_one({"_id": made.raw["_id"]}, change)
+    settled = await consumer.settle([Completed(claim, b'"done"')], claim=0)
+    stored = jobs.find_one({"_id": made.raw["_id"]})
+    assert stored["status"] == status
+    if refused:
+        assert settled.verdicts == [Verdict.RETRIED]
+        assert "no cron" in stored["failReason"]
+        return
+    assert settled.verdicts == [Verdict.COMPLETED]
+    if status == "pending":
+        due = stored["nextRunAt"]
+        assert (due.month, due.day, due.hour, due.minute) == (1, 1, 0, 0)
+
+
+async def test_a_schedule_that_is_replaced_during_its_run_runs_next_by_the_new_one(queue, work, jobs):
+    await queue.schedule("pulse", cron="* * * * * *")
+
+    async def handler(job):
+        await queue.schedule("pulse", cron="0 0 1 1 *")
+
+    async with work(handler) as worker:
+        await eventually(lambda: worker.stats.completed == 1)
+    [one] = await queue.schedules()
+    assert (one.cron, one.next_run.month, one.next_run.day) == ("0 0 1 1 *", 1, 1)

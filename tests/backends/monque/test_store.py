@@ -83,7 +83,7 @@ async def test_an_option_that_the_driver_does_not_take_is_refused_as_the_urls():
 
 
 async def test_writes_wait_for_the_majority_unless_the_url_says_otherwise(url):
-    for more, concern in (("", {"w": "majority", "wtimeout": 25_000}), ("&w=1&wTimeoutMS=5", {"w": 1, "wtimeout": 5})):
+    for more, concern in (("", {"w": "majority", "wtimeout": 10_000}), ("&w=1&wTimeoutMS=5", {"w": 1, "wtimeout": 5})):
         async with connect(url + more) as connection:
             assert connection.backend.store.jobs.write_concern.document == concern
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from awaiting import eventually
@@ -66,8 +68,6 @@ async def test_a_job_taken_back_has_the_attempts_it_had(queue, consume, rows):
 
 
 async def test_a_job_that_ran_too_long_is_failed_by_the_supervisor_and_its_handler_is_told(queue, boss, work, rows):
-    import asyncio
-
     told = asyncio.Event()
 
     async def handler(job):
@@ -117,3 +117,67 @@ async def test_a_backlog_is_warned_of_and_kept_if_asked_to(queue, boss, rows, ca
     assert await rows("SELECT type, data->>'name' AS name FROM warning") == [
         {"type": "queue_backlog", "name": queue.name}
     ]
+
+
+async def _finished(queue, job_id):
+    job = await queue.get(job_id)
+    return job if job is not None and job.state.finished else None
+
+
+LIMIT = "SELECT retry_limit, heartbeat_seconds FROM job WHERE id = %s"
+
+
+@pytest.mark.parametrize("end", [Completed, Failed, Released, Snoozed])
+async def test_a_job_has_its_own_limits_again_when_its_run_has_ended(queue, consume, rows, end):
+    added = await queue.add(1, attempts=3)
+    consumer = consume(lease=30)
+    claim = await claim_of(consumer)
+    assert await rows(LIMIT, added.id) == [{"retry_limit": 3, "heartbeat_seconds": 30}]
+    assert (claim.job.attempts, (await queue.get(added.id)).attempts) == (3, 3)
+    outcomes = {
+        Completed: lambda: Completed(claim, b"1"), Failed: lambda: Failed(claim, "no luck"),
+        Released: lambda: Released(claim), Snoozed: lambda: Snoozed(claim, 5.0),
+    }  # fmt: skip
+    await consumer.settle([outcomes[end]()], claim=0)
+    assert await rows(LIMIT, added.id) == [{"retry_limit": 2, "heartbeat_seconds": None}]
+
+
+async def test_a_dead_workers_lease_goes_with_it(queue, consume, rows):
+    added = await queue.add(1)
+    consumer = consume(lease=30)
+    await claim_of(consumer)
+    await rows("UPDATE job SET heartbeat_on = now() - interval '1 minute' WHERE id = %s RETURNING 1", added.id)
+    assert list((await consumer.duties()[0].run()).recovered) == [added.id]
+    assert await rows(LIMIT, added.id) == [{"retry_limit": 1, "heartbeat_seconds": None}]
+
+
+async def test_a_supervisor_of_other_queues_takes_the_last_attempt_of_a_dead_worker_back(queue, boss, consume, rows):
+    added = await queue.add(1)
+    await claim_of(consume(lease=30))
+    await rows("UPDATE job SET heartbeat_on = now() - interval '1 minute' WHERE id = %s RETURNING 1", added.id)
+    await rows("UPDATE queue SET monitor_on = NULL, monitor_claim_on = NULL RETURNING 1")
+    await boss.supervise()
+    job = await queue.get(added.id)
+    assert (job.state, job.error) == (State.WAITING, None)
+
+
+async def test_a_limit_of_time_equal_to_the_queues_is_enforced(queue, boss, work):
+    await boss.update_queue(queue.name, expireInSeconds=1)
+
+    async def handler(job):
+        await asyncio.sleep(30)
+
+    added = await queue.add(1, extra={"expireInSeconds": 1})
+    async with work(handler):
+        job = await eventually(lambda: _finished(queue, added.id))
+    assert (job.state, "1 s" in job.error or "time" in job.error) == (State.FAILED, True)
+
+
+async def test_a_worker_with_a_time_limit_uses_its_own_where_the_job_has_only_the_queues(queue, work):
+    async def handler(job):
+        await asyncio.sleep(30)
+
+    added = await queue.add(1)
+    async with work(handler, timeout=0.2):
+        job = await eventually(lambda: _finished(queue, added.id))
+    assert job.state is State.FAILED

@@ -27,6 +27,8 @@ FENCE = {
     "outputs": "[null]",
     "finals": "{false}",
     "waits": "{NULL}",
+    "reserves": "{1}",
+    "lease": "30",
     "own_bell": "bell",
 }
 FILL = """

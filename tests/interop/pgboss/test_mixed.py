@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from awaiting import eventually
-from jobwire import State
+from jobwire import Queue, State
 from jobwire.backend import Completed, ConsumerSettings, Verdict
 from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
@@ -191,6 +191,61 @@ async def test_node_takes_a_job_back_from_a_dead_python_worker(node, queue, conn
     await eventually(taken_back)
     [fetched] = await node.call("fetch", queue.name)
     assert (fetched["id"], fetched["retryCount"]) == (job_id, 1)
+
+
+async def test_node_lets_the_last_attempt_of_a_dead_python_worker_run_again(node, queue, connection, work, rows):
+    """Whichever sweep comes first, a job with no attempts left is not failed because its worker died."""
+    job_id = await node.call("send", queue.name, {"n": 1}, {"retryLimit": 0})
+    consumer = connection.backend.consumer(ConsumerSettings(queue=queue.name, worker_id="w", lease=1))
+    assert len((await consumer.settle([], claim=1)).claims) == 1
+    await eventually(lambda: _swept_by_node(node, queue, rows, job_id))
+
+    async def handler(job):
+        raise RuntimeError(f"attempt {job.attempts_made + 1} of {job.attempts}")
+
+    async with work(handler, supervise=False, lease=1):
+        await eventually(lambda: rows("SELECT 1 FROM job WHERE id = %s AND state = 'failed'", job_id))
+    [row] = await rows("SELECT output->>'message' AS message, heartbeat_seconds FROM job WHERE id = %s", job_id)
+    assert row == {"message": "attempt 2 of 2", "heartbeat_seconds": None}
+
+
+async def test_a_job_that_node_takes_back_from_dead_python_workers_again_and_again_fails(node, queue, connection, rows):
+    job_id = await node.call("send", queue.name, {"n": 1}, {"retryLimit": 0})
+    settings = ConsumerSettings(queue=queue.name, worker_id="w", lease=1, max_stalled=2)
+    consumer = connection.backend.consumer(settings)
+    doomed = []
+    for _ in range(4):
+        [claim] = (await consumer.settle([], claim=1)).claims
+        doomed.append(claim.doomed)
+        if claim.doomed is None:
+            await eventually(lambda: _swept_by_node(node, queue, rows, job_id))
+        else:
+            break
+    assert doomed == [None, None, None, "job stalled more than allowable limit"]
+
+
+async def _swept_by_node(node, queue, rows, job_id):
+    await rows("UPDATE queue SET monitor_claim_on = NULL, monitor_on = NULL RETURNING 1")
+    await node.call("supervise", queue.name)
+    [row] = await rows("SELECT state FROM job WHERE id = %s", job_id)
+    assert row["state"] != "failed"
+    return row["state"] == "retry"
+
+
+async def test_a_job_for_the_next_slot_is_stored_as_node_stores_it(node, queue, connection, rows):
+    ours = Queue("ours", connection)
+    await node.call("createQueue", "ours", {})
+    options = {"singletonSeconds": 3600, "singletonKey": "k", "singletonNextSlot": True}
+    await rows("SELECT pg_sleep(CASE WHEN extract(minute FROM now()) = 59 THEN 61 ELSE 0 END)")
+    theirs = [await node.call("send", queue.name, {"n": n}, options) for n in range(3)]
+    added = [await ours.add({"n": n}, extra=options) for n in range(3)]
+    assert [one is not None for one in theirs] == [True, True, False]
+    look = (
+        "SELECT singleton_on, extract(epoch FROM start_after - now())::integer / 5 AS wait FROM job"
+        " WHERE name = %s ORDER BY singleton_on"
+    )
+    assert await rows(look, "ours") == await rows(look, queue.name)
+    assert [(await ours.get(job.id)) is not None for job in added[:2]] == [True, True]
 
 
 async def test_flow_children_of_either_side_run_after_their_parents(node, boss, queue, work, rows):

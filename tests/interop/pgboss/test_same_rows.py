@@ -112,6 +112,8 @@ async def test_fetch_under_every_policy(*, node, connection, boss, pair, rows, p
         fetched += await node.call("fetch", theirs, {"batchSize": 4})
         claims += (await consumer.settle([], claim=4)).claims
     assert sorted(job["data"]["key"] for job in fetched) == sorted(claim.job.data["key"] for claim in claims)
+    # The one difference while a job of ours runs: it may be tried once more, should its worker die.
+    await rows("UPDATE job SET retry_limit = retry_limit - 1 WHERE name = %s AND state = 'active' RETURNING 1", ours)
     await assert_same(rows)
 
 

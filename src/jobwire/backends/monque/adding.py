@@ -15,13 +15,13 @@ from pymongo.asynchronous.collection import AsyncCollection
 from jobwire import codec as json_codec
 from jobwire.backend import Added, PreparedJob
 from jobwire.backends.monque import payload
-from jobwire.backends.monque.clock import ms_of, now_ms
+from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import new_document
 from jobwire.backends.monque.failure import DUPLICATE_KEY, enduring
 from jobwire.backends.monque.indexes import LIVE
 from jobwire.backends.monque.rules import to_bson
-from jobwire.backends.monque.store import Document, Store
-from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
+from jobwire.backends.monque.store import ATTEMPT, Document, Store
+from jobwire.errors import InvalidOption, StoreUnavailable
 
 _ROUNDS = 6
 _PATIENCE = 20.0
@@ -30,9 +30,8 @@ _TAKEN = "unique key taken"
 _THERE = "a job with this id is there"
 
 
-def documents(queue: str, jobs: Sequence[PreparedJob]) -> list[Document]:
+def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Document]:
     """The jobs as they will be stored. Nothing is sent before every one of them is found good."""
-    now = now_ms()
     made: list[Document] = []
     for job in jobs:
         new = job.new
@@ -61,7 +60,7 @@ async def add(store: Store, made: list[Document], given: Collection[ObjectId] = 
     """
     answers: dict[int, Added] = {}
     if given:
-        with store.reaching():
+        async with store.reaching():
             there = {one["_id"] for one in await store.jobs.find({"_id": {"$in": list(given)}}, {"_id": 1}).to_list()}
         for index, document in enumerate(made):
             if document["_id"] in there:
@@ -70,8 +69,9 @@ async def add(store: Store, made: list[Document], given: Collection[ObjectId] = 
     for _ in range(_ROUNDS):
         if not open_ones:
             return [answers[index] for index in range(len(made))]
-        with store.reaching():
-            await enduring(partial(_round, store.jobs, made, open_ones, answers), _PATIENCE)
+        attempt = partial(_round, store.jobs, made, open_ones, answers)
+        async with store.reaching(_PATIENCE):
+            await enduring(attempt, _PATIENCE, store.deadline(ATTEMPT))
         open_ones = [index for index in open_ones if index not in answers]
     raise StoreUnavailable(f"{store.where}: a unique key changed hands in every one of {_ROUNDS} tries to add a job")
 
@@ -156,24 +156,26 @@ async def add_in(store: Store, made: list[Document], session: Any) -> list[Added
     if not isinstance(session, AsyncClientSession):
         raise InvalidOption("connection", session, "must be an AsyncClientSession of pymongo with a transaction")
     jobs = store.jobs_in(session)
-    answers: list[Added] = []
-    try:
-        for document in made:
-            if "uniqueKey" not in document:
-                await jobs.insert_one(document, session=session)
-                answers.append(Added(str(document["_id"])))
-                continue
-            found = await jobs.find_one_and_update(
-                live_holder(document), {"$setOnInsert": document}, upsert=True, return_document=True, session=session
-            )
-            stands: Document = found or document
-            ours = stands["_id"] == document["_id"]
-            answers.append(Added(str(stands["_id"]), None if ours else _TAKEN))
-    except driver.DuplicateKeyError as error:
-        raise StoreUnavailable(f"{store.where}: a unique key was taken meanwhile; run the transaction again") from error
-    except driver.OperationFailure as error:
-        # The labels on the driver's own error are what a retry of the transaction goes by: it stays the cause.
-        if error.has_error_label("TransientTransactionError"):
-            raise StoreUnavailable(f"{store.where}: the transaction must be run again: {error}") from error
-        raise StoreRefused(f"{store.where} refused: {error}") from error
-    return answers
+    async with store.reaching():
+        try:
+            return [await _add_one_in(jobs, document, session) for document in made]
+        except driver.DuplicateKeyError as error:
+            taken = f"{store.where}: a unique key was taken meanwhile; run the transaction again"
+            raise StoreUnavailable(taken) from error
+        except driver.PyMongoError as error:
+            # The labels on the driver's own error are what a retry of the transaction goes by: it stays the cause.
+            if error.has_error_label("TransientTransactionError"):
+                raise StoreUnavailable(f"{store.where}: the transaction must be run again: {error}") from error
+            raise
+
+
+async def _add_one_in(jobs: AsyncCollection[Document], document: Document, session: AsyncClientSession) -> Added:
+    if "uniqueKey" not in document:
+        await jobs.insert_one(document, session=session)
+        return Added(str(document["_id"]))
+    found = await jobs.find_one_and_update(
+        live_holder(document), {"$setOnInsert": document}, upsert=True, return_document=True, session=session
+    )
+    stands: Document = found or document
+    ours = stands["_id"] == document["_id"]
+    return Added(str(stands["_id"]), None if ours else _TAKEN)

@@ -8,16 +8,15 @@ from typing import Any
 from pymongo import errors as driver
 
 from jobwire.backend import Acted
-from jobwire.backends.monque.clock import moment, now_ms
-from jobwire.backends.monque.codec import PRIVATE, key_of
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, hashable, key_of
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.reading import in_state
 from jobwire.backends.monque.settling import RELEASE
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.store import LONG, Document, Store
 from jobwire.errors import WrongState
 from jobwire.model import State
 
-ONE_OFF: Document = {"repeatInterval": {"$in": [None, ""]}}
 _AT_ONCE = 1000
 REVIVE_UNSETS: Document = {**RELEASE, "failReason": "", PRIVATE: ""}
 
@@ -26,33 +25,30 @@ async def retry(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]
     """As the peer's retryJob, and for completed jobs too: due now, failures forgotten."""
     acted: list[Acted] = []
     for job_id in job_ids:
-        now = moment(now_ms())
+        now = moment(store.clock.now_ms())
         revived = {"status": "pending", "failCount": 0, "nextRunAt": now, "updatedAt": now}
         finished = {"status": {"$in": ["failed", "cancelled", "completed"]}}
         change = {"$set": revived, "$unset": REVIVE_UNSETS}
-        try:
-            acted.append(await _act(store, queue, job_id, finished, change))
-        except driver.DuplicateKeyError:
-            raise WrongState(f"job {job_id!r} can't be retried: another live job has its unique key") from None
+        acted.append(await _act(store, queue, job_id, finished, change))
     return acted
 
 
 async def promote(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
-    now = moment(now_ms())
+    now = moment(store.clock.now_ms())
     delayed = {"status": "pending", "nextRunAt": {"$gt": now}}
     change = {"$set": {"nextRunAt": now, "updatedAt": now}}
     return [await _act(store, queue, job_id, delayed, change) for job_id in job_ids]
 
 
 async def reschedule(store: Store, job_id: str, at_ms: int) -> Acted:
-    change = {"$set": {"nextRunAt": moment(at_ms), "updatedAt": moment(now_ms())}}
+    change = {"$set": {"nextRunAt": moment(at_ms), "updatedAt": moment(store.clock.now_ms())}}
     return await _act(store, None, job_id, {"status": "pending"}, change)
 
 
 async def cancel(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
     acted: list[Acted] = []
     for job_id in job_ids:
-        change = {"$set": {"status": "cancelled", "updatedAt": moment(now_ms())}}
+        change = {"$set": {"status": "cancelled", "updatedAt": moment(store.clock.now_ms())}}
         done = await _act(store, queue, job_id, {"status": "pending"}, change)
         # Cancelling twice is no error to the peer either.
         acted.append(Acted.DONE if done is Acted.WRONG_STATE and await _is(store, job_id, "cancelled") else done)
@@ -67,7 +63,7 @@ async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str])
     for start in range(0, len(keys), _AT_ONCE):
         own: Document = {"_id": {"$in": keys[start : start + _AT_ONCE]}, "name": queue}
         there = await _keys(store, own)
-        with store.reaching():
+        async with store.reaching():
             deleted = await store.jobs.delete_many({**own, "status": {"$ne": "processing"}})
         stay = await _keys(store, own) if deleted.deleted_count < len(there) else set[Any]()
         left |= stay
@@ -77,26 +73,24 @@ async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str])
 
 
 async def _keys(store: Store, condition: Document) -> set[Any]:
-    with store.reaching():
+    async with store.reaching():
         return {found["_id"] async for found in store.jobs.find(condition, {"_id": 1})}
 
 
 async def _act(store: Store, queue: str | None, job_id: str, condition: Document, change: Document) -> Acted:
     key = key_of(job_id)
     own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
-    try:
-        result = await store.jobs.update_one({**own, **condition}, change)
-    except driver.DuplicateKeyError:
-        raise
-    except driver.PyMongoError:
-        with store.reaching():
-            raise
+    async with store.reaching():
+        try:
+            result = await store.jobs.update_one({**own, **condition}, change)
+        except driver.DuplicateKeyError:
+            raise WrongState(f"job {job_id!r} can't be retried: another live job has its unique key") from None
     return Acted.DONE if result.matched_count else await _refusal(store, queue, key)
 
 
 async def _refusal(store: Store, queue: str | None, key: Any) -> Acted:
     own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
-    with store.reaching():
+    async with store.reaching():
         found = await store.jobs.find_one(own, {"status": 1})
     if found is None:
         return Acted.NOT_FOUND
@@ -104,7 +98,7 @@ async def _refusal(store: Store, queue: str | None, key: Any) -> Acted:
 
 
 async def _is(store: Store, job_id: str, status: str) -> bool:
-    with store.reaching():
+    async with store.reaching():
         return await store.jobs.find_one({"_id": key_of(job_id), "status": status}, {"_id": 1}) is not None
 
 
@@ -115,12 +109,12 @@ async def drain(store: Store, notes: Notes, queue: str, delayed: bool) -> None:
     """Recurring jobs stay: emptying a queue does not stop its schedules."""
     condition: Document = {"name": queue, "status": "pending", **ONE_OFF}
     if not delayed:
-        condition["nextRunAt"] = {"$lte": moment(now_ms())}
+        condition["nextRunAt"] = {"$lte": moment(store.clock.now_ms())}
     await delete(store, notes, condition, 0)
 
 
 async def clean(store: Store, notes: Notes, queue: str, state: State, *, older_than: float, limit: int) -> list[str]:
-    now = now_ms()
+    now = store.clock.now_ms()
     condition = in_state(queue, state, now)
     if condition is None or state is State.ACTIVE:
         return []
@@ -136,7 +130,7 @@ async def delete(store: Store, notes: Notes, condition: Document, limit: int) ->
     gone: list[Any] = []
     while not limit or len(gone) < limit:
         some = min(limit - len(gone), _AT_ONCE) if limit else _AT_ONCE
-        with store.reaching():
+        async with store.reaching():
             found = await store.jobs.find(condition, {"_id": 1}, sort=[("updatedAt", 1)], limit=some).to_list()
             keys = [one["_id"] for one in found]
             if not keys:
@@ -144,8 +138,10 @@ async def delete(store: Store, notes: Notes, condition: Document, limit: int) ->
             result = await store.jobs.delete_many({"$and": [condition, {"_id": {"$in": keys}}]})
             if result.deleted_count < len(keys):
                 left = await store.jobs.find({"_id": {"$in": keys}}, {"_id": 1}).to_list()
-                stayed = {one["_id"] for one in left}
-                keys = [key for key in keys if key not in stayed]
+                stayed = {hashable(one["_id"]) for one in left}
+                keys = [key for key in keys if hashable(key) not in stayed]
+                if not result.deleted_count:
+                    break  # an `_id` that is not valid UTF-8 is not found by what was read
         gone += keys
         await notes.forget(keys)
     return [str(key) for key in gone]
@@ -154,11 +150,11 @@ async def delete(store: Store, notes: Notes, condition: Document, limit: int) ->
 async def obliterate(store: Store, notes: Notes, queue: str, force: bool) -> None:
     condition: Document = {"name": queue}
     if not force:
-        with store.reaching():
+        async with store.reaching():
             active = await store.jobs.count_documents({"name": queue, "status": "processing"})
         if active:
             raise WrongState(f"queue {queue!r} has {active} active jobs; force=True deletes them too")
         condition["status"] = {"$ne": "processing"}
-    with store.reaching():
+    async with store.reaching(LONG):
         await store.jobs.delete_many(condition)
     await notes.forget_queue(queue)

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
 from jobwire.backends.monque import adding, admin, reading, schedules
-from jobwire.backends.monque.clock import ms_of, now_ms
+from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.consumer import MonqueConsumer
 from jobwire.backends.monque.doorbell import Doorbell
 from jobwire.backends.monque.events import Reader
@@ -56,7 +56,8 @@ class Monque:
         check_name(queue)
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
-        made = adding.documents(queue, jobs)
+        await self.store.look_at_clock()
+        made = adding.documents(queue, jobs, self.store.clock.now_ms())
         if connection is not None:
             return await adding.add_in(self.store, made, connection)
         added = await adding.add(self.store, made, adding.given_ids(jobs))
@@ -98,12 +99,12 @@ class Monque:
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         acted = await admin.retry(self.store, queue, job_ids)
-        self._doorbell.ring(queue, now_ms())
+        self._doorbell.ring(queue, self.store.clock.now_ms())
         return acted
 
     async def promote(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         acted = await admin.promote(self.store, queue, job_ids)
-        self._doorbell.ring(queue, now_ms())
+        self._doorbell.ring(queue, self.store.clock.now_ms())
         return acted
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
@@ -128,7 +129,7 @@ class Monque:
         return await self.notes.log(queue, job_id, line, keep)
 
     async def logs(self, queue: str, job_id: str) -> Sequence[str]:
-        return await self.notes.logs(job_id)
+        return await self.notes.logs(queue, job_id)
 
     async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
         made = await schedules.schedule(self.store, queue, schedule, job)

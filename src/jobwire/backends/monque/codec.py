@@ -8,16 +8,16 @@ is one more, the sub-document `jobwire`: what tells this claim from any other (`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from bson import ObjectId
+from bson import DatetimeMS, ObjectId
 
 from jobwire import codec as json_codec
 from jobwire.backends.monque.clock import moment, ms_of
 from jobwire.backends.monque.payload import from_bson
-from jobwire.errors import MalformedPayload
+from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import Job, State
 
 PRIVATE = "jobwire"
@@ -30,6 +30,12 @@ STATES = {
 }
 _DATES = ("nextRunAt",)
 _TEXTS = ("uniqueKey", "repeatInterval")
+_UNREADABLE = "\ufffd"
+"""What the driver shows for bytes that are not UTF-8."""
+_MOST = 2**31 - 2
+"""Counts that are stored by others are cut here: one more must still fit into 32 bits."""
+ONE_OFF: dict[str, Any] = {"repeatInterval": {"$in": [None, ""]}}
+"""The filter of jobs that do not repeat."""
 
 
 def new_document(
@@ -55,19 +61,41 @@ def new_document(
 
 
 def key_of(job_id: str) -> Any:
-    """The `_id` meant by a job id: an ObjectId, or the text itself where someone wrote such an `_id` by hand."""
-    return ObjectId(job_id) if ObjectId.is_valid(job_id) else job_id
+    """The `_id` meant by a job id: an ObjectId, or the text itself where someone wrote such an `_id` by hand.
+
+    Anything else is refused: in a query it could be an operator, which finds other jobs than the one that is meant.
+    """
+    given: Any = job_id
+    if not isinstance(given, (str, ObjectId)):
+        raise InvalidOption("id", given, "must be the id of a job, a text")
+    return ObjectId(given) if ObjectId.is_valid(given) else given
+
+
+def hashable(key: Any) -> Hashable:
+    """An `_id` for use in sets and dicts: it may be a document."""
+    return key if isinstance(key, Hashable) else repr(key)
+
+
+def id_fault(key: Any) -> str | None:
+    """Why a job with this `_id` can't be run, or None: workers must be able to find it again by what they read."""
+    if isinstance(key, (ObjectId, bytes)) or (isinstance(key, int) and not isinstance(key, bool)):
+        return None
+    if isinstance(key, str):
+        return "malformed job: _id is not valid UTF-8" if _UNREADABLE in key else None
+    return f"malformed job: _id is {_shown(key)}, not an ObjectId or a text"
 
 
 def fault_of(document: Mapping[str, Any]) -> str | None:
     """Why the document is no job that may be run, or None."""
     status = document.get("status")
+    if not isinstance(document.get("name"), str):
+        return f"malformed job: name is {_shown(document.get('name'))}, not a text"
     if not isinstance(status, str) or status not in STATES:
         return f"malformed job: unknown status {_shown(status)}"
-    for field in ("data", "failCount", "nextRunAt"):
+    for field in ("failCount", "nextRunAt"):
         if field not in document:
             return f"malformed job: {field} is missing"
-    if not isinstance(document["nextRunAt"], datetime):
+    if not isinstance(document["nextRunAt"], (datetime, DatetimeMS)):
         return f"malformed job: nextRunAt is {_shown(document['nextRunAt'])}, not a date"
     count = document["failCount"]
     if isinstance(count, bool) or not isinstance(count, (int, float)) or not math.isfinite(count) or count < 0:
@@ -83,17 +111,23 @@ def fail_count(document: Mapping[str, Any]) -> int:
     count = document.get("failCount")
     if isinstance(count, bool) or not isinstance(count, (int, float)) or not math.isfinite(count):
         return 0
-    return max(0, int(count))
+    return min(max(0, int(count)), _MOST)
 
 
 def stalls_of(document: Mapping[str, Any]) -> int:
     stalls = private(document).get("stalls")
-    return stalls if isinstance(stalls, int) and not isinstance(stalls, bool) else 0
+    return min(max(0, stalls), _MOST) if isinstance(stalls, int) and not isinstance(stalls, bool) else 0
 
 
 def private(document: Mapping[str, Any]) -> Mapping[str, Any]:
     value = document.get(PRIVATE)
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def native_status(document: Mapping[str, Any]) -> str:
+    """The status, or a text that is none of the known ones."""
+    status = document.get("status")
+    return status if isinstance(status, str) else ""
 
 
 def cron_of(document: Mapping[str, Any]) -> str | None:
@@ -124,8 +158,8 @@ def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: 
         native_state=str(status),
         attempts=attempts,
         attempts_made=failures + 1 if state is State.COMPLETED else failures,
-        progress=_json(note.get("progress")) if note else None,
-        result=_json(last.get("result")) if state is State.COMPLETED else None,
+        progress=json_of(note.get("progress")) if note else None,
+        result=json_of(last.get("result")) if state is State.COMPLETED else None,
         error=_error(document, reason),
         stacktrace=tuple(str(run["stack"]) for _, run in sorted(runs.items()) if run.get("stack")),
         created_at=_date(document.get("createdAt")),
@@ -140,13 +174,16 @@ def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: 
 def runs_of(note: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
     """The ends of runs that were noted, each under the `updatedAt` (in ms) that it gave to the job."""
     runs = note.get("runs") if note else None
-    return cast("Mapping[str, Mapping[str, Any]]", runs) if isinstance(runs, dict) else {}
+    if not isinstance(runs, dict):
+        return {}
+    noted = cast("dict[str, Any]", runs)
+    return {key: cast("Mapping[str, Any]", run) for key, run in noted.items() if isinstance(run, dict)}
 
 
 def _error(document: Mapping[str, Any], reason: Any) -> str | None:
     if reason is not None:
         return str(reason)
-    return fault_of(document) if document.get("status") not in STATES else None
+    return fault_of(document) if native_status(document) not in STATES else None
 
 
 def _started(document: Mapping[str, Any], state: State, last: Mapping[str, Any]) -> datetime | None:
@@ -168,7 +205,8 @@ def _date(value: Any) -> datetime | None:
     return value if isinstance(value, datetime) else None
 
 
-def _json(text: Any) -> Any:
+def json_of(text: Any) -> Any:
+    """A value that we noted as JSON; None for anything else."""
     if not isinstance(text, str):
         return None
     try:

@@ -7,22 +7,25 @@ import contextlib
 import secrets
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Outcome, Settled, Verdict
+from jobwire.backend import Claim, Completed, ConsumerSettings, Duty, DutyReport, Outcome, Settled, Verdict
 from jobwire.backends.monque import recovery
-from jobwire.backends.monque.clock import moment, now_ms, soon
-from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, stalls_of
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, private, stalls_of
 from jobwire.backends.monque.doorbell import Bell, Doorbell
 from jobwire.backends.monque.failure import transient
 from jobwire.backends.monque.line import Line
+from jobwire.backends.monque.malformed import Malformed
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.retention import Retention
 from jobwire.backends.monque.settings import worker_settings
 from jobwire.backends.monque.settling import Plan, Planner, Request, several
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.store import ATTEMPT, Document, Store
+from jobwire.deadline import deadline
 from jobwire.errors import StoreRefused, StoreUnavailable
 
 STALLED_TOO_OFTEN = "job stalled more than allowable limit"
@@ -49,17 +52,19 @@ class MonqueConsumer:
         self._line = Line(store, settings.queue, self._worker, self._beat_ms, self._lease_ms)
         self._planner = Planner(settings, self._ours, self._worker, store.place.tz)
         self._retention = Retention(store, notes, settings)
-        self._bell = Bell()
+        self._bell = Bell(store.clock)
         self._alone = False
         self._looking = self._instance.looking if self._instance else asyncio.Lock()
         self._held = 0
         self._last_moment = 0
+        self._malformed = Malformed(store, settings.queue)
 
     # --- claiming and settling --------------------------------------------------------------------------------------
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
         """One command where nobody else takes from the line: it finishes the outcomes and takes jobs that were read
         ahead. See `line` for the rest."""
+        await self._store.look_at_clock()
         await self._be_alone()
         at = self._next_moment()
         plan = self._planner.plan(outcomes, at)
@@ -86,7 +91,7 @@ class MonqueConsumer:
             # `wait` looks it up again, and finds the store gone if it is; the verdicts must be heard of.
             with contextlib.suppress(StoreUnavailable):
                 due = await self._line.next_due()
-                next_in = None if due is None else soon(due)
+                next_in = None if due is None else self._store.clock.soon(due)
         return Settled(verdicts, [self._claimed(one, token) for one in got], next_in)
 
     async def _settle_and_claim(
@@ -119,7 +124,7 @@ class MonqueConsumer:
         if not wanted:
             return [], False, token
         if self._line.crowded:
-            got, more = await self._line.take_among_rivals(wanted, token, now_ms())
+            got, more = await self._line.take_among_rivals(wanted, token, self._store.clock.now_ms())
         else:
             _, got, more = await self._settle_and_claim(Plan(self._next_moment()), wanted, token)
         return got, more, token
@@ -129,12 +134,13 @@ class MonqueConsumer:
         found by its `updatedAt` or its token."""
         if not requests:
             return 0
-        with self._store.reaching():
+        async with self._store.reaching():
             for left in reversed(range(_TRIES)):
                 try:
-                    return (await self._store.jobs.bulk_write(requests, ordered=False)).matched_count
-                except driver.PyMongoError as error:
-                    if not left or not transient(error):
+                    async with deadline(self._store.deadline(ATTEMPT)):
+                        return (await self._store.jobs.bulk_write(requests, ordered=False)).matched_count
+                except (driver.PyMongoError, TimeoutError) as error:
+                    if not left or (isinstance(error, driver.PyMongoError) and not transient(error)):
                         raise
                     await asyncio.sleep(_RETRY_PAUSE)
         raise AssertionError("unreachable")
@@ -145,8 +151,10 @@ class MonqueConsumer:
         keys = [one.key for one in plan.planned]
         if not keys:
             return []
-        with self._store.reaching():
-            found = await self._store.jobs.find({"_id": {"$in": keys}}, {"status": 1, "updatedAt": 1}).to_list()
+        async with self._store.reaching():
+            found = await self._store.jobs.find(
+                {"_id": {"$in": keys}}, {"status": 1, "updatedAt": 1, "repeatInterval": 1, f"{PRIVATE}.claim": 1}
+            ).to_list()
         documents = {one["_id"]: one for one in found}
         verdicts: list[Verdict] = []
         seen: set[Any] = set()
@@ -154,18 +162,35 @@ class MonqueConsumer:
             # Two outcomes of one job in one call: only the first can have landed.
             landed = one.key not in seen and one.landed(documents.get(one.key), at)
             seen.add(one.key)
-            verdicts.append(one.verdict if landed else Verdict.LOST)
+            verdict = one.verdict if landed else Verdict.LOST
+            if not landed and one.recurring is not None and one.key in documents:
+                verdict = await self._by_its_new_schedule(one.recurring, documents[one.key])
+            verdicts.append(verdict)
         lost = zip(plan.planned, verdicts, strict=True)
         await self._notes.strike([one.run for one, verdict in lost if verdict is Verdict.LOST and one.run is not None])
         return verdicts
 
+    async def _by_its_new_schedule(self, outcome: Completed, document: Document) -> Verdict:
+        """Settle a job whose cron text was changed while it ran, if that is why it was refused."""
+        raw = dict(outcome.claim.job.raw)
+        changed = document.get("repeatInterval") != raw.get("repeatInterval")
+        held = document.get("status") == "processing" and private(document).get("claim") == outcome.claim.token
+        if not (changed and held):
+            return Verdict.LOST
+        raw["repeatInterval"] = document.get("repeatInterval")
+        outcome.claim.job = replace(outcome.claim.job, raw=raw)
+        plan = self._planner.plan([outcome], self._next_moment())
+        await self._notes.record(plan.runs)
+        [verdict] = await self._settle_alone(plan)
+        return verdict
+
     def _next_moment(self) -> int:
         """Now, but never twice the same: by its moment the work of one call is told from that of another."""
-        self._last_moment = max(now_ms(), self._last_moment + 1)
+        self._last_moment = max(self._store.clock.now_ms(), self._last_moment + 1)
         return self._last_moment
 
     def _claimed(self, document: Document, token: str) -> Claim:
-        job = job_of(document, None, now=now_ms(), attempts=self._ours.max_retries)
+        job = job_of(document, None, now=self._store.clock.now_ms(), attempts=self._ours.max_retries)
         doomed = fault_of(document)
         if doomed is None and stalls_of(document) > self._settings.max_stalled:
             doomed = STALLED_TOO_OFTEN
@@ -191,9 +216,9 @@ class MonqueConsumer:
                 self._instance.known = True
 
     async def _look_for_twin(self) -> None:
-        since = moment(now_ms() - 2 * self._beat_ms)
+        since = moment(self._store.clock.now_ms() - 2 * self._beat_ms)
         twin = {"claimedBy": self._worker, "status": "processing", "lastHeartbeat": {"$gte": since}}
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.jobs.find_one(twin, {"_id": 1})
         if found is not None:
             raise StoreRefused(
@@ -210,7 +235,7 @@ class MonqueConsumer:
                 if await self._store.sheltered(self._notes.paused_lately(self._settings.queue)):
                     await self._resumed()
                     return
-                self._bell = Bell()
+                self._bell = Bell(self._store.clock)
                 await self._doorbell.wait(self._settings.queue, timeout, self._line.next_due, self._bell)
 
     async def _resumed(self) -> None:
@@ -227,7 +252,8 @@ class MonqueConsumer:
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         """Beat the heart of the jobs. `lockedAt` is renewed too, which the peer does not do for its own: so its
         start-up recovery never takes a live job of ours."""
-        now = now_ms()
+        await self._store.look_at_clock()
+        now = self._store.clock.now_ms()
         at = moment(now)
         change = {
             "$set": {
@@ -243,17 +269,17 @@ class MonqueConsumer:
         if await self._write(requests) == len(claims):
             return []
         keys = [claim.job.raw["_id"] for claim in claims]
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.jobs.find({"_id": {"$in": keys}, **ours}, {f"{PRIVATE}.claim": 1}).to_list()
-        held = {(one["_id"], one.get(PRIVATE, {}).get("claim")) for one in found}
-        return [claim for claim in claims if (claim.job.raw["_id"], claim.token) not in held]
+        held = {one["_id"]: private(one).get("claim") for one in found}
+        return [claim for claim in claims if held.get(claim.job.raw["_id"]) != claim.token]
 
     # --- duties -----------------------------------------------------------------------------------------------------
 
     def duties(self) -> Sequence[Duty]:
         duties = [
             Duty("recover stale jobs", self._settings.recover_every, self._recover),
-            Duty("set malformed jobs aside", self._settings.recover_every, self._set_aside),
+            Duty("set malformed jobs aside", self._settings.recover_every, self._malformed.run),
             Duty("sweep notes of jobs that are gone", _SWEEP_EVERY, self._retention.sweep),
         ]
         if self._retention.wanted:
@@ -267,12 +293,10 @@ class MonqueConsumer:
             self._doorbell.ring(self._settings.queue, 0)
         return DutyReport(recovered)
 
-    async def _set_aside(self) -> DutyReport:
-        return DutyReport(note=await recovery.set_aside(self._store, self._settings.queue))
-
     async def reset(self) -> None:
-        """The driver drops dead connections itself; what was read ahead may be old."""
+        """The driver drops dead connections itself; what was read ahead may be old, and another server primary."""
         self._line.forget()
+        self._store.clock.doubt()
 
     async def close(self) -> None:
         self._let_go(self._held)

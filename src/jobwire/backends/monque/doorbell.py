@@ -16,10 +16,12 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backends.monque.clock import ms_of, soon
+from jobwire.backends.monque.clock import ServerClock, ms_of
 from jobwire.backends.monque.failure import failure_of
 from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.stream import AWAIT_MS, open_stream
 from jobwire.backoff import reconnect_delay
+from jobwire.errors import JobwireError
 
 NextDue = Callable[[], Coroutine[Any, Any, int | None]]
 
@@ -29,7 +31,6 @@ POLL = 1.0
 """Seconds between two looks where the server pushes nothing (Monque's pollInterval)."""
 _OPEN_WITHIN = 2.0
 _LINGER = 2.0
-_AWAIT_MS = 1000
 _PLACE_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
 _NO_STREAMS = frozenset({40_573, 40_415})
 
@@ -56,7 +57,8 @@ PIPELINE: list[Mapping[str, Any]] = [
 class Bell:
     """One who waits. `due_ms` is the earliest time at which a job of the queue is known to come due."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: ServerClock) -> None:
+        self._clock = clock
         self.due_ms: int | None = None
         self.look = True
         self.changed = asyncio.Event()
@@ -80,7 +82,7 @@ class Bell:
 
     @property
     def is_due(self) -> bool:
-        return self.due_ms is not None and soon(self.due_ms) == 0
+        return self.due_ms is not None and self._clock.soon(self.due_ms) == 0
 
 
 class Doorbell:
@@ -129,7 +131,7 @@ class Doorbell:
                 bell.hears = listening and self.listening and not bell.look
             if bell.is_due:
                 return
-            patience = soon(bell.due_ms) if bell.due_ms is not None else None
+            patience = self._store.clock.soon(bell.due_ms) if bell.due_ms is not None else None
             if not bell.hears:
                 patience = POLL if patience is None else min(patience, POLL)
             try:
@@ -157,7 +159,8 @@ class Doorbell:
             try:
                 await self._read_stream()
                 failures = 0
-            except driver.PyMongoError as error:
+            # Whatever it is, an outage of the stream must not be its end: workers would wake by polling from then on.
+            except Exception as error:
                 self._open.clear()
                 self._wake_all()
                 code = error.code if isinstance(error, driver.OperationFailure) else None
@@ -168,7 +171,7 @@ class Doorbell:
                     self._token = None
                 pause = reconnect_delay(failures)
                 failures += 1
-                reason = failure_of(error, self._store.where)
+                reason = error if isinstance(error, JobwireError) else failure_of(error, self._store.where)
                 _log.warning("the change stream broke (%s); polling, and trying again in %.1f s", reason, pause)
                 await asyncio.sleep(pause)
 
@@ -178,15 +181,15 @@ class Doorbell:
         clock = asyncio.get_running_loop().time
         resumed = self._token is not None
         opening = self._store.jobs.watch(
-            PIPELINE, full_document="updateLookup", max_await_time_ms=_AWAIT_MS, resume_after=self._token
+            PIPELINE, full_document="updateLookup", max_await_time_ms=AWAIT_MS, resume_after=self._token
         )
-        async with await self._store.sheltered(opening) as stream:
+        async with open_stream(self._store, opening) as stream:
             self._open.set()
             if resumed:
                 _log.info("the change stream goes on from where it was")
             while True:
-                change = await stream.try_next()
-                self._token = stream.resume_token
+                change = await stream.next()
+                self._token = stream.token
                 if change is not None:
                     self._deliver(change)
                 if self._bells:

@@ -8,23 +8,25 @@ seen to be of another queue; ids are unique over all queues.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pymongo import errors as driver
+from pymongo.asynchronous.change_stream import AsyncChangeStream
 
-from jobwire import codec as json_codec
-from jobwire.backends.monque.clock import ms_of, now_ms
-from jobwire.backends.monque.codec import runs_of
-from jobwire.backends.monque.failure import failure_of, transient
+from jobwire.backends.monque.clock import ms_of
+from jobwire.backends.monque.codec import hashable, json_of, runs_of
+from jobwire.backends.monque.failure import failure_of, reaching, transient
 from jobwire.backends.monque.store import Document, Store
-from jobwire.errors import InvalidOption, NotSupported
+from jobwire.backends.monque.stream import AWAIT_MS, open_stream
+from jobwire.backoff import reconnect_delay
+from jobwire.errors import InvalidOption, NotSupported, StoreUnavailable
 from jobwire.model import Event
 
-_AWAIT_MS = 1000
 _REMEMBERED = 10_000
 _CURSOR = re.compile(r"([0-9A-Fa-f]+)\+([0-9]{1,2})")
 
@@ -35,15 +37,13 @@ class Reader:
     def __init__(self, store: Store, queue: str) -> None:
         self._store = store
         self._queue = queue
-        self._others: OrderedDict[Any, None] = OrderedDict()
+        self._others: OrderedDict[Hashable, None] = OrderedDict()
 
     async def cursor(self) -> str:
-        with self._store.reaching():
-            async with await self._watch(None) as stream:
-                token = stream.resume_token
-                while token is None:
-                    await stream.try_next()
-                    token = stream.resume_token
+        with reaching(self._store.where):
+            async with open_stream(self._store, self._watch(None)) as stream:
+                while (token := stream.token) is None:
+                    await stream.next()
         return f"{token['_data']}+0"
 
     async def read(self, since: str) -> AsyncIterator[Event]:
@@ -51,12 +51,13 @@ class Reader:
         if found is None:
             raise InvalidOption("since", since, "must be the id of an event, or a cursor")
         place, over = found[1], int(found[2])
+        failures = 0
         while True:
             try:
-                async with await self._watch(place) as stream:
+                async with open_stream(self._store, self._watch(place)) as stream:
                     while True:
-                        change = await stream.try_next()
-                        token = stream.resume_token
+                        change = await stream.next()
+                        token, failures = stream.token, 0
                         if change is not None:
                             told = await self._told(change)
                             for number, event in enumerate(told, 1):
@@ -68,22 +69,23 @@ class Reader:
                             place = change["_id"]["_data"]
                         elif token is not None:
                             place, over = token["_data"], 0
-            except driver.PyMongoError as error:
+            except (driver.PyMongoError, StoreUnavailable) as error:
                 # A resumable one: go on from the place. The driver itself waits for a new primary.
-                if not transient(error):
+                if isinstance(error, driver.PyMongoError) and not transient(error):
                     raise failure_of(error, self._store.where) from error
+                await asyncio.sleep(reconnect_delay(failures))
+                failures += 1
 
-    async def _watch(self, place: str | None) -> Any:
+    def _watch(self, place: str | None) -> Coroutine[Any, Any, AsyncChangeStream[Document]]:
         if not self._store.streams:
             raise NotSupported("Monque", "event stream on a standalone server", "make it a replica set of one")
         names = [self._store.place.collection, self._store.place.side]
-        opening = self._store.database.watch(
+        return self._store.database.watch(
             [{"$match": {"ns.coll": {"$in": names}}}],
             full_document="updateLookup",
-            max_await_time_ms=_AWAIT_MS,
+            max_await_time_ms=AWAIT_MS,
             resume_after=None if place is None else {"_data": place},
         )
-        return await self._store.sheltered(opening)
 
     async def _told(self, change: Mapping[str, Any]) -> list[Event]:
         kind = change["operationType"]
@@ -94,10 +96,10 @@ class Reader:
         at = _when(change)
         aside = change["ns"]["coll"] == self._store.place.side
         if kind == "delete":
-            return [] if aside or key in self._others else [_event("removed", key, at)]
+            return [] if aside or hashable(key) in self._others else [_event("removed", key, at)]
         if document.get("name") != self._queue:
             if document and not aside:
-                self._remember(key)
+                self._remember(hashable(key))
             return []
         fields: Mapping[str, Any] = change["updateDescription"]["updatedFields"] if kind == "update" else document
         if aside:
@@ -110,7 +112,9 @@ class Reader:
         match fields.get("status"):
             case "pending":
                 due = ms_of(fields.get("nextRunAt", document.get("nextRunAt")))
-                return [_event("delayed" if due is not None and due > now_ms() else "waiting", key, at)]
+                return [
+                    _event("delayed" if due is not None and due > self._store.clock.now_ms() else "waiting", key, at)
+                ]
             case "processing":
                 return [_event("active", key, at, worker=str(fields.get("claimedBy")))]
             case "completed":
@@ -125,11 +129,11 @@ class Reader:
                 return []
 
     async def _result(self, key: Any, fields: Mapping[str, Any]) -> Any:
-        note = await self._store.side.find_one({"_id": key}, {"runs": 1})
-        text = runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result")
-        return json_codec.loads(text) if isinstance(text, str) else None
+        async with self._store.reaching():
+            note = await self._store.side.find_one({"_id": key}, {"runs": 1})
+        return json_of(runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result"))
 
-    def _remember(self, key: Any) -> None:
+    def _remember(self, key: Hashable) -> None:
         self._others[key] = None
         if len(self._others) > _REMEMBERED:
             self._others.popitem(last=False)
@@ -139,8 +143,7 @@ def _of_note(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
     if "paused" in fields:
         return [_event("paused" if fields["paused"] else "resumed", None, at)]
     if "progress" in fields:
-        value = json_codec.loads(str(fields["progress"]))
-        return [_event("progress", key, at, progress=value)]
+        return [_event("progress", key, at, progress=json_of(fields["progress"]))]
     return []
 
 

@@ -12,12 +12,14 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from bson.errors import BSONError
 from pymongo import errors as driver
 
 from jobwire.backoff import reconnect_delay
+from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
 from jobwire.urls import redact
 
@@ -47,12 +49,14 @@ _TRANSIENT_CODES = frozenset(
         13_436,  # NotPrimaryOrSecondary
     }
 )
+# Unicode and overflow: what does not fit into BSON.
+_FAILURES = (driver.PyMongoError, BSONError, UnicodeError, OverflowError, TimeoutError)
 _TRANSIENT_LABELS = ("RetryableWriteError", "TransientTransactionError", "RetryableError")
 
 
 def transient(error: driver.PyMongoError) -> bool:
     """True if the same call may succeed later."""
-    if isinstance(error, driver.ConnectionFailure):
+    if isinstance(error, driver.ConnectionFailure) or error.timeout:
         return True
     if any(error.has_error_label(label) for label in _TRANSIENT_LABELS):
         return True
@@ -61,7 +65,7 @@ def transient(error: driver.PyMongoError) -> bool:
 
 def failure_of(error: Exception, where: str) -> JobwireError:
     words = redact(str(error)) or type(error).__name__
-    if isinstance(error, driver.PyMongoError) and transient(error):
+    if isinstance(error, TimeoutError) or (isinstance(error, driver.PyMongoError) and transient(error)):
         return StoreUnavailable(f"{where} is unavailable: {words}")
     return StoreRefused(f"{where} refused: {words}")
 
@@ -71,23 +75,51 @@ def reaching(where: str) -> Generator[None]:
     """Let nothing but jobwire's own errors out of a conversation with the server."""
     try:
         yield
-    except (driver.PyMongoError, BSONError, UnicodeError, OverflowError) as error:  # the last two: unfit for BSON
+    except _FAILURES as error:
         raise failure_of(error, where) from error
 
 
-async def enduring(call: Callable[[], Awaitable[Answer]], patience: float) -> Answer:
+class Conversation:
+    """As `reaching`, and with a deadline: after so many seconds the call that is under way is cancelled, on which the
+    driver drops its connection. (The driver's own timeouts do the same at three times the price of a task per write.)
+    """
+
+    __slots__ = ("_seconds", "_timeout", "_where")
+
+    def __init__(self, where: str, seconds: float | None) -> None:
+        self._where = where
+        self._seconds = seconds
+        self._timeout = deadline(seconds)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            raise StoreUnavailable(f"{self._where} is unavailable: no answer within {self._seconds:g} s") from error
+        if isinstance(error, _FAILURES):
+            raise failure_of(error, self._where) from error
+
+
+async def enduring(call: Callable[[], Awaitable[Answer]], patience: float, attempt_within: float | None) -> Answer:
     """The answer of a call that may be repeated without harm, repeated while the server is without a primary.
 
     The driver repeats a write once, and waits for a primary only where it looks for one itself: not when it was told
-    to talk to this server and no other (`directConnection`).
+    to talk to this server and no other (`directConnection`). Each attempt has a deadline of its own, so that one on a
+    dead connection leaves time for the next.
     """
     end = time.monotonic() + patience
     for attempt in itertools.count():
         try:
-            return await call()
-        except driver.PyMongoError as error:
+            async with deadline(attempt_within):
+                return await call()
+        except (driver.PyMongoError, TimeoutError) as error:
             pause = reconnect_delay(attempt)
-            if not transient(error) or time.monotonic() + pause > end:
+            if (isinstance(error, driver.PyMongoError) and not transient(error)) or time.monotonic() + pause > end:
                 raise
             await asyncio.sleep(pause)
     raise AssertionError("unreachable")

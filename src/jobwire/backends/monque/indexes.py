@@ -10,9 +10,6 @@ from typing import Any
 from pymongo import ASCENDING as UP
 from pymongo import DESCENDING as DOWN
 from pymongo import IndexModel
-from pymongo.asynchronous.collection import AsyncCollection
-
-from jobwire.backends.monque.failure import reaching
 
 LIVE = ("pending", "processing")
 CLAIM_INDEX = "name_1_status_1_nextRunAt_1_claimedBy_1"
@@ -44,8 +41,3 @@ def side_indexes() -> list[IndexModel]:
     """For the lines of a job's log, and for everything of a queue."""
     logs: dict[str, Any] = {"job": {"$exists": True}}
     return [IndexModel([("job", UP), ("_id", UP)], partialFilterExpression=logs), IndexModel([("name", UP)])]
-
-
-async def create(collection: AsyncCollection[dict[str, Any]], indexes: list[IndexModel], where: str) -> None:
-    with reaching(where):
-        await collection.create_indexes(indexes)

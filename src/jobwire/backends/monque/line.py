@@ -17,10 +17,11 @@ from typing import Any
 import bson
 from pymongo import errors as driver
 
+from jobwire.backends.monque import malformed
 from jobwire.backends.monque.clock import EARLIEST, moment, ms_of
-from jobwire.backends.monque.codec import PRIVATE, stalls_of
+from jobwire.backends.monque.codec import PRIVATE, id_fault, stalls_of
 from jobwire.backends.monque.indexes import CLAIM_INDEX
-from jobwire.backends.monque.settling import Request, several
+from jobwire.backends.monque.settling import GONE, Request, several
 from jobwire.backends.monque.store import Document, Store
 
 _LEAST_AHEAD, _MOST_AHEAD = 32, 400
@@ -92,8 +93,15 @@ class Line:
 
     async def _read(self, limit: int, now: int) -> list[Document]:
         due = {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}}
+        found = await self._find(due, limit)
+        sound = [one for one in found if id_fault(one["_id"]) is None]
+        if len(sound) < len(found):  # they fail here, or every claim would meet them
+            await malformed.fail_unsound_ids(self._store, due, len(found))
+        return sound
+
+    async def _find(self, due: Document, limit: int) -> list[Document]:
         # A negative limit asks for one reply, which the server ends at 16 MB: a line of large jobs fills no memory.
-        with self._store.reaching():
+        async with self._store.reaching():
             try:
                 return await self._store.jobs.find(
                     due, sort=[("nextRunAt", 1)], limit=-limit, hint=self._hint
@@ -136,7 +144,7 @@ class Line:
     async def won(self, keys: list[Any], token: str) -> list[Document]:
         """Which of the jobs this claim got, read back in order."""
         mine = {"_id": {"$in": keys}, "status": "processing", "claimedBy": self._worker, f"{PRIVATE}.claim": token}
-        with self._store.reaching():
+        async with self._store.reaching():
             found = {one["_id"]: one for one in await self._store.jobs.find(mine).to_list()}
         return [found[key] for key in keys if key in found]
 
@@ -144,7 +152,7 @@ class Line:
         """Claim with others at the line: the jobs, and whether there may be more."""
         if wanted == 1:
             one = await self._take_one(token, now)
-            return ([one], False) if one is not None else ([], False)
+            return ([], False) if one is None else ([one], False)
         for _ in range(_TRIES):
             found = await self._read(3 * wanted, now)
             if not found:
@@ -152,7 +160,7 @@ class Line:
             # Rivals that all begin at the very head would meet at every job.
             start = random.randint(0, max(0, len(found) - wanted))
             chosen = found[start : start + wanted]
-            with self._store.reaching():
+            async with self._store.reaching():
                 result = await self._store.jobs.bulk_write(self.requests(chosen, token, now), ordered=False)
             if result.matched_count == len(chosen):
                 return chosen, len(found) > len(chosen)
@@ -164,19 +172,27 @@ class Line:
 
     async def _take_one(self, token: str, now: int) -> Document | None:
         """The peer's own way: the server finds and takes one job in one step."""
-        due = {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}}
+        due = {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}, "_id": malformed.SOUND_ID}
         fields = self.claim_fields(token, now)
-        ours = {name: {"$literal": value} for name, value in fields[PRIVATE].items()}  # joins the stalls that are there
         change = {name: {"$literal": value} for name, value in fields.items() if name != PRIVATE}
-        with self._store.reaching():
-            return await self._store.jobs.find_one_and_update(
+        stalls = {"$cond": [{"$isNumber": f"${PRIVATE}.stalls"}, {"stalls": f"${PRIVATE}.stalls"}, {}]}
+        ours = {"$mergeObjects": [{"$literal": fields[PRIVATE]}, stalls]}
+        async with self._store.reaching():
+            one = await self._store.jobs.find_one_and_update(
                 due, [{"$set": {**change, PRIVATE: ours}}],
                 sort=[("nextRunAt", 1)], hint=self._hint, return_document=True,
             )  # fmt: skip
+            fault = None if one is None else id_fault(one["_id"])
+            if fault is not None:
+                # It is named by the claim, since its `_id` was not read as it is stored.
+                mine = {"name": self._queue, "status": "processing", f"{PRIVATE}.claim": token}
+                await self._store.jobs.update_one(mine, {"$set": malformed.failure(self._store, fault), "$unset": GONE})
+        return one if fault is None else None
 
     async def next_due(self) -> int | None:
         """When the first of the pending jobs comes due, in ms; None if there is none."""
-        pending = {"name": self._queue, "status": "pending", "nextRunAt": {"$gte": EARLIEST}}
-        with self._store.reaching():
+        dated = {"$gte": EARLIEST, "$not": {"$type": "array"}}
+        pending = {"name": self._queue, "status": "pending", "nextRunAt": dated}
+        async with self._store.reaching():
             first = await self._store.jobs.find_one(pending, {"nextRunAt": 1}, sort=[("nextRunAt", 1)])
         return ms_of(first["nextRunAt"]) if first is not None else None

@@ -17,20 +17,20 @@ from pymongo import errors as driver
 from jobwire.backend import Acted, Backend
 from jobwire.backends.monque import admin, cursors
 from jobwire.backends.monque.backend import Monque
-from jobwire.backends.monque.clock import moment, now_ms
-from jobwire.backends.monque.codec import STATES
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import STATES, hashable, native_status
 from jobwire.backends.monque.cursors import Sort
 from jobwire.backends.monque.reading import described
-from jobwire.backends.monque.store import Document
+from jobwire.backends.monque.store import LONG, Document
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
 from jobwire.model import Job
-from jobwire.options import aware, whole
+from jobwire.options import aware, text, whole
 
 __all__ = ["CursorPage", "Management", "QueueView", "Selector", "Sort", "Statistics", "Within"]
 
 _SPREAD_MS = 30_000
 """Jobs that are retried in bulk come due over this time, so that they don't all fail together again."""
-_STATISTICS_WITHIN_MS = 30_000
+_STATISTICS_WITHIN = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Selector:
     def condition(self) -> Document:
         found: Document = {}
         if self.name is not None:
-            found["name"] = self.name
+            found["name"] = text("name", self.name)
         created: Document = {}
         if self.older_than is not None:
             created["$lt"] = aware("older_than", self.older_than)
@@ -145,7 +145,7 @@ class Management:
 
     async def cancel_jobs(self, selector: Selector) -> int:
         """Cancel the pending ones of the jobs; how many there were."""
-        change: Document = {"$set": {"status": "cancelled", "updatedAt": moment(now_ms())}}
+        change: Document = {"$set": {"status": "cancelled", "updatedAt": moment(self._monque.store.clock.now_ms())}}
         return await self._change(selector, ["pending"], change)
 
     async def retry_jobs(self, selector: Selector) -> int:
@@ -154,7 +154,7 @@ class Management:
         WrongState if a job's unique key is held by a live one; those before it have been retried.
         """
         spread: Document = {"$floor": {"$multiply": [{"$rand": {}}, _SPREAD_MS]}}
-        now = moment(now_ms())
+        now = moment(self._monque.store.clock.now_ms())
         revived: Document = {
             "status": "pending",
             "failCount": 0,
@@ -181,19 +181,17 @@ class Management:
             return 0
         condition = {**selector.condition(), "status": {"$in": statuses}}
         store = self._monque.store
-        try:
-            return (await store.jobs.update_many(condition, change)).modified_count
-        except driver.DuplicateKeyError:
-            raise WrongState("not all jobs were retried: another live job has the unique key of one") from None
-        except driver.PyMongoError:
-            with store.reaching():
-                raise
+        async with store.reaching(LONG):
+            try:
+                return (await store.jobs.update_many(condition, change)).modified_count
+            except driver.DuplicateKeyError:
+                raise WrongState("not all jobs were retried: another live job has the unique key of one") from None
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def statistics(self, name: str | None = None) -> Statistics:
         """Of one name, or of all."""
-        views = await self._views({} if name is None else {"name": name}, None)
+        views = await self._views(Selector(name).condition(), None)
         return views[0].statistics if views else Statistics()
 
     async def queue_views(self) -> list[QueueView]:
@@ -201,7 +199,9 @@ class Management:
         return sorted(await self._views({}, "$name"), key=lambda view: view.name)
 
     async def _views(self, condition: Document, by: str | None) -> list[QueueView]:
-        life = {"$cond": [{"$eq": ["$status", "completed"]}, {"$subtract": ["$updatedAt", "$createdAt"]}, None]}
+        dates = [{"$eq": [{"$type": f"${name}"}, "date"]} for name in ("updatedAt", "createdAt")]
+        done = {"$and": [{"$eq": ["$status", "completed"]}, *dates]}
+        life = {"$cond": [done, {"$subtract": ["$updatedAt", "$createdAt"]}, None]}
         stages: list[Document] = [
             {"$match": condition},
             {
@@ -213,11 +213,11 @@ class Management:
             },
         ]
         store = self._monque.store
-        with store.reaching():
-            groups = await (await store.jobs.aggregate(stages, maxTimeMS=_STATISTICS_WITHIN_MS)).to_list()
+        async with store.reaching(_STATISTICS_WITHIN):
+            groups = await (await store.jobs.aggregate(stages)).to_list()
         by_name: dict[Any, list[Document]] = {}
         for group in groups:
-            by_name.setdefault(group["_id"].get("name"), []).append(group)
+            by_name.setdefault(hashable(group["_id"].get("name")), []).append(group)
         return [_view(name, some) for name, some in by_name.items()]
 
     async def page(
@@ -243,7 +243,7 @@ class Management:
         way = 1 if up else -1
         order = [(sort.field, way)] if sort.field == "_id" else [(sort.field, way), ("_id", way)]
         store = self._monque.store
-        with store.reaching():
+        async with store.reaching():
             found = await store.jobs.find({"$and": clauses}, sort=order, limit=limit + 1).to_list()
         more, shown = len(found) > limit, found[:limit]
         if backward:
@@ -271,7 +271,7 @@ def _view(name: Any, groups: list[Document]) -> QueueView:
     running: dict[str, int] = {}
     life = 0.0
     for group in groups:
-        status, jobs = group["_id"].get("status"), int(group["jobs"])
+        status, jobs = native_status(group["_id"]), int(group["jobs"])
         if status in counts:
             counts[status] += jobs
         if status == "processing":

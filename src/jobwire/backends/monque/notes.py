@@ -21,8 +21,8 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from jobwire.backend import Acted
-from jobwire.backends.monque.codec import key_of
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.codec import hashable, key_of
+from jobwire.backends.monque.store import LONG, Document, Store
 
 _PAUSE_KNOWN_FOR = 1.0
 """Seconds for which a worker trusts what it knows of a pause; so long a pause made elsewhere may take to reach it."""
@@ -61,24 +61,24 @@ class Notes:
 
     async def record(self, runs: Sequence[Run]) -> None:
         if runs:
-            with self._store.reaching():
+            async with self._store.reaching():
                 await self._store.hasty_side.bulk_write([run.request for run in runs], ordered=False)
 
     async def strike(self, runs: Sequence[Run]) -> None:
         """Take back the notes of runs whose job was lost."""
         requests = [UpdateOne({"_id": run.job}, {"$unset": {f"runs.{run.at_ms}": ""}}) for run in runs]
         if requests:
-            with self._store.reaching():
+            async with self._store.reaching():
                 await self._store.hasty_side.bulk_write(requests, ordered=False)
 
     async def of(self, keys: Collection[Any]) -> Mapping[Any, Document]:
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.side.find({"_id": {"$in": list(keys)}}).to_list()
-        return {note["_id"]: note for note in found}
+        return {hashable(note["_id"]): note for note in found}
 
     async def progress(self, queue: str, job_id: str, value: bytes) -> Acted:
         key = key_of(job_id)
-        with self._store.reaching():
+        async with self._store.reaching():
             if not await self._exists(queue, key):
                 return Acted.NOT_FOUND
             change = {"$set": {"name": queue, "progress": value.decode()}}
@@ -87,7 +87,7 @@ class Notes:
 
     async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
         key = key_of(job_id)
-        with self._store.reaching():
+        async with self._store.reaching():
             if not await self._exists(queue, key):
                 return Acted.NOT_FOUND
             text = line.encode(errors="replace").decode()
@@ -100,10 +100,11 @@ class Notes:
                     await self._store.side.delete_many({"job": key, "_id": {"$lt": oldest_kept[0]["_id"]}})
         return Acted.DONE
 
-    async def logs(self, job_id: str) -> list[str]:
-        with self._store.reaching():
-            lines = await self._store.side.find({"job": key_of(job_id)}, sort=[("_id", 1)]).to_list()
-        return [str(line["line"]) for line in lines]
+    async def logs(self, queue: str, job_id: str) -> list[str]:
+        own = {"job": key_of(job_id), "name": queue}
+        async with self._store.reaching():
+            lines = await self._store.side.find(own, sort=[("_id", 1)]).to_list()
+        return [str(line.get("line")) for line in lines]
 
     async def _exists(self, queue: str, key: Any) -> bool:
         return await self._store.jobs.find_one({"_id": key, "name": queue}, {"_id": 1}) is not None
@@ -113,18 +114,18 @@ class Notes:
         gone = list(keys)
         for start in range(0, len(gone), 1000):
             some = gone[start : start + 1000]
-            with self._store.reaching():
+            async with self._store.reaching():
                 await self._store.side.delete_many({"$or": [{"_id": {"$in": some}}, {"job": {"$in": some}}]})
 
     async def forget_queue(self, queue: str) -> None:
         self._pauses.pop(queue, None)
-        with self._store.reaching():
+        async with self._store.reaching(LONG):
             await self._store.side.delete_many({"name": queue})
 
     # --- pause ------------------------------------------------------------------------------------------------------
 
     async def set_paused(self, queue: str, paused: bool) -> None:
-        with self._store.reaching():
+        async with self._store.reaching():
             await self._store.side.update_one(
                 {"_id": f"queue:{queue}"}, {"$set": {"name": queue, "paused": paused}}, upsert=True
             )
@@ -132,7 +133,7 @@ class Notes:
 
     async def paused(self, queue: str) -> bool:
         asked = time.monotonic()
-        with self._store.reaching():
+        async with self._store.reaching():
             found = await self._store.side.find_one({"_id": f"queue:{queue}"}, {"paused": 1})
         paused = bool(found and found.get("paused"))
         known = self._pauses.get(queue)

@@ -9,19 +9,21 @@ from typing import Any
 
 from bson import ObjectId
 
-from jobwire.backends.monque.clock import EARLIEST, moment, ms_of, now_ms
-from jobwire.backends.monque.codec import STATES, job_of, key_of
+from jobwire.backends.monque.clock import EARLIEST, moment, ms_of
+from jobwire.backends.monque.codec import STATES, hashable, job_of, key_of, native_status
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.store import Document, Store
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
+_COUNTING = 30.0
+"""Seconds: every job of the queue is looked at."""
 NATIVE = {state: status for status, state in STATES.items()}
 
 
 async def get(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Job | None]:
     keys = [key_of(job_id) for job_id in job_ids]
-    with store.reaching():
+    async with store.reaching():
         found = {one["_id"]: one for one in await store.jobs.find({"_id": {"$in": keys}, "name": queue}).to_list()}
     jobs = await described(store, notes, list(found.values()))
     by_key = {job.raw["_id"]: job for job in jobs}
@@ -36,8 +38,10 @@ async def described(store: Store, notes: Notes, documents: Sequence[Document]) -
     if not documents:
         return []
     about = await notes.of([one["_id"] for one in documents])
-    now = now_ms()
-    return [job_of(one, about.get(one["_id"]), now=now, attempts=store.place.max_retries) for one in documents]
+    now = store.clock.now_ms()
+    return [
+        job_of(one, about.get(hashable(one["_id"])), now=now, attempts=store.place.max_retries) for one in documents
+    ]
 
 
 def in_state(queue: str, state: State, now: int) -> Document | None:
@@ -50,14 +54,14 @@ def in_state(queue: str, state: State, now: int) -> Document | None:
 
 
 async def jobs(store: Store, notes: Notes, queue: str, state: State, *, limit: int, cursor: str | None) -> Page:
-    condition = in_state(queue, state, now_ms())
+    condition = in_state(queue, state, store.clock.now_ms())
     if condition is None:
         return Page()
     field, way = ("updatedAt", -1) if state.finished else ("nextRunAt", 1)
     clauses: list[Document] = [condition]
     if cursor is not None:
         clauses.append(_beyond(field, way, cursor))
-    with store.reaching():
+    async with store.reaching():
         found = await store.jobs.find({"$and": clauses}, sort=[(field, way), ("_id", way)], limit=limit + 1).to_list()
     shown = found[:limit]
     following = _mark(field, shown[-1]) if len(found) > limit else None
@@ -83,17 +87,17 @@ def _beyond(field: str, way: int, cursor: str) -> Document:
 
 
 async def counts(store: Store, queue: str) -> Mapping[State, int]:
-    now = moment(now_ms())
+    now = moment(store.clock.now_ms())
     later = {"$and": [{"$eq": ["$status", "pending"]}, {"$gt": ["$nextRunAt", now]}]}
     stages: list[Document] = [
         {"$match": {"name": queue}},
         {"$group": {"_id": {"status": "$status", "later": later}, "jobs": {"$sum": 1}}},
     ]
-    with store.reaching():
+    async with store.reaching(_COUNTING):
         groups = await (await store.jobs.aggregate(stages)).to_list()
     found = dict.fromkeys([*STATES.values(), State.DELAYED], 0)
     for group in groups:
-        state = STATES.get(group["_id"].get("status"))
+        state = STATES.get(native_status(group["_id"]))
         if state is not None:
             found[State.DELAYED if group["_id"]["later"] else state] += int(group["jobs"])
     return found

@@ -9,46 +9,53 @@ peer has taken over from us may still hold our old lease; that is why the lease 
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 from pymongo import UpdateOne
 
-from jobwire.backends.monque.clock import moment, now_ms
-from jobwire.backends.monque.codec import PRIVATE, STATES, fault_of, stalls_of
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import PRIVATE, stalls_of
 from jobwire.backends.monque.settling import RELEASE
 from jobwire.backends.monque.store import Document, Store
-from jobwire.counted import counted
 
 _PEERS_BEAT_MS = 30_000
+_LONGEST_BEAT_MS = 3_600_000
+"""No peer's heart beats slower; a stored interval beyond it would make the sum below overflow, for the whole queue."""
 _AT_ONCE = 500
-_FEW = 5
-
-_OURS = {"$eq": ["$claimedBy", f"${PRIVATE}.by"]}
 
 
-def stale(queue: str, now: int, lock_timeout_ms: int) -> Document:
-    """The filter of jobs whose worker is dead."""
-    beat = {"$cond": [{"$isNumber": "$heartbeatInterval"}, "$heartbeatInterval", _PEERS_BEAT_MS]}
-    last = {"$cond": [{"$eq": [{"$type": "$lastHeartbeat"}, "date"]}, "$lastHeartbeat", moment(0)]}
-    silent = {"$lt": [last, {"$subtract": [moment(now), {"$multiply": [2, beat]}]}]}
+def _is(field: str, kind: str) -> Document:
+    return {"$eq": [{"$type": f"${field}"}, kind]}
+
+
+# Two fields that are both missing are equal to the server, so that the lease is there must be asked for.
+_OURS: Document = {
+    "$and": [_is(f"{PRIVATE}.until", "date"), _is("claimedBy", "string"), {"$eq": ["$claimedBy", f"${PRIVATE}.by"]}]
+}
+
+
+def stale(queue: str, lock_timeout_ms: int) -> Document:
+    """The filter of jobs whose worker is dead, by the server's clock. Whatever is stored, none of it makes it fail."""
+    usual = {"$and": [{"$isNumber": "$heartbeatInterval"}, {"$gte": ["$heartbeatInterval", 0]}]}  # NaN is below 0
+    beat = {"$cond": [usual, {"$min": ["$heartbeatInterval", _LONGEST_BEAT_MS]}, _PEERS_BEAT_MS]}
+    last = {"$cond": [_is("lastHeartbeat", "date"), "$lastHeartbeat", moment(0)]}
+    silent = {"$lt": [last, {"$subtract": ["$$NOW", {"$multiply": [2, beat]}]}]}
+    # No peer claims without a date; a job that has none was made by hand, and its last change is the nearest to it.
+    changed = {"$cond": [_is("updatedAt", "date"), "$updatedAt", moment(0)]}
+    locked = {"$cond": [_is("lockedAt", "date"), "$lockedAt", changed]}
+    old = {"$lt": [locked, {"$subtract": ["$$NOW", lock_timeout_ms]}]}
+    over = {"$lt": [f"${PRIVATE}.until", "$$NOW"]}
     return {
         "name": queue,
         "status": "processing",
-        "$or": [
-            {f"{PRIVATE}.until": {"$lt": moment(now)}, "$expr": _OURS},
-            {
-                "lockedAt": {"$lt": moment(now - lock_timeout_ms)},
-                "$expr": {"$and": [silent, {"$not": [_OURS]}]},
-            },
-        ],
+        "$expr": {"$cond": [_OURS, over, {"$and": [old, silent]}]},
     }
 
 
 async def recover(store: Store, queue: str, lock_timeout_ms: int) -> list[str]:
     """Put stale jobs back into the line, due as they were, so before those that came later; their ids."""
-    now = now_ms()
-    condition = stale(queue, now, lock_timeout_ms)
-    with store.reaching():
+    now = store.clock.now_ms()
+    condition = stale(queue, lock_timeout_ms)
+    async with store.reaching():
         found = await store.jobs.find(condition, {PRIVATE: 1}, limit=_AT_ONCE).to_list()
         if not found:
             return []
@@ -66,32 +73,3 @@ def _back(document: Document, now: int, mark: str) -> Document:
     # The peer counts no recoveries, so a job that kills its worker would do so for ever.
     ours = {PRIVATE: {"stalls": stalls_of(document) + 1, "recovery": mark}}
     return {"$set": {"status": "pending", "updatedAt": moment(now), **ours}, "$unset": RELEASE}
-
-
-async def set_aside(store: Store, queue: str) -> str:
-    """Fail, with the reason, jobs that no worker would ever find because of what they are; a note for the log.
-
-    A status that nobody here knows is only reported: a newer peer may know it.
-    """
-    now = now_ms()
-    undated: dict[str, Any] = {"$not": {"$type": "date"}}
-    with store.reaching():
-        odd = await store.jobs.find(
-            {
-                "name": queue,
-                "$or": [{"status": "pending", "nextRunAt": undated}, {"status": {"$nin": list(STATES)}}],
-            },
-            limit=_AT_ONCE,
-        ).to_list()
-        notes: list[str] = []
-        for one in odd:
-            reason = fault_of(one) or "malformed job"
-            notes.append(f"{one['_id']}: {reason}")
-            if one.get("status") == "pending":
-                await store.jobs.update_one(
-                    {"_id": one["_id"], "status": "pending", "nextRunAt": undated},
-                    {"$set": {"status": "failed", "failReason": reason, "updatedAt": moment(now)}},
-                )
-    if not notes:
-        return ""
-    return f"{counted(len(notes), 'malformed job')}: " + "; ".join(notes[:_FEW]) + ("; …" if len(notes) > _FEW else "")

@@ -6,9 +6,10 @@ from bson import ObjectId
 
 from jobwire.backend import ConsumerSettings, DutyReport
 from jobwire.backends.monque import indexes
-from jobwire.backends.monque.clock import moment, now_ms
+from jobwire.backends.monque.clock import moment
+from jobwire.backends.monque.codec import hashable
 from jobwire.backends.monque.notes import Notes
-from jobwire.backends.monque.store import Document, Store
+from jobwire.backends.monque.store import LONG, Document, Store
 from jobwire.counted import counted
 from jobwire.options import Keep, seconds
 
@@ -36,7 +37,8 @@ class Retention:
 
     async def run(self) -> DutyReport:
         if not self._indexed and self._store.place.create_indexes:
-            await indexes.create(self._store.jobs, [indexes.retention_index()], self._store.where)
+            async with self._store.reaching(LONG):
+                await self._store.jobs.create_indexes([indexes.retention_index()])
             self._indexed = True
         gone = 0
         for status, keep in self._rules.items():
@@ -47,7 +49,7 @@ class Retention:
         finished: Document = {"name": self._queue, "status": status}
         gone = 0
         if keep.age is not None:
-            limit = moment(now_ms() - round(seconds("keep.age", keep.age) * 1000))
+            limit = moment(self._store.clock.now_ms() - round(seconds("keep.age", keep.age) * 1000))
             gone += await self._delete_all({**finished, "updatedAt": {"$lt": limit}}, 0)
         if keep.count is not None:
             gone += await self._delete_all(finished, keep.count)
@@ -57,7 +59,7 @@ class Retention:
         """Delete all but the newest few that the condition finds."""
         gone = 0
         while True:
-            with self._store.reaching():
+            async with self._store.reaching():
                 found = await self._store.jobs.find(
                     condition, {"_id": 1}, sort=[("updatedAt", -1), ("_id", -1)], skip=spare, limit=_AT_ONCE
                 ).to_list()
@@ -71,20 +73,19 @@ class Retention:
 
     async def sweep(self) -> DutyReport:
         """Look at the next thousand notes, and delete those whose job is gone; so all are seen in turn."""
-        with self._store.reaching():
+        async with self._store.reaching():
             notes = await self._store.side.find(
                 {"_id": {"$gt": self._swept}}, {"_id": 1, "job": 1}, sort=[("_id", 1)], limit=_AT_ONCE
             ).to_list()
             about = {note["_id"]: note.get("job", note["_id"]) for note in notes}
             named = {"_id": {"$in": list(about.values())}}
-            living = {job["_id"] for job in await self._store.jobs.find(named, {"_id": 1}).to_list()}
-            orphans = [key for key, job in about.items() if job not in living and _is_old(key)]
+            living = {hashable(job["_id"]) for job in await self._store.jobs.find(named, {"_id": 1}).to_list()}
+            orphans = [key for key, job in about.items() if hashable(job) not in living and self._is_old(key)]
             if orphans:
                 await self._store.side.delete_many({"_id": {"$in": orphans}})
         self._swept = notes[-1]["_id"] if len(notes) == _AT_ONCE else _FIRST
         return DutyReport(note=f"deleted {counted(len(orphans), 'note')} of jobs that are gone" if orphans else "")
 
-
-def _is_old(key: ObjectId) -> bool:
-    """A job may be added, and noted upon, between the two reads; then it is not older than this."""
-    return now_ms() - round(key.generation_time.timestamp() * 1000) > _YOUNG_MS
+    def _is_old(self, key: ObjectId) -> bool:
+        """A job may be added, and noted upon, between the two reads; then it is not older than this."""
+        return self._store.clock.now_ms() - round(key.generation_time.timestamp() * 1000) > _YOUNG_MS

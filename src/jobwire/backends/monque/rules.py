@@ -71,6 +71,9 @@ def check_name(queue: str) -> None:
 
 
 def check_key(field: str, key: str) -> None:
+    given: Any = key
+    if not isinstance(given, str):
+        raise InvalidOption(field, given, "must be a text")
     if _units(key) > MAX_UNIQUE_KEY or not key.strip() or _CONTROL.search(key):
         raise InvalidOption(field, key, f"must be 1 to {MAX_UNIQUE_KEY} characters, not all spaces, none of control")
 

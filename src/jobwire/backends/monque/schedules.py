@@ -6,13 +6,13 @@ The peer leaves an existing one as it is when it is scheduled again; here the ne
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from jobwire import codec as json_codec
 from jobwire.backend import PreparedJob
 from jobwire.backends.monque import payload
 from jobwire.backends.monque.adding import add
-from jobwire.backends.monque.clock import now_ms
 from jobwire.backends.monque.codec import cron_of, key_of, new_document
 from jobwire.backends.monque.indexes import LIVE
 from jobwire.backends.monque.notes import Notes
@@ -21,7 +21,7 @@ from jobwire.backends.monque.store import Document, Store
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
 from jobwire.model import Schedule
-from jobwire.options import NewSchedule
+from jobwire.options import NewSchedule, text
 
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
 _ROUNDS = 6
@@ -39,7 +39,8 @@ async def schedule(store: Store, queue: str, new: NewSchedule, job: PreparedJob)
     # The peer fills missing fields up from the left: what looks like minutes would be a weekday.
     if not cron.startswith("@") and len(cron.split()) not in _FIELDS:
         raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
-    now = now_ms()
+    await store.look_at_clock()
+    now = store.clock.now_ms()
     due = Cron.parse(cron).next_ms(now, store.place.tz)
     data = to_bson(json_codec.loads(job.data))
     document = new_document(queue, data, now=now, due=due, unique_key=new.key, cron=cron)
@@ -59,7 +60,7 @@ async def _replace(store: Store, document: Document) -> Document | None:
     """Change the schedule that stands. One whose job runs keeps its due time: the end of the run decides the next."""
     own = {"name": document["name"], "uniqueKey": document["uniqueKey"], "repeatInterval": _RECURRING}
     change = {name: document[name] for name in ("data", "repeatInterval", "updatedAt")}
-    with store.reaching():
+    async with store.reaching():
         stands = await store.jobs.find_one_and_update(
             {**own, "status": "pending"},
             {"$set": {**change, "nextRunAt": document["nextRunAt"]}},
@@ -75,7 +76,7 @@ async def _replace(store: Store, document: Document) -> Document | None:
 
 async def _refuse_if_it_does_not_repeat(store: Store, queue: str, key: str) -> None:
     live = {"name": queue, "uniqueKey": key, "status": {"$in": list(LIVE)}}
-    with store.reaching():
+    async with store.reaching():
         holder = await store.jobs.find_one(live, {"repeatInterval": 1})
     if holder is not None and cron_of(holder) is None:
         raise WrongState(f"the key {key!r} is held by job {holder['_id']}, which does not repeat")
@@ -83,15 +84,16 @@ async def _refuse_if_it_does_not_repeat(store: Store, queue: str, key: str) -> N
 
 async def unschedule(store: Store, notes: Notes, queue: str, key: str) -> bool:
     """Delete the job that waits for its next turn; one that runs is told to be its last."""
+    text("key", key)
     named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
     own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
     for _ in range(_ROUNDS):
-        with store.reaching():
+        async with store.reaching():
             gone = await store.jobs.find_one_and_delete({**own, "status": "pending"})
         if gone is not None:
             await notes.forget([gone["_id"]])
             return True
-        with store.reaching():
+        async with store.reaching():
             running = await store.jobs.update_one({**own, "status": "processing"}, {"$unset": {"repeatInterval": ""}})
             if running.matched_count:
                 return True
@@ -102,7 +104,7 @@ async def unschedule(store: Store, notes: Notes, queue: str, key: str) -> bool:
 
 async def schedules(store: Store, queue: str) -> list[Schedule]:
     live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
-    with store.reaching():
+    async with store.reaching():
         found = await store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
     return [_described(one, store.place.tz) for one in found]
 
@@ -118,6 +120,6 @@ def _described(document: Document, tz: str) -> Schedule:
         cron=cron_of(document),
         tz=tz,
         data=payload.from_bson(document.get("data")),
-        next_run=due if due is None or hasattr(due, "tzinfo") else None,
+        next_run=due if isinstance(due, datetime) else None,
         raw=document,
     )

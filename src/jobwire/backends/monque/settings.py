@@ -6,6 +6,7 @@ may be given to a worker: a mixed fleet must agree on them by configuration.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote
@@ -33,10 +34,17 @@ class Place:
     folder: Path | None
     database: str
     collection: str
-    driver_options: frozenset[str]
+    driver_options: Mapping[str, str]
+    """The options of the driver in the URL, their names in small letters."""
     tz: str = "UTC"
     max_retries: int = DEFAULT_MAX_RETRIES
     create_indexes: bool = True
+
+    @property
+    def write_timeout_ms(self) -> int | None:
+        """How long a write may wait for other members, if the URL says so; the driver checks that it is a number."""
+        given = self.driver_options.get("wtimeoutms", "")
+        return int(given) if given.isdecimal() else None
 
     @property
     def side(self) -> str:
@@ -57,7 +65,7 @@ def place_of(address: Address) -> Place:
         folder=address.folder,
         database=unquote(path) or DEFAULT_DATABASE,
         collection=options.get("collection", DEFAULT_COLLECTION),
-        driver_options=frozenset(key.lower() for key, _ in parse_qsl(query, keep_blank_values=True)),
+        driver_options={key.lower(): value for key, value in parse_qsl(query, keep_blank_values=True)},
         tz=tz,
         max_retries=int(options.get("max_retries", DEFAULT_MAX_RETRIES)),
         create_indexes=options.get("create_indexes", "true") == "true",

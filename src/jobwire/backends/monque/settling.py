@@ -17,7 +17,7 @@ from pymongo import UpdateMany, UpdateOne
 
 from jobwire.backend import Claim, Completed, ConsumerSettings, Failed, Outcome, Released, Snoozed, Verdict
 from jobwire.backends.monque.clock import moment
-from jobwire.backends.monque.codec import PRIVATE, cron_of, fail_count, stalls_of
+from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, cron_of, fail_count, stalls_of
 from jobwire.backends.monque.notes import Run
 from jobwire.backends.monque.payload import LIMIT
 from jobwire.backends.monque.retries import decide
@@ -28,7 +28,8 @@ from jobwire.errors import InvalidOption, megabytes
 
 NULL = b"null"
 RELEASE = {"lockedAt": "", "claimedBy": "", "lastHeartbeat": ""}
-_FINISH = {**RELEASE, "failReason": "", PRIVATE: ""}
+GONE = {**RELEASE, PRIVATE: ""}
+_FINISH = {**GONE, "failReason": ""}
 _STATUS = {Verdict.COMPLETED: "completed", Verdict.FAILED: "failed"}
 _LONGEST_STACK = 16 * 1024
 
@@ -41,7 +42,8 @@ class Planned:
 
     claim: Claim
     verdict: Verdict
-    recurs: bool = False
+    recurring: Completed | None = None
+    """The outcome, if the job goes back into the line by its cron text: that may be changed while the job runs."""
     run: Run | None = None
 
     @property
@@ -53,9 +55,9 @@ class Planned:
         if document is None or document.get("updatedAt") != at:
             return False
         status = document.get("status")
-        if self.recurs and status == "completed":
+        if self.recurring and status == "completed":
             return True  # its schedule was stopped while it ran
-        expected = "pending" if self.recurs else _STATUS.get(self.verdict, "pending")
+        expected = "pending" if self.recurring else _STATUS.get(self.verdict, "pending")
         return status == expected
 
 
@@ -126,13 +128,13 @@ class Planner:
             # As the peer does: the run is done, but a job that can't be put back into the line has failed.
             self._fail(plan, Failed(claim, str(error)))
             return
-        plan.planned.append(Planned(claim, Verdict.COMPLETED, recurs=True, run=run))
+        plan.planned.append(Planned(claim, Verdict.COMPLETED, recurring=outcome, run=run))
         own, now = self._own(claim), moment(plan.at_ms)
         again = {"status": "pending", "nextRunAt": moment(due), "failCount": 0, "updatedAt": now}
         plan.requests += [
-            UpdateOne({**own, "repeatInterval": {"$exists": True}}, {"$set": again, "$unset": _FINISH}),
+            UpdateOne({**own, "repeatInterval": cron}, {"$set": again, "$unset": _FINISH}),
             UpdateOne(
-                {**own, "repeatInterval": {"$exists": False}},  # unscheduled while it ran
+                {**own, **ONE_OFF},  # unscheduled while it ran
                 {"$set": {"status": "completed", "updatedAt": now}, "$unset": _FINISH},
             ),
         ]
@@ -153,7 +155,7 @@ class Planner:
         run = self._run(plan, claim, stack=outcome.stack[-_LONGEST_STACK:]) if outcome.stack else None
         verdict = Verdict.FAILED if decision.delay is None else Verdict.RETRIED
         plan.planned.append(Planned(claim, verdict, run=run))
-        plan.requests.append(UpdateOne(self._own(claim), {"$set": change, "$unset": {**RELEASE, PRIVATE: ""}}))
+        plan.requests.append(UpdateOne(self._own(claim), {"$set": change, "$unset": GONE}))
 
     def _put_back(self, plan: Plan, claim: Claim, verdict: Verdict, due: int | None) -> None:
         change: Document = {"status": "pending", "updatedAt": moment(plan.at_ms)}

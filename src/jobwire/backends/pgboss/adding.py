@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -19,9 +19,11 @@ from jobwire.backends.pgboss.failure import (
 from jobwire.backends.pgboss.ids import new_ids
 from jobwire.backends.pgboss.native import columns_of, is_plain, options_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Row, plain_list, text
+from jobwire.backends.pgboss.values import plain_list, text
+from jobwire.backends.pgboss.wire import Call
 
 _TOGETHER = 2000
 _BETWEEN = b"\x1f"
@@ -102,6 +104,7 @@ class Adding:
                 self._queues.forget(queue.name)
                 return [Added("", NO_SUCH_QUEUE)] * len(rows)
             there = {row[0] for row in found}
+            there |= await self._insert_into_next_slot(queue, good, there, connection)
         refused = [row for row in good if row["id"].lower() not in there]
         reasons = await self._reasons(queue, refused, connection) if refused else {}
         answers: list[Added] = []
@@ -118,6 +121,17 @@ class Adding:
                 told.add(job_id)
                 answers.append(Added(job_id))
         return answers
+
+    async def _insert_into_next_slot(
+        self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], connection: Any
+    ) -> set[str]:
+        """Jobs that ask for it wait for the next time slot where this one is taken; the ids of those that could."""
+        late = [
+            {**row, "next_slot": True}
+            for row in rows
+            if row.get("singleton_next_slot") and row.get("singleton_seconds") and row["id"].lower() not in there
+        ]
+        return {row[0] for row in await self._insert_into(queue, late, connection)} if late else set()
 
     async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> list[Row]:
         call = self.call(queue, rows)

@@ -8,9 +8,10 @@ from jobwire.backend import Acted
 from jobwire.backends.pgboss.failure import UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.ids import is_id
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Row, flag, number, plain_list, text
+from jobwire.backends.pgboss.values import flag, number, plain_list, text
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
 
@@ -87,7 +88,8 @@ class Admin:
         return await self._side_is_there() and bool(await self._store.ask("is_held", {"queue": text(name)}))
 
     async def update_progress(self, name: str, job_id: str, value: bytes) -> Acted:
-        await self._store.need_side()
+        if not await self._has_side():
+            return Acted.DONE
         queue = await self._queues.find(name)
         if queue is None or not is_id(job_id):
             return Acted.NOT_FOUND
@@ -95,7 +97,8 @@ class Admin:
         return _done(await self._store.ask("progress", values, table=queue.table))
 
     async def log(self, name: str, job_id: str, line: str, keep: int) -> Acted:
-        await self._store.need_side()
+        if not await self._has_side():
+            return Acted.DONE
         queue = await self._queues.find(name)
         if queue is None or not is_id(job_id):
             return Acted.NOT_FOUND
@@ -107,6 +110,13 @@ class Admin:
         if not is_id(job_id) or not await self._side_is_there():
             return []
         return [row[0] for row in await self._store.ask("logs", {"queue": text(name), "id": text(job_id)})]
+
+    async def _has_side(self) -> bool:
+        """Whether there is a place for progress and logs. Where the role may not make it they are not kept, as the
+        worker has warned, and jobs go on."""
+        if self._store.may_make_side:
+            await self._store.need_side()
+        return await self._side_is_there()
 
     async def _side_is_there(self) -> bool:
         return await self._store.find_side()

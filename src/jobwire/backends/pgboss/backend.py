@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from jobwire.backend import Acted, Added, Backend, Capabilities, Claim, Consumer, ConsumerSettings, PreparedJob
+from jobwire.backends.pgboss import pace
 from jobwire.backends.pgboss.adding import Adding
 from jobwire.backends.pgboss.admin import Admin
 from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.consumer import PgConsumer
 from jobwire.backends.pgboss.cron_pass import CronPass
-from jobwire.backends.pgboss.doorbell import Doorbell
 from jobwire.backends.pgboss.duties import Duties
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.reading import Reading
@@ -39,8 +39,7 @@ class PgBossBackend:
         self._schedules = Schedules(self.store, self.queues)
         self.cron = CronPass(self.store, self.queues, self.adding)
         self.supervision = Supervision(self.store, self.queues)
-        self._duties = Duties(self.store, self.queues, self.cron, self.supervision)
-        self._doorbell = Doorbell(self.store)
+        self._duties = Duties(self.store, self.cron, self.supervision)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -50,7 +49,6 @@ class PgBossBackend:
         await self.store.open()
 
     async def close(self) -> None:
-        await self._doorbell.close()
         await self.store.close()
 
     def twin(self) -> Backend:
@@ -74,7 +72,9 @@ class PgBossBackend:
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         self.check_worker(settings)
-        return PgConsumer(self.store, self.queues, self._doorbell, self._duties, settings)
+        if pace.is_wanted(settings, WorkerOptions.of(settings.native)):
+            self.store.check_side("rate limits")
+        return PgConsumer(self.store, self.queues, self._duties, settings)
 
     async def connection(self, claim: Claim, *, blocking: bool) -> Any:
         assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend

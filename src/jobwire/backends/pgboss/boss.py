@@ -25,7 +25,7 @@ from jobwire.backends.pgboss.flows import FlowJob, add_flow
 from jobwire.backends.pgboss.queues import check_settings
 from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.schema import own_channel
-from jobwire.backends.pgboss.wire import moment, number, plain_list, text
+from jobwire.backends.pgboss.values import moment, number, plain_list, text
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.native import PgBossWorker

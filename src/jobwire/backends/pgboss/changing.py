@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +17,7 @@ from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.rules import check_options
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import text
+from jobwire.backends.pgboss.values import text
 from jobwire.errors import InvalidOption
 
 UPDATED = "updated"
@@ -43,14 +41,8 @@ class Changing:
         return added
 
     async def debounce(self, name: str, data: Any, seconds: int, key: str | None, options: Mapping[str, Any]) -> Added:
-        slot = {**options, "singletonSeconds": seconds, "singletonKey": key}
-        added = await self.send(name, data, slot)
-        if added.refused is None or added.refused == NO_SUCH_QUEUE:
-            return added
-        # The rest of this slot, and a second more, so that the job lands in the next one.
-        elapsed = math.floor(time.time() % seconds)
-        start = max(seconds - elapsed, 1) + (1 if seconds > 1 else 0)
-        return await self.send(name, data, {**slot, "singletonOffset": seconds, "startAfter": start})
+        slot = {**options, "singletonSeconds": seconds, "singletonKey": key, "singletonNextSlot": True}
+        return await self.send(name, data, slot)
 
     async def update(
         self, name: str, job_id: str | None, key: str | None, match: str, changes: Mapping[str, Any]

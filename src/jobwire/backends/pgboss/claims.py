@@ -6,9 +6,9 @@ attempt alone, which stays the same when a job is handed back uncharged.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
 
 import psycopg
 
@@ -17,8 +17,9 @@ from jobwire.backends.pgboss import transactions
 from jobwire.backends.pgboss.failure import Refused, failure, sqlstate_of
 from jobwire.backends.pgboss.lending import Lent
 from jobwire.backends.pgboss.queues import QueueRow
+from jobwire.backends.pgboss.rows import Row, Unreadable
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Row
+from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import JobwireError, LostLock
 from jobwire.model import Job, State
 
@@ -32,6 +33,8 @@ class PgClaim(Claim):
     own_heartbeat: int | None = None
     """The job's own heartbeat, to be restored when the lease ends."""
     store: Store | None = None
+    lapsed: bool = False
+    """Another client took the job back from a worker that died, and this is the first claim since."""
     ended: bool = False
     """Its outcome is being settled: a thread that goes on regardless gets no connection any more."""
     lent: Lent | None = None
@@ -70,11 +73,12 @@ class PgClaim(Claim):
         self.committed = Released(self)
         landed = False
         try:
-            rows = await transactions.run(connection, complete, where)
+            async with asyncio.timeout(lending.within):
+                rows = await transactions.run(connection, complete, where)
             await (lending.commit(connection) if rows else lending.roll_back(connection))
             self.committed = Verdict.COMPLETED if rows else Verdict.LOST
             landed = True
-        except (psycopg.Error, JobwireError) as error:
+        except (psycopg.Error, JobwireError, TimeoutError) as error:
             told = error if isinstance(error, JobwireError) else failure(where, str(error), sqlstate_of(error))
             if isinstance(told, Refused):  # the handler's own doing: a constraint, a statement that had failed
                 self.committed = Failed(outcome.claim, f"the job's transaction could not be committed: {told}")
@@ -89,7 +93,14 @@ class PgClaim(Claim):
             await self.store.lending.roll_back(connection)
 
 
-def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]:
+_LAST_ATTEMPT = 2**31 - 1
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+"""For a time that Python has no number for: -infinity, or before our era."""
+
+
+def read_claims(
+    store: Store, queue: QueueRow, rows: list[Row], *, lease: int, worker_timeout: float | None = None
+) -> list[PgClaim]:
     """Rows of `sql/fetch` in the order in which they should start."""
     if len(rows) > 1:
         rows.sort(key=_order)
@@ -97,18 +108,27 @@ def read_claims(store: Store, queue: QueueRow, rows: list[Row]) -> list[PgClaim]
     usual = queue.expire_seconds
     claims: list[PgClaim] = []
     for row in rows:
-        job_id, data, priority, attempt, limit, expire, created, due, started, key, heartbeat, group = row
+        job_id, data, priority, attempt, attempts, expire, created, due, started, key, heartbeat, group, lapsed = row
+        if lapsed and heartbeat == lease:
+            heartbeat = None  # the lease of the worker that died, and not the job's own
+        doomed = None
+        if isinstance(data, Unreadable):
+            doomed, data = f"data: {data.reason}", None
+        elif attempt == _LAST_ATTEMPT:
+            doomed = f"retry_count: {attempt} leaves no number for another attempt"
         job = Job(
             id=job_id, queue=name, name=name, data=data, state=State.ACTIVE, native_state="active", priority=priority,
-            attempts=limit + 1, attempts_made=attempt, created_at=created, run_at=due,
+            attempts=attempts, attempts_made=attempt, created_at=created, run_at=due,
             started_at=datetime.fromisoformat(started),
             raw={"singleton_key": key, "group_id": group, "expire_seconds": expire},
         )  # fmt: skip
         # A limit that only repeats the queue's default leaves room for the worker's own.
-        timeout = float(expire) if expire != usual else None
-        claims.append(PgClaim(job, f"{attempt}:{started}", timeout, None, 0.0, attempt, started, heartbeat, store))
+        own = None if worker_timeout is not None and expire == usual else float(expire)
+        claims.append(
+            PgClaim(job, f"{attempt}:{started}", own, doomed, 0.0, attempt, started, heartbeat, store, lapsed)
+        )
     return claims
 
 
-def _order(row: Row) -> tuple[int, Any]:
-    return -row[2], row[6]
+def _order(row: Row) -> tuple[int, datetime]:
+    return -row[2], row[6] or _EARLIEST

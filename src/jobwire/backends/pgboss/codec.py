@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
-
-import orjson
+from typing import Any, cast
 
 from jobwire import codec
+from jobwire.backends.pgboss.rows import Row, Unreadable
 from jobwire.model import Job, State
-
-if TYPE_CHECKING:
-    from jobwire.backends.pgboss.wire import Row
 
 READY = {"created", "retry"}
 _STATES = {
@@ -63,10 +60,18 @@ def error_of(output: Any) -> tuple[str | None, tuple[str, ...]]:
         output = fields["value"]
         fields = _fields(output)
     if fields is None:
-        return (output if isinstance(output, str) else orjson.dumps(output).decode()), ()
+        return (output if isinstance(output, str) else _shown(output)), ()
     message, stack = fields.get("message"), fields.get("stack")
-    text = str(message) if message is not None else orjson.dumps(fields).decode()
+    text = str(message) if message is not None else _shown(fields)
     return text, (str(stack),) if stack else ()
+
+
+def _shown(value: Any) -> str:
+    """Compact JSON of what another client stored; its numbers may be longer than orjson writes."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return "an output that is nested too deeply to be shown"
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
@@ -87,12 +92,16 @@ def attempts_made(native: str, retry_count: int, started: bool) -> int:
 
 
 def read_job(queue: str, row: Row) -> Job:
-    """A row of `sql/columns`, whose last column holds everything else that was stored."""
+    """A row of `sql/columns`, whose last column holds everything else that was stored. What can't be read is None, and
+    the reason is in `raw["unreadable"]`."""
     (
         job_id, native, now, data, priority, count, limit, start_after, created, started, completed, output, blocked,
         progress, rest,
     ) = row  # fmt: skip
     state = state_of(native, start_after, now, blocked)
+    unread = {name: one.reason for name, one in (("data", data), ("output", output)) if isinstance(one, Unreadable)}
+    data, output = (None if isinstance(one, Unreadable) else one for one in (data, output))
+    rest = {"unreadable": rest.reason} if isinstance(rest, Unreadable) else rest
     error, stack = error_of(output) if state is not State.COMPLETED else (None, ())
     return Job(
         id=job_id,
@@ -102,7 +111,8 @@ def read_job(queue: str, row: Row) -> Job:
         state=state,
         native_state=native,
         priority=priority,
-        attempts=limit + 1,
+        # A claim with a lease may be tried once more than it says until it is settled.
+        attempts=limit + (0 if native == "active" and rest.get("heartbeat_seconds") is not None else 1),
         attempts_made=attempts_made(native, count, started is not None),
         progress=codec.loads(progress) if progress is not None else None,
         result=result_of(output) if state is State.COMPLETED else None,
@@ -112,5 +122,5 @@ def read_job(queue: str, row: Row) -> Job:
         run_at=start_after,
         started_at=started,
         finished_at=completed,
-        raw=rest,
+        raw={**rest, "unreadable": unread} if unread else rest,
     )

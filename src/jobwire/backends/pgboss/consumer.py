@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
+import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from jobwire.backend import (
     Claim,
@@ -15,23 +14,26 @@ from jobwire.backend import (
     DutyReport,
     Failed,
     Outcome,
-    Released,
     Settled,
-    Snoozed,
     Verdict,
 )
 from jobwire.backends.pgboss import pace
 from jobwire.backends.pgboss.claims import PgClaim, read_claims
-from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, failure_output, output_of, storable
-from jobwire.backends.pgboss.doorbell import Doorbell
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.duties import Duties
 from jobwire.backends.pgboss.failure import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow, Queues
-from jobwire.backends.pgboss.schema import own_channel
+from jobwire.backends.pgboss.recovery import STALLED, lease_of
+from jobwire.backends.pgboss.rows import Row
+from jobwire.backends.pgboss.settling import Settling, own, starts_of
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Row, Value, plain_list, text
+from jobwire.backends.pgboss.values import plain_list, text
+from jobwire.backends.pgboss.wire import Call, Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.errors import JobwireError
+
+_log = logging.getLogger("jobwire.pgboss")
 
 _EXTEND_BATCH = 500
 _SHORT_BEAT = 3.0
@@ -40,29 +42,19 @@ _CONTENDED = 0.05
 """How soon to look again after another worker was quicker to take a key."""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Outcomes of one kind, as the columns of a statement, and where they stood."""
-
-    places: list[int]
-    claims: list[PgClaim]
-
-
 class PgConsumer:
     """Implements Consumer."""
 
-    def __init__(
-        self, store: Store, queues: Queues, doorbell: Doorbell, duties: Duties, settings: ConsumerSettings
-    ) -> None:
+    def __init__(self, store: Store, queues: Queues, duties: Duties, settings: ConsumerSettings) -> None:
         self.options = WorkerOptions.of(settings.native)
         self._store = store
         self._queues = queues
-        self._doorbell = doorbell
         self._duties = duties
         self.settings = settings
         self._name = settings.queue
-        self._lease = str(max(1, math.ceil(settings.lease))).encode()
-        self._own_bell = text(own_channel(store.name))
+        self._lease_seconds = lease_of(settings)
+        self._lease = str(self._lease_seconds).encode()
+        self.settling = Settling(store, self._name)
         self._ready = asyncio.Lock()
         self._queue: QueueRow | None = None
         self._light = True
@@ -76,10 +68,10 @@ class PgConsumer:
         queue = await self._prepared()
         outcomes = [_checked(outcome) for outcome in outcomes]
         if self._short:
-            self._short.difference_update(_own(outcome.claim) for outcome in outcomes)
+            self._short.difference_update(own(outcome.claim) for outcome in outcomes)
         transactional = False
         for outcome in outcomes:
-            held = _own(outcome.claim)
+            held = own(outcome.claim)
             held.ended = True
             transactional = transactional or held.transactional
         if transactional:
@@ -96,9 +88,10 @@ class PgConsumer:
         except Refused as error:
             if error.sqlstate == UNDEFINED_TABLE:
                 return await self._moved(outcomes)
-            if error.sqlstate != UNIQUE_VIOLATION:
+            if error.sqlstate != UNIQUE_VIOLATION and not (outcomes and claim):
                 raise
-        # Somebody took a key between our look and our write; nothing of the call has happened.
+        # Nothing of the call has happened. Another worker took a key between our look and our write, or a row that
+        # could not be claimed stood in the way: outcomes must not wait for either.
         try:
             settled = await self._exchange(queue, outcomes, 0)
         except Refused as error:
@@ -110,7 +103,7 @@ class PgConsumer:
     async def _exchange(self, queue: QueueRow, outcomes: Sequence[Outcome], claim: int) -> Settled:
         if claim > 0 and pace.is_wanted(self.settings, self.options):
             return await pace.exchange(self, self._store, queue, outcomes, wanted=claim, lease=self._lease)
-        calls, kinds = self.settling(queue, outcomes)
+        calls, kinds = self.settling.calls(queue, outcomes)
         look_ahead = claim > 0 and self._light
         if claim > 0:
             calls += self._plan(queue).calls(self._name, claim, self._lease)
@@ -119,19 +112,21 @@ class PgConsumer:
         if not calls:
             return Settled()
         answers = await self._store.run(calls)
-        verdicts = self.verdicts(outcomes, kinds, answers)
+        verdicts = self.settling.verdicts(outcomes, kinds, answers)
         if not claim:
             return Settled(verdicts)
-        claims = self.noted(read_claims(self._store, queue, answers[-2 if look_ahead else -1]))
+        claims = self.claims_of(queue, answers[-2 if look_ahead else -1])
         return await self.looked(queue, verdicts, claims, claim, answers[-1][0][0] if look_ahead else None)
 
     async def looked(
         self, queue: QueueRow, verdicts: Sequence[Verdict], claims: list[PgClaim], asked: int, due: float | None
     ) -> Settled:
         """What to tell the engine of a claim: all of what it asked for, or less and when to come back."""
+        if any(claim.lapsed for claim in claims):
+            await self._count_lapses(queue, claims)
         if len(claims) >= asked:
             self._light = False
-            self._doorbell.ring_on(self._name)
+            self._store.doorbell.ring_on(self._name)
             return Settled(verdicts, claims)
         if not self._light:
             [[(due,)]] = await self._store.run([self._next_due(queue)])
@@ -147,63 +142,6 @@ class PgConsumer:
     def _next_due(self, queue: QueueRow) -> Call:
         return self._store.statements.get("next_due", queue.table), {"queue": text(self._name)}
 
-    # --- outcomes as statements -------------------------------------------------------------------------------------
-
-    def settling(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[_Batch]]:
-        """The statements that finish the outcomes, and which of them each one holds."""
-        calls: list[Call] = []
-        kinds: list[_Batch] = []
-        completed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
-        if completed:
-            batch = _batch(completed)
-            outputs = b"[" + b",".join([output_of(outcome.result) for _, outcome in completed]) + b"]"
-            calls.append(self._call("complete", queue, batch, outputs=outputs))
-            kinds.append(batch)
-        if len(completed) == len(outcomes):
-            return calls, kinds
-        failed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
-        if failed:
-            batch = _batch(failed)
-            outputs = b"[" + b",".join([failure_output(fault.error, fault.stack) for _, fault in failed]) + b"]"
-            finals = plain_list(["true" if fault.final else "false" for _, fault in failed])
-            waits = plain_list([fault.delay for _, fault in failed])
-            calls.append(self._call("fail", queue, batch, outputs=outputs, finals=finals, waits=waits))
-            kinds.append(batch)
-        back = [(place, one) for place, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
-        if back:
-            batch = _batch(back)
-            waits = plain_list([one.delay if isinstance(one, Snoozed) else None for _, one in back])
-            calls.append(self._call("put_back", queue, batch, waits=waits, own_bell=self._own_bell))
-            kinds.append(batch)
-        return calls, kinds
-
-    def _call(self, name: str, queue: QueueRow, batch: _Batch, **values: Value) -> Call:
-        held = batch.claims
-        fence: dict[str, Value] = {
-            "queue": text(self._name),
-            "ids": plain_list([claim.job.id for claim in held]),
-            "attempts": plain_list([claim.attempt for claim in held]),
-            "starts": starts_of(held),
-            "heartbeats": plain_list([claim.own_heartbeat for claim in held]),
-        }
-        return self._store.statements.get(name, queue.table), fence | values
-
-    def verdicts(
-        self, outcomes: Sequence[Outcome], kinds: Sequence[_Batch], answers: Sequence[Sequence[Row]]
-    ) -> list[Verdict]:
-        verdicts = [Verdict.LOST] * len(outcomes)
-        for batch, rows in zip(kinds, answers, strict=False):
-            if not rows:
-                continue
-            settled = {row[0]: row for row in rows}
-            for place in batch.places:
-                outcome = outcomes[place]
-                # One job twice in a batch: the second is a repetition, and the row is gone when it has been counted.
-                row = settled.pop(outcome.claim.job.id, None)
-                if row is not None:
-                    verdicts[place] = _verdict(outcome, row)
-        return verdicts
-
     async def _settle_alone(self, queue: QueueRow, outcome: Outcome) -> Verdict:
         """An outcome whose queued state is taken by another job of its key: as in pg-boss, it fails."""
         attempts: list[Outcome] = [outcome]
@@ -213,14 +151,14 @@ class PgConsumer:
         else:
             attempts.append(Failed(claim, "another job of this key waits in its place", final=True))
         for attempt in attempts:
-            calls, kinds = self.settling(queue, [attempt])
+            calls, kinds = self.settling.calls(queue, [attempt])
             try:
                 answers = await self._store.run(calls)
             except Refused as error:
                 if error.sqlstate != UNIQUE_VIOLATION:
                     raise
                 continue
-            return self.verdicts([attempt], kinds, answers)[0]
+            return self.settling.verdicts([attempt], kinds, answers)[0]
         return Verdict.LOST
 
     # --- handlers with a transaction of their own -------------------------------------------------------------------
@@ -235,11 +173,11 @@ class PgConsumer:
         return left, [end if isinstance(end, Verdict) else None for end in ends]
 
     async def _commit_one(self, queue: QueueRow, outcome: Outcome) -> Verdict | Outcome:
-        held = _own(outcome.claim)
+        held = own(outcome.claim)
         if not held.transactional:
             return outcome
         if isinstance(outcome, Completed):
-            calls, _ = self.settling(queue, [outcome])
+            calls, _ = self.settling.calls(queue, [outcome])
             return await held.commit(outcome, calls[0])
         await held.roll_back()
         return outcome
@@ -255,7 +193,7 @@ class PgConsumer:
             queue = self._queue = await self._queues.ensure(self._name)
             if first:
                 await self._store.try_side()
-                await self._doorbell.answer()
+                await self._store.doorbell.answer()
         return queue
 
     async def _moved(self, outcomes: Sequence[Outcome]) -> Settled:
@@ -270,8 +208,8 @@ class PgConsumer:
         deadline = loop.time() + timeout
         while (left := deadline - loop.time()) > 0:
             # Without a bell the queue is looked at; with one, jobs that nobody rings for wait until the time is over.
-            quiet = queue.notify and self._doorbell.works
-            if await self._doorbell.sleep(self._name, left if quiet else min(left, self.options.poll)):
+            quiet = queue.notify and self._store.doorbell.works
+            if await self._store.doorbell.sleep(self._name, left if quiet else min(left, self.options.poll)):
                 return
             if not quiet and await self._is_anything_there(queue):
                 return
@@ -281,7 +219,7 @@ class PgConsumer:
         return bool(rows)
 
     async def pass_on(self) -> None:
-        self._doorbell.ring(self._name)
+        self._store.doorbell.ring(self._name)
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         queue = await self._queues.find(self._name)
@@ -289,7 +227,7 @@ class PgConsumer:
             return list(claims)
         lost: list[Claim] = []
         for start in range(0, len(claims), _EXTEND_BATCH):
-            held = [_own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
+            held = [own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
             values: dict[str, Value] = {
                 "queue": text(self._name),
                 "ids": plain_list([claim.job.id for claim in held]),
@@ -309,12 +247,29 @@ class PgConsumer:
         beat = Duty("keep heartbeats shorter than the lease", _SHORT_BEAT, self._beat)
         return [*self._duties.of(self.settings, self.options), beat]
 
-    def noted(self, claims: list[PgClaim]) -> list[PgClaim]:
-        """Remember claims of jobs that promise a sign of life more often than the lease is renewed."""
+    def claims_of(self, queue: QueueRow, rows: list[Row]) -> list[PgClaim]:
+        """The claims of a fetch. Remembers those of jobs that promise a sign of life more often than the lease is
+        renewed."""
+        claims = read_claims(self._store, queue, rows, lease=self._lease_seconds, worker_timeout=self.settings.timeout)
         for claim in claims:
             if claim.own_heartbeat is not None and claim.own_heartbeat < self.settings.lease:
                 self._short.add(claim)
         return claims
+
+    async def _count_lapses(self, queue: QueueRow, claims: list[PgClaim]) -> None:
+        """Fail jobs whose workers died too often; those that other clients took back were not counted by them."""
+        lapsed = {claim.job.id: claim for claim in claims if claim.lapsed}
+        if not self._store.has_side:
+            return
+        try:
+            values = {"queue": text(self._name), "ids": plain_list(list(lapsed))}
+            rows = await self._store.ask("count_lapse", values, table=queue.table)
+        except JobwireError as error:  # the claims are ours already, and more than a count
+            _log.warning("could not count how often the workers of %d jobs died: %s", len(lapsed), error)
+            return
+        for job_id, times in rows:
+            if times > self.settings.max_stalled:
+                lapsed[job_id].doomed = lapsed[job_id].doomed or STALLED
 
     async def _beat(self) -> DutyReport:
         if self._short:
@@ -322,24 +277,10 @@ class PgConsumer:
         return DutyReport()
 
     async def reset(self) -> None:
-        self._doorbell.hang_up()
         await self._store.reset()
 
     async def close(self) -> None:
         """Connections belong to the backend, which may have other consumers."""
-
-
-def starts_of(claims: Sequence[PgClaim]) -> bytes:
-    return ('{"' + '","'.join(claim.started for claim in claims) + '"}').encode()
-
-
-def _batch(placed: Sequence[tuple[int, Outcome]]) -> _Batch:
-    return _Batch([place for place, _ in placed], [_own(outcome.claim) for _, outcome in placed])
-
-
-def _own(claim: Claim) -> PgClaim:
-    assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend
-    return claim
 
 
 def _checked(outcome: Outcome) -> Outcome:
@@ -347,15 +288,3 @@ def _checked(outcome: Outcome) -> Outcome:
     if isinstance(outcome, Completed) and not storable(outcome.result):
         return Failed(outcome.claim, f"the result can't be stored: {CAN_NOT_HOLD}", final=True)
     return outcome
-
-
-def _verdict(outcome: Outcome, row: Row) -> Verdict:
-    match outcome:
-        case Completed():
-            return Verdict.COMPLETED
-        case Failed():
-            return Verdict.RETRIED if row[1] == "retry" else Verdict.FAILED
-        case Released():
-            return Verdict.RELEASED
-        case Snoozed():
-            return Verdict.SNOOZED

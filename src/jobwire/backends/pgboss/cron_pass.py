@@ -8,9 +8,12 @@ the note in one transaction.
 
 from __future__ import annotations
 
+import json
 import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
+
+import orjson
 
 from jobwire.backends.pgboss.adding import Adding
 from jobwire.backends.pgboss.claims import PgClaim, read_claims
@@ -18,9 +21,11 @@ from jobwire.backends.pgboss.failure import Refused
 from jobwire.backends.pgboss.ids import new_ids
 from jobwire.backends.pgboss.native import columns_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.pgboss.rows import Unreadable
 from jobwire.backends.pgboss.schedules import ScheduleRow
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, number, plain_list, text
+from jobwire.backends.pgboss.values import number, plain_list, text
+from jobwire.backends.pgboss.wire import Call
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
 
@@ -29,7 +34,7 @@ _log = logging.getLogger("jobwire.pgboss")
 SEND_IT = "__pgboss__send-it"
 _WINDOW = timedelta(seconds=60)
 _TOGETHER = 50
-_LEASE = b"60"
+_LEASE = 60
 
 
 class CronPass:
@@ -69,21 +74,21 @@ class CronPass:
             cron = Cron.parse(row.cron, repeats=True)
             found = [_latest(cron, row.now, row.timezone, row.now - _WINDOW)]
             if row.options.get("missed") == "once" and last_pass is not None and last_pass < row.now - _WINDOW:
-                earliest = max(last_pass, row.created)
+                earliest = max(last_pass, row.created or last_pass)
                 found.append(_latest(cron, row.now - _WINDOW, row.timezone, earliest))
-        except InvalidOption as error:
+            return [_note(row, moment) for moment in found if moment is not None]
+        except (InvalidOption, ValueError, RecursionError) as error:
             if (row.name, row.key, row.cron) not in self._complained:
                 self._complained.add((row.name, row.key, row.cron))
                 _log.warning("schedule %r of queue %s is passed over: %s", row.key, row.name, error)
             return []
-        return [_note(row, moment) for moment in found if moment is not None]
 
     async def _forward(self, send_it: QueueRow) -> bool:
         """Send the jobs of the notes that wait; whether there may be more."""
         fetch = self._store.statements.get("fetch", send_it.table)
-        values = {"queue": text(SEND_IT), "count": number(_TOGETHER), "lease": _LEASE}
+        values = {"queue": text(SEND_IT), "count": number(_TOGETHER), "lease": number(_LEASE)}
         [rows] = await self._store.run([(fetch, values)])
-        for claim in read_claims(self._store, send_it, rows):
+        for claim in read_claims(self._store, send_it, rows, lease=_LEASE):
             await self._send(send_it, claim)
         return len(rows) == _TOGETHER
 
@@ -98,9 +103,11 @@ class CronPass:
             await self._store.run([done])
             return
         [job_id] = new_ids(1)
-        row = {**columns_of(note.get("options") or {}), "data": note.get("data")}
+        options = note.get("options")
+        row = columns_of(cast("dict[str, Any]", options) if isinstance(options, dict) else {})
         row.setdefault("id", job_id)
         try:
+            row["data"] = _json(note.get("data"))
             await self._store.run(
                 [
                     self._adding.call(queue, [row]),
@@ -111,7 +118,7 @@ class CronPass:
                     done,
                 ]
             )
-        except Refused as error:
+        except (Refused, ValueError, RecursionError) as error:
             _log.warning("schedule %r made a job that queue %r refuses: %s", key, name, error)
             await self._store.run([done])
 
@@ -126,6 +133,11 @@ def _fence(claim: PgClaim) -> dict[str, bytes | None]:
     }
 
 
+def _json(value: Any) -> orjson.Fragment:
+    """JSON of what was read from the database, whose numbers may be longer than orjson writes."""
+    return orjson.Fragment(json.dumps(value).encode())
+
+
 def _latest(cron: Cron, upto: datetime, zone: str, after: datetime) -> datetime | None:
     """The last occurrence up to a moment, if it is later than another."""
     found = datetime.fromtimestamp(cron.latest_ms(int(upto.timestamp() * 1000), zone) / 1000, UTC)
@@ -133,11 +145,13 @@ def _latest(cron: Cron, upto: datetime, zone: str, after: datetime) -> datetime 
 
 
 def _note(row: ScheduleRow, moment: datetime) -> dict[str, Any]:
+    if isinstance(row.data, Unreadable):
+        raise InvalidOption("data", "…", row.data.reason)
     slot = moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:00")
     [job_id] = new_ids(1)
     return {
         "id": job_id,
-        "data": {"name": row.name, "key": row.key, "data": row.data, "options": row.options, "slot": slot},
+        "data": _json({"name": row.name, "key": row.key, "data": row.data, "options": row.options, "slot": slot}),
         "singleton_key": row.name.replace("_", "\\_") + "__" + row.key,
         "singleton_on": slot,
     }

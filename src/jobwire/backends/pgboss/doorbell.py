@@ -1,4 +1,4 @@
-"""Being told of new jobs: one listening connection per backend, and the workers that sleep on it.
+"""Being told of new jobs: one listening connection for all workers of a process, and the workers that sleep on it.
 
 pg-boss rings when a job that may run at once is added to a queue with `notify`. jobwire rings on a channel of its own
 for what pg-boss is quiet about. A ring wakes one sleeper; if that one finds more jobs than it can take it rings on for
@@ -14,26 +14,29 @@ from collections import defaultdict, deque
 
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.statements import statement
-from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.wire import Wire
 from jobwire.backoff import reconnect_delay
-from jobwire.errors import JobwireError
 
 _log = logging.getLogger("jobwire.pgboss")
 _ASK = statement("still_there", "SELECT 1")
-_CHECK_EVERY = 20.0
+_CHECK_EVERY = 10.0
+_ANSWER_WITHIN = 5.0
+_LONGEST_PAUSE = 5.0
+"""Workers look for jobs themselves while the line is down, which costs more than trying to connect."""
 
 
 class Doorbell:
     """Sleepers by queue. A ring that finds nobody asleep is kept for the next who lies down."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, url: str, where: str, schema: str) -> None:
+        self._url = url
+        self._where = where
+        self._channels = channel(schema), own_channel(schema)
         self._sleepers: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         self._kept: set[str] = set()
         self._task: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
-        self._cut = asyncio.Event()
+        self._asked = asyncio.Event()
 
     @property
     def works(self) -> bool:
@@ -84,9 +87,9 @@ class Doorbell:
             with contextlib.suppress(ValueError):
                 self._sleepers[queue].remove(sleeper)
 
-    def hang_up(self) -> None:
-        """The line may be dead: take another."""
-        self._cut.set()
+    def check(self) -> None:
+        """Ask now whether the line still works: something else of this server does not answer."""
+        self._asked.set()
 
     async def close(self) -> None:
         if self._task is not None:
@@ -95,44 +98,44 @@ class Doorbell:
             self._task = None
 
     async def _listen(self) -> None:
+        """Listen for ever. Whatever goes wrong is an outage: workers look for jobs themselves until it is over."""
         failures = 0
         while True:
             try:
-                wire = await Wire.connect(self._store.url, self._store.where)
-            except JobwireError as error:
-                _log.warning("can't listen for new jobs, looking for them instead: %s", error)
-                await asyncio.sleep(reconnect_delay(failures))
-                failures += 1
-                continue
-            try:
-                await self._hear(wire)
-                failures = 0
-            except JobwireError as error:
-                _log.warning("lost the line on which new jobs are told: %s", error)
-            finally:
-                self._connected.clear()
-                wire.close()
-            await asyncio.sleep(reconnect_delay(failures))
+                wire = await Wire.connect(self._url, self._where)
+                try:
+                    await self._hear(wire)
+                finally:
+                    failures = 0 if self.works else failures
+                    self._connected.clear()
+                    wire.close()
+            except Exception as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                _log.warning("can't listen for new jobs, looking for them every second instead: %s", reason)
+            await asyncio.sleep(min(reconnect_delay(failures), _LONGEST_PAUSE))
+            failures += 1
 
     async def _hear(self, wire: Wire) -> None:
-        names = channel(self._store.name), own_channel(self._store.name)
-        self._cut.clear()
         wire.listen(self._told)
-        await wire.run([(statement("listen", f'LISTEN "{name}"'), {}) for name in names])
-        # Whoever slept while nobody listened may have missed a ring.
-        self._connected.set()
-        for queue in list(self._sleepers):
-            self.ring(queue)
+        self._asked.clear()
+        await wire.run([(statement("listen", f'LISTEN "{name}"'), {}) for name in self._channels], _ANSWER_WITHIN)
         while True:
+            # Whoever slept while rings did not reach us may have missed one.
+            if not self.works:
+                self._connected.set()
+                for queue in list(self._sleepers):
+                    self.ring(queue)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CHECK_EVERY):
-                    await self._cut.wait()
-                return
-            async with asyncio.timeout(_CHECK_EVERY):
+                    await self._asked.wait()
+                self._connected.clear()
+            self._asked.clear()
+            # As a whole, and not from one sign to the next: rings may go on arriving where questions get lost.
+            async with asyncio.timeout(_ANSWER_WITHIN):
                 await wire.run([(_ASK, {})])
 
     def _told(self, heard_on: str, queue: str) -> None:
         if heard_on:
             self.ring(queue)
         else:
-            self._cut.set()
+            self._asked.set()

@@ -9,7 +9,8 @@ from jobwire.backends.pgboss.failure import sqlstate_of
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.statements import statement
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, text
+from jobwire.backends.pgboss.values import text
+from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import JobwireError, WrongState
 
 _LOCK_NOT_AVAILABLE = "55P03"

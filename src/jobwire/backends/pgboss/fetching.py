@@ -8,7 +8,8 @@ import orjson
 
 from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, Statement, Value, number, text
+from jobwire.backends.pgboss.values import number, text
+from jobwire.backends.pgboss.wire import Call, Statement, Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 
 _BY_POLICY = {

@@ -11,13 +11,15 @@ import orjson
 
 from jobwire import codec as json_codec
 from jobwire.backends.pgboss.adding import Adding
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.ids import new_ids
 from jobwire.backends.pgboss.native import columns_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.rules import check_options
 from jobwire.backends.pgboss.statements import statement
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, plain_list, text_list
+from jobwire.backends.pgboss.values import plain_list, text_list
+from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused
 
 _BEGIN = statement("begin", "BEGIN")
@@ -82,6 +84,8 @@ def _check(jobs: Sequence[FlowJob]) -> None:
     refs = Counter(job.ref for job in jobs)
     for job in jobs:
         check_options(job.options)
+        if not storable(json_codec.dumps(job.data)):
+            raise InvalidOption(f"{job.ref}.data", "…", CAN_NOT_HOLD)
         if refs[job.ref] > 1:
             raise InvalidOption("ref", job.ref, "must be given once only")
         for ref in job.depends_on:

@@ -17,10 +17,13 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from jobwire.backends.pgboss.failure import failure, sqlstate_of
+from jobwire.backends.pgboss.parameters import parameters
+from jobwire.backends.pgboss.wire import CALL_WITHIN
 from jobwire.errors import WrongState
 
 _KEPT = 10
-_CONNECT: dict[str, Any] = {"connect_timeout": 10, "fallback_application_name": "jobwire"}
+_IDLE = 10.0
+"""Seconds after which a connection that no handler has asked for is closed."""
 _LAST_CALL = 5.0
 """How long a thread's last statement may take to notice that its connection is cut."""
 
@@ -94,8 +97,13 @@ class Lending:
     """The connections of one store that handlers have, and those that wait for the next one."""
 
     def __init__(self, where: str) -> None:
+        self.within = CALL_WITHIN
+        """Seconds that beginning, committing or rolling back may take."""
         self._where = where
         self._idle: list[Lent] = []
+        self._used: set[Lent] = set()
+        """Lent since the sweeper last looked."""
+        self._sweeping: asyncio.Task[None] | None = None
         self._resets = 0
         self._out: dict[Lent, int] = {}
         """With the count of resets when they were lent: what is older than the last one is not kept."""
@@ -104,28 +112,38 @@ class Lending:
         """A connection in a transaction that has begun."""
         age = self._resets
         while True:
-            kept = next((one for one in self._idle if isinstance(one, BlockingLentConnection) is blocking), None)
+            fitting = [one for one in self._idle if isinstance(one, BlockingLentConnection) is blocking]
+            kept = fitting[-1] if fitting else None
             if kept is not None:
                 self._idle.remove(kept)
             try:
                 connection = kept or await _connect(url, blocking=blocking)
-                await _begin(connection)
             except (psycopg.Error, OSError) as error:
+                raise failure(self._where, str(error), sqlstate_of(error)) from None
+            try:
+                async with asyncio.timeout(self.within):
+                    await _begin(connection)
+            except (psycopg.Error, OSError) as error:
+                await _close(connection)
                 if kept is None:
                     raise failure(self._where, str(error), sqlstate_of(error)) from None
-                await _close(kept)  # it had died while it was idle
-                continue
+                continue  # it had died while it was idle
+            except BaseException:
+                await _close(connection)
+                raise
             connection.lent = True
+            self._used.add(connection)
             self._out[connection] = age
             return connection
 
     async def commit(self, connection: Lent) -> None:
-        """Commit what was said on it, and keep it for the next handler."""
+        """Commit what was said on it, and keep it for the next handler. Raises TimeoutError if that takes too long."""
         connection.lent = False
-        if isinstance(connection, LentConnection):
-            await connection.commit()
-        else:
-            await asyncio.to_thread(connection.commit)
+        async with asyncio.timeout(self.within):
+            if isinstance(connection, LentConnection):
+                await connection.commit()
+            else:
+                await asyncio.to_thread(connection.commit)
         await self._keep(connection)
 
     async def roll_back(self, connection: Lent) -> None:
@@ -133,8 +151,9 @@ class Lending:
         if isinstance(connection, LentConnection):
             connection.lent = False
             try:
-                await connection.rollback()
-            except psycopg.Error:
+                async with asyncio.timeout(self.within):
+                    await connection.rollback()
+            except (psycopg.Error, TimeoutError):
                 await self.drop(connection)
             except BaseException:
                 await self.drop(connection)
@@ -158,6 +177,9 @@ class Lending:
             await _close(connection)
 
     async def close(self) -> None:
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.wait([self._sweeping])
         await self.reset()
         for connection in list(self._out):
             await self.drop(connection)
@@ -168,14 +190,27 @@ class Lending:
         clean = not connection.closed and not connection.autocommit and connection.row_factory is tuple_row
         if fresh and clean and len(self._idle) < _KEPT:
             self._idle.append(connection)
+            if self._sweeping is None or self._sweeping.done():
+                self._sweeping = asyncio.create_task(self._sweep())
         else:
             await _close(connection)
+
+    async def _sweep(self) -> None:
+        """Close connections that were idle for a whole period; those in use take turns, the last one back first."""
+        while self._idle:
+            before = list(self._idle)
+            self._used.clear()
+            await asyncio.sleep(_IDLE)
+            for connection in before:
+                if connection in self._idle and connection not in self._used:
+                    self._idle.remove(connection)
+                    await _close(connection)
 
 
 async def _connect(url: str, *, blocking: bool) -> Lent:
     if blocking:
-        return await asyncio.to_thread(BlockingLentConnection.connect, url, **_CONNECT)
-    return await LentConnection.connect(url, **_CONNECT)
+        return await asyncio.to_thread(BlockingLentConnection.connect, **parameters(url))
+    return await LentConnection.connect(**parameters(url))
 
 
 async def _begin(connection: Lent) -> None:

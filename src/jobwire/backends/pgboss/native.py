@@ -25,6 +25,7 @@ COLUMNS = {
     "heartbeatSeconds": "heartbeat_seconds",
     "singletonSeconds": "singleton_seconds",
     "singletonOffset": "singleton_offset",
+    "singletonNextSlot": "singleton_next_slot",
     "singletonKey": "singleton_key",
     "groupId": "group_id",
     "groupTier": "group_tier",

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobwire.backend import ConsumerSettings, Outcome, Settled
-from jobwire.backends.pgboss.claims import PgClaim, read_claims
+from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.statements import statement
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Call, number, plain_list, text, text_list
+from jobwire.backends.pgboss.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.wire import Call
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 
 if TYPE_CHECKING:
@@ -38,18 +39,18 @@ async def exchange(
     await store.need_side()
     settings, options = consumer.settings, consumer.options
     most, period = settings.rate if settings.rate is not None else (None, 0.0)
-    calls, kinds = consumer.settling(queue, outcomes)
+    calls, kinds = consumer.settling.calls(queue, outcomes)
     name = {"queue": text(queue.name)}
     async with store.wire() as wire:
         begun = await wire.run([(_BEGIN, {}), *calls, (store.statements.get("pace_lock"), name)])
-        verdicts = consumer.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
+        verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
         started, left = begun[-1][0]
         allowed = wanted if most is None else min(wanted, most - started)
         claims: list[PgClaim] = []
         if allowed > 0:
             fetch = FetchPlan.of(queue, options, store, paced=True)
             found = await wire.run(fetch.calls(queue.name, allowed, lease))
-            claims = consumer.noted(read_claims(store, queue, found[-1]))
+            claims = consumer.claims_of(queue, found[-1])
         counted = _counted(store, queue, settings, options, claims)
         ends = await wire.run([*counted, (store.statements.get("pace_next"), _next(queue, options)), (_COMMIT, {})])
     blocked = 0.0

@@ -12,7 +12,7 @@ import orjson
 from jobwire.backends.pgboss.rules import SETTING_RULES, check_name
 from jobwire.backends.pgboss.schema import lock_key
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import text
+from jobwire.backends.pgboss.values import text
 from jobwire.errors import InvalidOption, StoreRefused
 
 NEW_QUEUE: Mapping[str, Any] = {"policy": "standard", "retryLimit": 0, "notify": True}

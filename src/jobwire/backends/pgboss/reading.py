@@ -8,7 +8,8 @@ from jobwire.backends.pgboss.codec import read_job
 from jobwire.backends.pgboss.ids import is_id
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Value, number, plain_list, text
+from jobwire.backends.pgboss.values import number, plain_list, text
+from jobwire.backends.pgboss.wire import Value
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
@@ -73,8 +74,9 @@ class Reading:
 
 def _cursor(job: Job) -> str:
     """Where a page ended: priority, due time, the moment that the order goes by, id."""
-    moment = job.finished_at if job.state.finished else job.started_at if job.state is State.ACTIVE else job.created_at
-    due, at = (one.isoformat() if one is not None else "" for one in (job.run_at, moment))
+    moment = "completed_on" if job.state.finished else "started_on" if job.state is State.ACTIVE else "created_on"
+    # As the database writes them: it knows times that Python has no number for.
+    due, at = job.raw.get("start_after", ""), job.raw.get(moment, "")
     return f"{-job.priority}_{due}_{at}_{job.id}"
 
 

@@ -106,6 +106,7 @@ JOB_RULES: dict[str, Any] = {
     },
     "singletonSeconds": _at_least(1),
     "singletonOffset": _at_least(0),
+    "singletonNextSlot": _flag,
 }
 _EXTRA = ("id", "singletonKey", "group", *JOB_RULES)
 

@@ -6,16 +6,17 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from jobwire.backend import PreparedJob
 from jobwire.backends.pgboss.native import options_of
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Row, text
+from jobwire.backends.pgboss.values import text
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import Schedule
@@ -34,14 +35,15 @@ class ScheduleRow:
     timezone: str
     data: Any
     options: dict[str, Any]
-    created: datetime
+    created: datetime | None
     now: datetime
     kind: str
 
     @classmethod
     def of(cls, row: Row) -> ScheduleRow:
         name, key, cron, timezone, data, options, created, now, kind = row
-        return cls(name, key, cron, timezone, data, options or {}, created, now, kind)
+        options = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+        return cls(name, key, cron, timezone or "UTC", data, options, created, now, kind)
 
     def described(self) -> Schedule:
         return Schedule(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from jobwire.backends.pgboss.failure import DUPLICATE_OBJECT, Refused
 from jobwire.backends.pgboss.schema import NEWEST, identifier, lock_key
 from jobwire.backends.pgboss.statements import source, statement
-from jobwire.backends.pgboss.wire import Wire, text
+from jobwire.backends.pgboss.values import text
+from jobwire.backends.pgboss.wire import Wire
 from jobwire.urls import Address, parse
 
-_LOOK = statement("look", "SELECT current_database(), to_regclass(:table) IS NOT NULL")
+_LOOK = statement("look", "SELECT current_database(), to_regclass(:table) IS NOT NULL, now()")
 
 
 def script(name: str, database: str, today: datetime) -> str:
@@ -43,11 +44,11 @@ def script(name: str, database: str, today: datetime) -> str:
 
 async def install_on(wire: Wire, name: str) -> bool:
     """Make the schema unless it is there; whether it was made by this call."""
-    [[(database, there)]] = await wire.run([(_LOOK, {"table": text(f"{identifier(name)}.version")})])
+    [[(database, there, now)]] = await wire.run([(_LOOK, {"table": text(f"{identifier(name)}.version")})])
     if there:
         return False
     try:
-        await wire.script(script(name, database, datetime.now(UTC)))
+        await wire.script(script(name, database, now))
     except Refused as error:
         if error.sqlstate not in DUPLICATE_OBJECT:  # somebody else made it at the same moment
             raise

@@ -8,7 +8,7 @@ that the caller asks for. `{job}` is the table of the queue in hand, `{now}` the
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -19,7 +19,6 @@ from jobwire.backends.pgboss.wire import Statement
 
 _CONDITION = re.compile(r"^(.*?)\s*--([?!]) ([\w. ]+)$")
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]+)")
-_numbers = itertools.count(1)
 
 
 @cache
@@ -29,10 +28,14 @@ def source(name: str) -> str:
 
 
 def statement(name: str, text: str) -> Statement:
-    """A statement whose values have names: `:queue` becomes `$1`, `$2` ..., in the order of first use."""
+    """A statement whose values have names: `:queue` becomes `$1`, `$2` ..., in the order of first use.
+
+    The same text has the same name, so backends that share a connection share what is prepared on it.
+    """
     order: dict[str, int] = {}
     numbered = _VALUE.sub(lambda found: f"${order.setdefault(found[1], len(order) + 1)}", text)
-    return Statement(f"jobwire_{name}_{next(_numbers)}".encode(), numbered.encode(), tuple(order))
+    digest = hashlib.sha256(numbered.encode()).hexdigest()[:12]
+    return Statement(f"jobwire_{name}_{digest}".encode(), numbered.encode(), tuple(order))
 
 
 class Statements:

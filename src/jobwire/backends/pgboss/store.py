@@ -10,24 +10,32 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from psycopg.pq import Conninfo
 
 from jobwire import embedded
-from jobwire.backends.pgboss import schema_install
+from jobwire.backends.pgboss import schema_install, sharing
+from jobwire.backends.pgboss.doorbell import Doorbell
 from jobwire.backends.pgboss.failure import DUPLICATE_OBJECT, Refused
 from jobwire.backends.pgboss.lending import Lending, Lent
+from jobwire.backends.pgboss.pool import Pool
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import Layout, bare, check_columns, check_version, identifier
+from jobwire.backends.pgboss.sharing import Shared
 from jobwire.backends.pgboss.statements import Statements, source, statement
-from jobwire.backends.pgboss.wire import Call, Row, Value, Wire, text
-from jobwire.errors import JobwireError, StoreUnavailable
+from jobwire.backends.pgboss.values import text
+from jobwire.backends.pgboss.wire import LONG_CALL_WITHIN, Call, Value, Wire
+from jobwire.errors import JobwireError, NotSupported, StoreUnavailable
 from jobwire.urls import Address, check_driver_options
 
 _log = logging.getLogger("jobwire.pgboss")
 
-_MOST_WIRES = 10
+_CLEANING = ("clean", "delete_old", "drain", "obliterate", "orphans", "redrive", "retained", "side_orphans")
+_LONG = frozenset({"counts", "count_queues", *_CLEANING})
+"""Statements that may have a whole table to go through."""
 _DETECT = statement("detect", source("detect"))
 _SIDE = statement("side_exists", "SELECT to_regclass(:table) IS NOT NULL")
+_MAY_CREATE = statement("may_create", "SELECT has_database_privilege(current_database(), 'CREATE')")
 
 
 class Store:
-    """Shared by everything of one backend. Connections are made when they are needed, ten at most."""
+    """Shared by everything of one backend. Connections are made when they are needed."""
 
     def __init__(self, address: Address) -> None:
         check_driver_options(address, {"ssl", *(one.keyword.decode() for one in Conninfo.get_defaults())})
@@ -36,16 +44,15 @@ class Store:
         self.where = f"PostgreSQL at {address.redacted}"
         self._statements: Statements | None = None
         self.has_side = False
+        self.may_make_side = True
+        """Whether the role may make jobwire's own schema; it may be there all the same, made by another."""
         self._url = address.driver_url
         self._server: embedded.Server | None = None
-        self._idle: list[Wire] = []
+        self._shared: Shared | None = None
         self.lending = Lending(self.where)
-        self._free = asyncio.Semaphore(_MOST_WIRES)
         self._opening = asyncio.Lock()
         self._siding = asyncio.Lock()
         self._open = False
-        self._resets = 0
-        self._closed = False
 
     @property
     def statements(self) -> Statements:
@@ -58,16 +65,24 @@ class Store:
         return self.statements.layout
 
     @property
-    def url(self) -> str:
-        """For connections that the pool does not know: the listener's, a handler's own."""
-        return self._url
+    def shared(self) -> Shared:
+        if self._shared is None:
+            raise StoreUnavailable(f"the connection to {self.where} is closed")
+        return self._shared
+
+    @property
+    def pool(self) -> Pool:
+        return self.shared.pool
+
+    @property
+    def doorbell(self) -> Doorbell:
+        return self.shared.doorbell
 
     async def open(self) -> None:
         """Reach the server and learn what its schema holds; an empty database gets the schema, as Node gives it one."""
         async with self._opening:
             if self._open:
                 return
-            self._closed = False
             try:
                 await self._reach()
             except BaseException:
@@ -79,6 +94,7 @@ class Store:
         if self.address.folder is not None and self._server is None:
             self._server = await asyncio.to_thread(embedded.postgres, self.address.folder)
             self._url = self._server.url
+        self._shared = self._shared or sharing.join(self._url, self.where, self.name)
         layout = await self._detect()
         if layout is None:
             async with self.wire() as wire:
@@ -92,23 +108,23 @@ class Store:
                 "and schedules", self.name, layout.version,
             )  # fmt: skip
         self._statements = Statements(layout)
-        self.has_side = await self._side_exists()
+        [[(self.has_side,)], [(self.may_make_side,)]] = await self.run([self._side_call(), (_MAY_CREATE, {})])
 
     async def close(self) -> None:
         self._open = False
-        self._closed = True
-        await self.reset()
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await sharing.leave(shared)
         await self.lending.close()
         server, self._server = self._server, None
         if server is not None:
             await asyncio.to_thread(server.close)
 
     async def reset(self) -> None:
-        """Drop every connection: those that nobody uses now, the others when they are given back."""
-        self._resets += 1
-        idle, self._idle = self._idle, []
-        for wire in idle:
-            wire.close()
+        """Drop every connection: those that are idle now, the others when they are given back."""
+        if self._shared is not None:
+            self._shared.pool.reset()
+            self._shared.doorbell.check()
         await self.lending.reset()
 
     # --- conversations ----------------------------------------------------------------------------------------------
@@ -116,43 +132,23 @@ class Store:
     @contextlib.asynccontextmanager
     async def wire(self) -> AsyncGenerator[Wire]:
         """A connection for the caller alone."""
-        async with self._free:
-            wire = self._take() or await Wire.connect(self._url, self.where)
-            age = self._resets
-            try:
-                yield wire
-            finally:
-                self._give_back(wire, age)
-
-    def _give_back(self, wire: Wire, age: int) -> None:
-        if wire.broken or age != self._resets or self._closed:
-            wire.close()
-        else:
-            self._idle.append(wire)
-
-    def _take(self) -> Wire | None:
-        while self._idle:
-            wire = self._idle.pop()
-            if not wire.broken:
-                return wire
-            wire.close()
-        return None
+        pool = self.pool
+        wire = await pool.take()
+        try:
+            yield wire
+        finally:
+            pool.give(wire)
 
     async def run(self, calls: Sequence[Call]) -> list[list[Row]]:
-        """The statements as one transaction in one round trip."""
-        async with self._free:
-            wire = self._take() or await Wire.connect(self._url, self.where)
-            age = self._resets
-            try:
-                return await wire.run(calls)
-            finally:
-                self._give_back(wire, age)
+        """The statements as one transaction in one round trip. Raises StoreUnavailable if the server gives no sign."""
+        return await self.pool.run(calls)
 
     async def ask(
         self, name: str, /, values: Mapping[str, Value], *, table: str = "job", features: Sequence[str] = ()
     ) -> list[Row]:
         """The rows of one statement."""
-        [rows] = await self.run([(self.statements.get(name, table, self.features(*features)), values)])
+        call = (self.statements.get(name, table, self.features(*features)), values)
+        [rows] = await self.pool.run([call], LONG_CALL_WITHIN if name in _LONG else None)
         return rows
 
     async def look(
@@ -219,6 +215,14 @@ class Store:
                 if error.sqlstate not in DUPLICATE_OBJECT:
                     raise
             self.has_side = True
+
+    def check_side(self, feature: str) -> None:
+        """Raise NotSupported for what needs jobwire's own schema where that is missing and may not be made."""
+        if not self.has_side and not self.may_make_side:
+            raise NotSupported(
+                "pgboss", f"{feature} without schema {self.layout.side}",
+                "let a role that may create schemas in this database run a worker once, and grant this one its tables",
+            )  # fmt: skip
 
     async def try_side(self) -> bool:
         """The same for a worker, which can do without: whether the schema is there."""

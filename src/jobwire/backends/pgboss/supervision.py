@@ -14,9 +14,12 @@ from collections.abc import Sequence
 import orjson
 
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.recovery import Recovery
+from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.wire import Row, Value, number, plain_list, text, text_list
+from jobwire.backends.pgboss.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.wire import Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.counted import counted
 
@@ -33,27 +36,28 @@ class Supervision:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
+        self.recovery = Recovery(store, queues)
 
-    async def run(self, options: WorkerOptions) -> str:
+    async def run(self, options: WorkerOptions, max_stalled: int = 1, lease: int = 30) -> str:
         """One pass; a line for the log if there was something to do."""
-        monitored = await self._monitor(options)
+        monitored = await self._monitor(options, max_stalled, lease)
         deleted = await self._maintain(options)
         words: list[str] = []
         if monitored:
-            words.append(f"failed {counted(monitored, 'job')} that ran too long or gave no sign of life")
+            words.append(f"failed or recovered {counted(monitored, 'job')} that ran too long or gave no sign of life")
         if deleted:
             words.append(f"deleted {counted(deleted, 'job')} that had been kept long enough")
         return "; ".join(words)
 
     # --- monitoring -------------------------------------------------------------------------------------------------
 
-    async def _monitor(self, options: WorkerOptions) -> int:
+    async def _monitor(self, options: WorkerOptions, max_stalled: int, lease: int) -> int:
         turn = await self._store.ask("monitor_claim", {"every": number(options.monitorIntervalSeconds)})
         failed = 0
         for table, names in _by_table(turn):
             if not await self._count(table, names, options):
                 await self._store.ask("monitor_release", {"names": text_list(names)})
-            failed += await self._sweep(table, names)
+            failed += await self._sweep(table, names, max_stalled, lease)
         return failed
 
     async def _count(self, table: str, names: Sequence[str], options: WorkerOptions) -> bool:
@@ -77,17 +81,24 @@ class Supervision:
             values = {"type": text("queue_backlog"), "message": text(message), "data": orjson.dumps(data)}
             await self._store.ask("warn", values)
 
-    async def _sweep(self, table: str, names: Sequence[str]) -> int:
-        """Fail jobs that are overdue, as a worker would have: each while it is still the attempt that we saw."""
+    async def _sweep(self, table: str, names: Sequence[str], max_stalled: int, lease: int) -> int:
+        """Fail jobs that ran too long, as a worker would have: each while it is still the attempt that we saw. Those
+        of dead workers are recovered, as their own queue's workers would have done."""
         failed = 0
         while True:
-            rows = await self._store.ask("overdue", {"names": text_list(names)}, table=table)
+            values = {"names": text_list(names), "lease": number(lease)}
+            rows = await self._store.ask("overdue", values, table=table)
             by_queue: defaultdict[str, list[Row]] = defaultdict(list)
             for row in rows:
                 by_queue[row[0]].append(row)
             swept = 0
             for name, overdue in by_queue.items():
-                swept += len(await self._store.ask("fail", _failing(name, overdue), table=table))
+                ended = overdue
+                if self.recovery.possible and any(row[6] for row in overdue):
+                    swept += len(await self.recovery.run(name, max_stalled, lease))
+                    ended = [row for row in overdue if not row[6]]
+                if ended:
+                    swept += len(await self._store.ask("fail", _failing(name, ended), table=table))
             failed += swept
             if len(rows) < _SWEPT or not swept:
                 return failed
@@ -136,7 +147,7 @@ def _by_table(turn: Sequence[Row]) -> list[tuple[str, list[str]]]:
 
 
 def _failing(name: str, overdue: Sequence[Row]) -> dict[str, Value]:
-    outputs = [TIMED_OUT if row[5] else NO_HEARTBEAT for row in overdue]
+    outputs = [NO_HEARTBEAT if row[6] else TIMED_OUT for row in overdue]
     return {
         "queue": text(name),
         "ids": plain_list([row[1] for row in overdue]),
@@ -146,4 +157,5 @@ def _failing(name: str, overdue: Sequence[Row]) -> dict[str, Value]:
         "outputs": b"[" + b",".join(outputs) + b"]",
         "finals": plain_list(["false"] * len(overdue)),
         "waits": plain_list([None] * len(overdue)),
+        "reserves": plain_list([row[5] for row in overdue]),
     }

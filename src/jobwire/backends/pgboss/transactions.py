@@ -10,7 +10,8 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from jobwire.backends.pgboss.failure import failure
-from jobwire.backends.pgboss.wire import Call, Row
+from jobwire.backends.pgboss.rows import Row
+from jobwire.backends.pgboss.wire import Call
 from jobwire.errors import InvalidOption
 
 

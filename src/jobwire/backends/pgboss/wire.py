@@ -10,30 +10,34 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-import orjson
 import psycopg
 from psycopg import pq
 
 from jobwire.backends.pgboss.failure import failure
+from jobwire.backends.pgboss.parameters import parameters
+from jobwire.backends.pgboss.rows import Row, rows_of
 
 Value = bytes | None
-Row = tuple[Any, ...]
 
 # Plans of prepared statements are kept, and one made for a small table is poison when it has grown. The statements of
 # this backend are all meant to walk an index in its order, so what leads elsewhere is switched off, and rows are priced
 # above pages: without statistics the planner takes a queue's name to be as good as a job's id (measured on 5,000 jobs:
 # 2.7k jobs/s with its own prices, 11k with these).
 _SETTINGS = (
-    "SET timezone TO 'UTC'; SET datestyle TO 'ISO'; SET client_min_messages TO warning; SET jit TO off; "
+    "SET client_encoding TO 'UTF8'; SET timezone TO 'UTC'; "
+    "SET datestyle TO 'ISO'; SET client_min_messages TO warning; SET jit TO off; "
     "SET enable_seqscan TO off; SET enable_bitmapscan TO off; SET enable_sort TO off; SET enable_mergejoin TO off; "
     "SET cpu_tuple_cost TO 1; SET cpu_index_tuple_cost TO 0.5; SET cpu_operator_cost TO 0.0001; "
     "SET random_page_cost TO 0.01; SET seq_page_cost TO 0.01; "
     "SET plan_cache_mode TO force_generic_plan; SET idle_in_transaction_session_timeout TO 0"
 )
 _PLAN_FOR = 5.0
+CALL_WITHIN = 15.0
+"""Seconds without a sign of the server after which a call is given up. It is a sign that it takes in a large batch."""
+LONG_CALL_WITHIN = 300.0
+"""The same for statements that may have a whole table to go through."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,22 +67,30 @@ class Wire:
         self._arrival: asyncio.Future[None] | None = None
         self._told: Callable[[str, str], None] | None = None
         self._lost: Exception | None = None
+        self._within = CALL_WITHIN
+        self.epoch = 0
+        """When it was made, as its pool counts."""
+        self.taken = 0.0
+        """When its pool last gave it to a caller."""
         self._pg.enter_pipeline_mode()
         self._loop.add_reader(self._socket, self._readable)
 
     @classmethod
     async def connect(cls, url: str, where: str) -> Wire:
+        """Connect and prepare the session, or raise within the time for connecting and that of a call."""
         try:
-            connection = await psycopg.AsyncConnection.connect(
-                url, autocommit=True, connect_timeout=10, fallback_application_name="jobwire"
-            )
+            connection = await psycopg.AsyncConnection.connect(**parameters(url), autocommit=True)
         except (psycopg.Error, OSError) as error:
             raise failure(where, str(error), getattr(error, "sqlstate", None) or "") from None
         try:
-            await connection.execute(_SETTINGS)
+            async with asyncio.timeout(CALL_WITHIN):
+                await connection.execute(_SETTINGS)
         except psycopg.Error as error:
             connection.pgconn.finish()
             raise failure(where, str(error), error.sqlstate or "") from None
+        except TimeoutError:
+            connection.pgconn.finish()
+            raise failure(where, _silence(CALL_WITHIN)) from None
         except BaseException:  # given up while it was being set up
             connection.pgconn.finish()
             raise
@@ -87,6 +99,16 @@ class Wire:
     @property
     def broken(self) -> bool:
         return self._lost is not None or self._pg.status != pq.ConnStatus.OK
+
+    @property
+    def silent(self) -> bool:
+        """Whether a call on it was given up because the server gave no sign."""
+        return isinstance(self._lost, TimeoutError)
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another caller may have it: it works, and no transaction was left open on it."""
+        return not self.broken and self._is_idle()
 
     def close(self) -> None:
         """Leave without a word; a statement under way is rolled back or committed by the server."""
@@ -98,8 +120,12 @@ class Wire:
         self._pg.finish()
         self._wake()
 
-    async def run(self, calls: Sequence[Call]) -> list[list[Row]]:
-        """Run the statements in order as one transaction; the rows of each. If one fails, none has happened."""
+    async def run(self, calls: Sequence[Call], within: float = CALL_WITHIN) -> list[list[Row]]:
+        """Run the statements in order as one transaction; the rows of each. If one fails, none has happened.
+
+        A call that is given up, by its deadline or by its caller, leaves the connection closed.
+        """
+        self._within = within
         try:
             return await self._run(calls)
         except psycopg.Error as error:
@@ -135,7 +161,7 @@ class Wire:
             place += 1
             if status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
                 if name is None:
-                    answers.append(_rows(result))
+                    answers.append(rows_of(result))
                 continue
             if name is not None:
                 self._prepared.pop(name, None)
@@ -162,6 +188,7 @@ class Wire:
 
     async def script(self, text: str) -> None:
         """Run several statements without values as one transaction, as the simple protocol does."""
+        self._within = LONG_CALL_WITHIN
         self._pg.exit_pipeline_mode()
         try:
             self._pg.send_query(text.encode())
@@ -215,12 +242,18 @@ class Wire:
         if self._lost is not None:
             raise psycopg.OperationalError(str(self._lost))
         self._arrival = self._loop.create_future()
+        deadline = self._loop.call_later(self._within, self._give_up)
         try:
             await self._arrival
         finally:
+            deadline.cancel()
             self._arrival = None
         if self._lost is not None:
             raise psycopg.OperationalError(str(self._lost))
+
+    def _give_up(self) -> None:
+        self._lost = self._lost or TimeoutError(_silence(self._within))
+        self._wake()
 
     def _readable(self) -> None:
         try:
@@ -239,6 +272,10 @@ class Wire:
             self._arrival.set_result(None)
 
 
+def _silence(within: float) -> str:
+    return f"no answer within {within:g} s"
+
+
 def _fault(where: str, result: pq.abc.PGresult) -> Exception:
     code = result.error_field(pq.DiagnosticField.SQLSTATE)
     words = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
@@ -247,81 +284,3 @@ def _fault(where: str, result: pq.abc.PGresult) -> Exception:
     if detail is not None and detail.decode() not in text:
         text = f"{text} ({detail.decode()})"
     return failure(where, text, code.decode() if code else "XX000")
-
-
-def _flag(raw: bytes) -> bool:
-    return raw == b"t"
-
-
-def _moment(raw: bytes) -> datetime | None:
-    try:
-        return datetime.fromisoformat(raw.decode())
-    except ValueError:  # infinity, or a year that Python has no number for
-        return None
-
-
-def _whole_numbers(raw: bytes) -> list[int | None]:
-    inside = raw[1:-1]
-    return [None if part == b"NULL" else int(part) for part in inside.split(b",")] if inside else []
-
-
-# By the number of the type; what is not here (text, uuid, enums) is a text. JSON stays as it is: its reader decides.
-_READERS: dict[int, Callable[[bytes], Any]] = {
-    16: _flag,
-    20: int,
-    21: int,
-    23: int,
-    700: float,
-    701: float,
-    1700: float,
-    1184: _moment,
-    1007: _whole_numbers,
-    114: orjson.loads,
-    3802: orjson.loads,
-}
-
-
-def _rows(result: pq.abc.PGresult) -> list[Row]:
-    count = result.ntuples
-    if not count:
-        return []
-    value = result.get_value
-    rows = range(count)
-    columns: list[list[Any]] = []
-    for column in range(result.nfields):
-        read = _READERS.get(result.ftype(column), bytes.decode)
-        columns.append([None if (raw := value(row, column)) is None else read(raw) for row in rows])
-    return list(zip(*columns, strict=True))
-
-
-# --- values ----------------------------------------------------------------------------------------------------------
-
-
-def text(value: str | None) -> Value:
-    return None if value is None else value.encode()
-
-
-def number(value: float | None) -> Value:
-    return None if value is None else str(value).encode()
-
-
-def flag(value: bool | None) -> Value:
-    return None if value is None else (b"true" if value else b"false")
-
-
-def moment(value: datetime | None) -> Value:
-    return None if value is None else value.isoformat().encode()
-
-
-def plain_list(values: Sequence[object]) -> bytes:
-    """An array of ids, numbers or flags: values that hold no comma, quote or brace."""
-    return ("{" + ",".join("NULL" if value is None else str(value) for value in values) + "}").encode()
-
-
-def text_list(values: Sequence[str | None]) -> bytes:
-    """An array of any texts."""
-    return ("{" + ",".join("NULL" if value is None else _quoted(value) for value in values) + "}").encode()
-
-
-def _quoted(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -2,7 +2,7 @@
 WITH old AS (
     SELECT j.name, j.id FROM {job} j
     WHERE j.name = :queue AND (
-        (j.deletion_seconds > 0 AND j.completed_on + j.deletion_seconds * interval '1 second' < {now})
+        (j.deletion_seconds > 0 AND j.completed_on < {now} - j.deletion_seconds * interval '1 second')
         OR (j.state < 'active' AND j.keep_until < {now})
     )
     LIMIT 10000

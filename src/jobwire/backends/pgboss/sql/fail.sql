@@ -1,18 +1,21 @@
 -- Fail jobs that are still ours: retried after pg-boss's wait (or the one given) while they may be, else failed for good, with a
--- copy in their dead letter queue.
+-- copy in their dead letter queue. Waits end within a century, however absurd the numbers are that another client stored.
 WITH held AS MATERIALIZED (
     SELECT j.id,
         :outputs::jsonb -> (p.place - 1) AS output,
         (:heartbeats::integer[])[p.place] AS heartbeat,
-        j.retry_count < j.retry_limit AND NOT (:finals::boolean[])[p.place]
+        l.most, j.retry_count < l.most AND NOT (:finals::boolean[])[p.place]
         AND NOT (j.policy IS NOT DISTINCT FROM 'stately' AND EXISTS (
             SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'retry' AND o.policy = 'stately'
                 AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
         )) AS again,
         coalesce((:waits::float8[])[p.place], CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(
-            j.retry_delay_max, greatest(j.retry_delay, 1) * 2 ^ least(16, j.retry_count + 1) / 2 * (1 + random())
+            j.retry_delay_max, greatest(j.retry_delay, 1) * 2 ^ greatest(least(15, j.retry_count), 0) * (1 + random())
         ) END) AS wait
     FROM {job} j CROSS JOIN LATERAL (SELECT array_position(:ids, j.id) AS place) p
+    CROSS JOIN LATERAL (
+        SELECT j.retry_limit - CASE WHEN j.retry_limit < 2147483647 THEN (:reserves::integer[])[p.place] ELSE 0 END AS most
+    ) l
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
         AND j.retry_count = (:attempts::integer[])[p.place] AND j.started_on = (:starts::timestamptz[])[p.place]
     FOR UPDATE OF j
@@ -20,10 +23,11 @@ WITH held AS MATERIALIZED (
     UPDATE {job} j
     SET state = CASE WHEN h.again THEN 'retry' ELSE 'failed' END::{schema}.job_state,
         completed_on = CASE WHEN h.again THEN NULL ELSE {now} END,
-        start_after = CASE WHEN h.again THEN {now} + h.wait * interval '1 second' ELSE j.start_after END,
+        start_after = CASE WHEN h.again THEN {now} + least(h.wait, 3e9) * interval '1 second' ELSE j.start_after END,
         heartbeat_on = NULL, --? heartbeat_on
         heartbeat_seconds = h.heartbeat, --? heartbeat_seconds
         upsert_by_key = NULL, --? upsert_by_key
+        retry_limit = h.most,
         output = nullif(h.output, 'null')
     FROM held h
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.id = h.id

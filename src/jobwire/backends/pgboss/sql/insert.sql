@@ -1,6 +1,6 @@
 -- Add jobs, given as JSON, each option falling back to the queue's, and ring for them. One row per job that was added: one that a
 -- unique index refuses is left out, and without the queue a row of null comes back. Jobs of one call are a microsecond apart, so that they
--- run in the order given.
+-- run in the order given. One for the next slot of its throttle waits until this slot has ended and a second more, as in Node.
 WITH q AS (
     SELECT * FROM {schema}.queue WHERE name = :queue
 ), added AS (
@@ -28,7 +28,10 @@ WITH q AS (
         CASE WHEN r.singleton_on IS NOT NULL THEN r.singleton_on WHEN r.singleton_seconds IS NOT NULL THEN --? with_options
             'epoch'::timestamp + '1s'::interval * ( --? with_options
                 r.singleton_seconds --? with_options
-                * floor((extract(epoch FROM {now}) + coalesce(r.singleton_offset, 0)) / r.singleton_seconds) --? with_options
+                * floor(( --? with_options
+                    extract(epoch FROM {now}) --? with_options
+                    + CASE WHEN r.next_slot THEN r.singleton_seconds ELSE coalesce(r.singleton_offset, 0) END --? with_options
+                ) / r.singleton_seconds) --? with_options
             ) --? with_options
         END, --? with_options
         t.start_after, --? with_options
@@ -54,19 +57,24 @@ WITH q AS (
         , deletion_seconds integer, retention_seconds integer, singleton_key text, singleton_seconds float8 --? with_options
         , singleton_offset float8, singleton_on timestamp, dead_letter text, policy text, group_id text --? with_options
         , group_tier text, heartbeat_seconds integer, blocked boolean, blocking boolean, pending integer --? with_options
-        , upsert_by_key boolean --? with_options
+        , upsert_by_key boolean, next_slot boolean --? with_options
     )) WITH ORDINALITY AS r (
         id, data
         , priority, delay, after, run_at, retry_limit, retry_delay, retry_backoff, retry_delay_max --? with_options
         , expire_seconds, deletion_seconds, retention_seconds, singleton_key, singleton_seconds --? with_options
         , singleton_offset, singleton_on, dead_letter, policy, group_id, group_tier, heartbeat_seconds --? with_options
-        , blocked, blocking, pending, upsert_by_key --? with_options
+        , blocked, blocking, pending, upsert_by_key, next_slot --? with_options
         , place
     )
     , LATERAL ( --? with_options
-        SELECT coalesce( --? with_options
+        SELECT CASE WHEN r.next_slot THEN {now} + interval '1 second' * ( --? with_options
+            greatest(r.singleton_seconds - floor( --? with_options
+                extract(epoch FROM {now})::float8 --? with_options
+                - r.singleton_seconds * floor(extract(epoch FROM {now})::float8 / r.singleton_seconds) --? with_options
+            ), 1) + CASE WHEN r.singleton_seconds > 1 THEN 1 ELSE 0 END --? with_options
+        ) ELSE coalesce( --? with_options
             r.run_at, {now} + coalesce(r.after, coalesce(r.delay, 0) * interval '1 second') --? with_options
-        ) AS start_after --? with_options
+        ) END AS start_after --? with_options
     ) t --? with_options
     ON CONFLICT DO NOTHING
     RETURNING id, start_after

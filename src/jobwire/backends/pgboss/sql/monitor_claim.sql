@@ -6,7 +6,7 @@ WITH turn AS (
     WHERE NOT EXISTS (SELECT FROM {schema}.queue_stats s WHERE s.captured_on > {now} - interval '10 minutes') --? queue_stats
         AND NOT EXISTS ( --? queue_stats instance
             SELECT FROM {schema}.instance i WHERE i.supervise AND i.persist_queue_stats AND i.stopped_on IS NULL --? queue_stats instance
-                AND i.heartbeat_on >= {now} - i.heartbeat_seconds * 3 * interval '1 second' --? queue_stats instance
+                AND i.heartbeat_on >= {now} - i.heartbeat_seconds * interval '3 seconds' --? queue_stats instance
         ) --? queue_stats instance
         AND coalesce(q.monitor_claim_on, q.monitor_on, '-infinity') <= {now} - :every::float8 * interval '1 second' --? queue.monitor_claim_on
     WHERE coalesce(q.monitor_on, '-infinity') <= {now} - :every::float8 * interval '1 second' --! queue_stats

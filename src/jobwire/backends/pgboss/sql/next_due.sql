@@ -2,13 +2,13 @@
 SELECT extract(epoch FROM least(
     (
         SELECT j.start_after FROM {job} j
-        WHERE j.name = :queue AND j.state = 'created' AND j.start_after > {now}
+        WHERE j.name = :queue AND j.state = 'created' AND j.start_after > {now} AND j.start_after < 'infinity'
             AND NOT j.blocked --? blocked
         ORDER BY j.start_after LIMIT 1
     ),
     (
         SELECT j.start_after FROM {job} j
-        WHERE j.name = :queue AND j.state = 'retry' AND j.start_after > {now}
+        WHERE j.name = :queue AND j.state = 'retry' AND j.start_after > {now} AND j.start_after < 'infinity'
             AND NOT j.blocked --? blocked
         ORDER BY j.start_after LIMIT 1
     )

@@ -1,11 +1,15 @@
--- Active jobs of queues that ran longer than they may, or gave no sign of life for longer than they promised.
+-- Active jobs of queues that ran longer than they may, or gave no sign of life for longer than they promised. Seconds are taken from now, and
+-- not added to a stored time, which may be near the end of all times.
 SELECT j.name, j.id, j.retry_count, j.started_on::text,
-    j.heartbeat_seconds, --? heartbeat_seconds
+    CASE WHEN j.heartbeat_seconds = :lease::integer THEN q.heartbeat_seconds ELSE j.heartbeat_seconds END, --? heartbeat_seconds
     NULL::integer, --! heartbeat_seconds
-    j.started_on + j.expire_seconds * interval '1 second' < {now}
-FROM {job} j
+    CASE WHEN j.heartbeat_seconds IS NULL THEN 0 ELSE 1 END, --? heartbeat_seconds
+    0, --! heartbeat_seconds
+    coalesce(j.heartbeat_on < {now} - j.heartbeat_seconds * interval '1 second', false) --? heartbeat_seconds
+    false --! heartbeat_seconds
+FROM {job} j JOIN {schema}.queue q ON q.name = j.name
 WHERE j.name = ANY (:names::text[]) AND j.state = 'active' AND (
-    j.started_on + j.expire_seconds * interval '1 second' < {now}
-    OR j.heartbeat_on + j.heartbeat_seconds * interval '1 second' < {now} --? heartbeat_seconds
+    j.started_on < {now} - j.expire_seconds * interval '1 second'
+    OR j.heartbeat_on < {now} - j.heartbeat_seconds * interval '1 second' --? heartbeat_seconds
 )
 LIMIT 1000

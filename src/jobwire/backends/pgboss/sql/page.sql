@@ -13,7 +13,7 @@ WHERE j.name = :queue
     AND j.state = 'completed' --? page_completed
     AND j.state = 'failed' --? page_failed
     AND j.state = 'cancelled' --? page_cancelled
-    AND (-j.priority, j.created_on, j.id) > (:number::integer, :moment::timestamptz, :id::uuid) --? page_waiting after
+    AND (-j.priority::bigint, j.created_on, j.id) > (:number::bigint, :moment::timestamptz, :id::uuid) --? page_waiting after
     AND (j.start_after, j.created_on, j.id) > (:due::timestamptz, :moment::timestamptz, :id::uuid) --? page_delayed after
     AND (j.created_on, j.id) > (:moment::timestamptz, :id::uuid) --? page_blocked after
     AND (j.started_on, j.id) > (:moment::timestamptz, :id::uuid) --? page_active after

@@ -3,7 +3,8 @@ WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), moved AS (
     UPDATE {job} j
-    SET start_after = {now}, keep_until = j.keep_until - (j.start_after - {now})
+    SET start_after = {now}, keep_until = CASE WHEN isfinite(j.start_after) AND isfinite(j.keep_until)
+        THEN j.keep_until - (j.start_after - {now}) ELSE j.keep_until END
     FROM was w
     WHERE j.name = :queue AND j.id = w.id AND w.state < 'active' AND j.start_after > {now}
     RETURNING j.id

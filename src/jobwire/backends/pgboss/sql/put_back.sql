@@ -14,6 +14,7 @@ WITH back AS (
             ELSE 'created'
         END::{schema}.job_state,
         started_on = NULL,
+        retry_limit = j.retry_limit - CASE WHEN j.retry_limit < 2147483647 THEN 1 ELSE 0 END, --? heartbeat_seconds
         heartbeat_on = NULL, --? heartbeat_on
         heartbeat_seconds = (:heartbeats::integer[])[array_position(:ids, j.id)], --? heartbeat_seconds
         start_after = coalesce(

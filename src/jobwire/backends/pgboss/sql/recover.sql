@@ -1,10 +1,10 @@
--- Take back jobs of a queue that give no sign of life. They are not charged: an attempt is added, as pg-boss does for a
--- job retried by hand, so that the next claim has a number that the dead worker's can't match. One that this has happened to too often fails.
+-- Take back jobs of a queue that give no sign of life. They are not charged: what a claim of ours had added to their attempts stays. A
+-- heartbeat that is as long as our lease was our lease, and the queue's own is put back. One that this has happened to too often fails.
 WITH x AS MATERIALIZED (
     SELECT j.id, coalesce(t.times, 0) + 1 AS times
     FROM {job} j LEFT JOIN {side}.stall t ON t.name = j.name AND t.id = j.id
     WHERE j.name = :queue AND j.state = 'active'
-        AND j.heartbeat_on + j.heartbeat_seconds * interval '1 second' < {now}
+        AND j.heartbeat_on < {now} - j.heartbeat_seconds * interval '1 second'
     LIMIT 1000
     FOR UPDATE OF j SKIP LOCKED
 ), counted AS (
@@ -13,10 +13,11 @@ WITH x AS MATERIALIZED (
 ), back AS (
     UPDATE {job} j
     SET state = 'retry',
-        retry_limit = j.retry_limit + 1,
+        retry_limit = greatest(j.retry_limit, least(j.retry_count, 2147483646) + 1),
+        heartbeat_seconds = CASE WHEN j.heartbeat_seconds = :lease::integer THEN q.heartbeat_seconds ELSE j.heartbeat_seconds END,
         heartbeat_on = NULL
-    FROM x
-    WHERE j.name = :queue AND j.id = x.id AND x.times <= :most::integer
+    FROM x, {schema}.queue q
+    WHERE q.name = :queue AND j.name = :queue AND j.id = x.id AND x.times <= :most::integer
         AND NOT (j.policy IS NOT DISTINCT FROM 'stately' AND EXISTS (
             SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'retry' AND o.policy = 'stately'
                 AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')

@@ -5,7 +5,7 @@ WITH was AS (
 ), again AS (
     UPDATE {job} j
     SET state = CASE WHEN w.state = 'cancelled' THEN 'created' ELSE 'retry' END::{schema}.job_state,
-        retry_limit = j.retry_limit + CASE WHEN w.state = 'cancelled' THEN 0 ELSE 1 END,
+        retry_limit = CASE WHEN w.state = 'cancelled' THEN j.retry_limit ELSE least(j.retry_limit, 2147483646) + 1 END,
         completed_on = NULL,
         upsert_by_key = CASE WHEN w.state = 'cancelled' THEN NULL ELSE j.upsert_by_key END, --? upsert_by_key
         start_after = greatest(j.start_after, {now})

@@ -27,7 +27,7 @@ WITH o AS (
         keep_until = CASE
             WHEN o.retention_seconds IS NOT NULL
                 THEN coalesce(o.start_after, j.start_after) + o.retention_seconds * interval '1 second'
-            WHEN o.start_after IS NOT NULL THEN j.keep_until + (o.start_after - j.start_after)
+            WHEN o.start_after IS NOT NULL AND isfinite(j.start_after) AND isfinite(j.keep_until) THEN j.keep_until + (o.start_after - j.start_after)
             ELSE j.keep_until
         END,
         retry_limit = coalesce(o.retry_limit, j.retry_limit),

@@ -1,0 +1,164 @@
+"""Rows that another client wrote, with values that are allowed and absurd: each costs at most itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg import sql
+
+from awaiting import eventually
+from jobwire import Connection, NewJob, Queue, State, Worker, connect
+from jobwire.backends.pgboss import Boss
+
+GOOD = 6
+MOST, LEAST = 2**31 - 1, -(2**31)
+NUMBERS = st.sampled_from([MOST, MOST - 1, LEAST, -1, 0, 1, 10**9])
+TIMES = st.sampled_from(
+    ["infinity", "-infinity", "4000-01-01 BC", "294276-12-31 23:59:59", "10000-01-01", "1970-01-01", "now"]
+)
+DEEP = "[" * 3000 + "]" * 3000
+DEEP_BUT_READ = "[" * 1000 + "]" * 1000
+JSON = st.sampled_from(
+    [DEEP, DEEP_BUT_READ, "1e400", "1e5000", '{"value": 1e400}', '{"message": {"a": [1]}}', '""', "null", "[[]]"]
+)
+COLUMNS: dict[str, st.SearchStrategy[Any]] = {
+    "data": JSON, "output": JSON, "priority": NUMBERS, "retry_limit": NUMBERS, "retry_count": NUMBERS,
+    "retry_delay": NUMBERS, "retry_delay_max": NUMBERS, "expire_seconds": NUMBERS, "deletion_seconds": NUMBERS,
+    "heartbeat_seconds": NUMBERS, "created_on": TIMES, "start_after": TIMES, "started_on": TIMES, "keep_until": TIMES,
+    "heartbeat_on": TIMES, "completed_on": TIMES, "retry_backoff": st.booleans(),
+    "state": st.sampled_from(["created", "retry", "active", "completed", "failed", "cancelled"]),
+    "singleton_key": st.sampled_from(["", "%s", "ÿ🚀"]), "policy": st.sampled_from(["", "unheard of"]),
+}  # fmt: skip
+ROWS = st.lists(st.fixed_dictionaries({}, optional=COLUMNS), min_size=1, max_size=6)
+
+
+@pytest.fixture(scope="module")
+def place(jobwire_postgres):
+    return f"pgboss+{jobwire_postgres.url}?schema=foreign_{uuid.uuid4().hex[:8]}"
+
+
+async def new_queue(connection: Connection) -> Queue:
+    queue = Queue(f"work-{uuid.uuid4().hex[:8]}", connection)
+    await connection.backend.register(queue.name)
+    return queue
+
+
+async def put(queue: Queue, rows: list[dict[str, Any]]) -> None:
+    """Write rows as a foreign client would, past every check of ours."""
+    address = queue.connection.address
+    server = address.driver_url
+    async with await psycopg.AsyncConnection.connect(server, autocommit=True) as database:
+        for row in rows:
+            columns = {"name": queue.name, **row}
+            await database.execute(
+                sql.SQL("INSERT INTO {}.job ({}) VALUES ({})").format(
+                    sql.Identifier(address.options["schema"]),
+                    sql.SQL(", ").join(map(sql.Identifier, columns)),
+                    sql.SQL(", ").join([sql.Placeholder()] * len(columns)),
+                ),
+                list(columns.values()),
+            )
+
+
+async def handle(job: Any) -> Any:
+    if not isinstance(job.data, dict) or "good" not in job.data:
+        raise RuntimeError("not one of ours")
+    return job.data
+
+
+class Counting(logging.Handler):
+    count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += 1
+
+
+async def run_among(place: str, rows: list[dict[str, Any]]) -> None:
+    async with connect(place) as connection:
+        queue = await new_queue(connection)
+        before = await queue.add_many([NewJob({"good": n}) for n in range(GOOD // 2)])
+        await put(queue, rows)
+        after = await queue.add_many([NewJob({"good": n}) for n in range(GOOD // 2)])
+        ids = [job.id for job in (*before, *after)]
+
+        async def completed() -> bool:
+            jobs = [await queue.get(job_id) for job_id in ids]
+            return all(job is not None and job.state is State.COMPLETED for job in jobs)
+
+        counting = Counting(logging.WARNING)
+        logger = logging.getLogger("jobwire")
+        logger.addHandler(counting)
+        options = {"recover_every": 0.2, "monitorIntervalSeconds": 0.5, "maintenanceIntervalSeconds": 0.5}
+        try:
+            async with Worker(queue.name, handle, connection, concurrency=3, **options) as worker:
+                await eventually(completed, within=30)
+                await Boss(connection).supervise()
+                assert worker.running
+        finally:
+            logger.removeHandler(counting)
+        assert counting.count < 60
+        for state in State:
+            cursor: str | None = None
+            while (page := await queue.jobs(state, limit=2, cursor=cursor)).cursor is not None:
+                cursor = page.cursor
+        await queue.counts()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=ROWS)
+def test_good_jobs_complete_among_any_foreign_rows(place, rows):
+    asyncio.run(run_among(place, rows))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"data": DEEP}, {"data": "1e400"}, {"data": "1e5000"}, {"created_on": "-infinity"},
+        {"created_on": "4000-01-01 BC"}, {"retry_count": MOST, "started_on": "now", "state": "retry"},
+        {"start_after": "infinity"}, {"heartbeat_on": "294276-12-31", "heartbeat_seconds": MOST, "state": "active"},
+        {"output": DEEP_BUT_READ, "state": "failed", "completed_on": "now"}, {"output": "1e400", "state": "failed"},
+        {"retry_delay": MOST, "retry_backoff": True, "retry_limit": 9}, {"priority": LEAST},
+    ],
+    ids=",".join,
+)  # fmt: skip
+def test_good_jobs_complete_beside(place, row):
+    asyncio.run(run_among(place, [row, row]))
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"data": DEEP}, "data: not JSON: nested too deeply"),
+        ({"retry_count": MOST, "started_on": "now"}, "retry_count"),
+    ],
+    ids=["data", "retry_count"],
+)
+async def test_the_reason_of_a_row_that_can_not_be_run_names_the_field(place, row, reason):
+    async with connect(place) as connection:
+        queue = await new_queue(connection)
+        await put(queue, [{**row, "retry_limit": 5}])
+        async with Worker(queue.name, handle, connection):
+            [job] = await eventually(lambda: queue.jobs(State.FAILED))
+        assert job.error is not None
+        assert job.error.startswith(reason)
+
+
+async def test_an_idle_worker_beside_absurd_rows_stays_idle(place):
+    async with connect(place) as connection:
+        queue = await new_queue(connection)
+        await put(
+            queue, [{"start_after": "infinity"}, {"start_after": "294276-12-31"}, {"start_after": "4000-01-01 BC"}]
+        )
+        async with Worker(queue.name, handle, connection) as worker:
+            await eventually(lambda: worker.stats.failed == 1)
+            calls, began = worker.stats.calls, time.monotonic()
+            await asyncio.sleep(3)
+            assert worker.stats.calls - calls <= 2 + (time.monotonic() - began)
