@@ -48,14 +48,16 @@ async def test_no_healthy_job_is_taken_for_stalled_by_a_worker_with_a_wrong_cloc
         return "right clock"
 
     right = Worker("work", handler, url, concurrency=5, lease=2.0, recover_every=0.2, max_stalled=0)
-    async with Queue("work", url) as queue, worker_with_clock(url, ahead, 1.0) as wrong, right:
+    async with Queue("work", url) as queue, worker_with_clock(url, ahead, 1.0) as wrong:
+        await (await queue.add("it has started")).wait(timeout=60)
         added = await queue.add_many([NewJob(n) for n in range(30)])
 
         async def done():
             counts = await queue.counts()
-            return counts[State.COMPLETED] + counts[State.FAILED] == len(added)
+            return counts[State.COMPLETED] + counts[State.FAILED] == len(added) + 1
 
-        await eventually(done, within=90)
+        async with right:
+            await eventually(done, within=90)
         assert (await queue.counts())[State.FAILED] == 0
         results = {str(job.result) for job in [await queue.get(one.id) for one in added]}
         assert "right clock" in results

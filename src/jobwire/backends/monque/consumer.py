@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from jobwire.backends.monque.settings import worker_settings
 from jobwire.backends.monque.settling import Plan, Planner, Request, several
 from jobwire.backends.monque.store import ATTEMPT, Document, Store
 from jobwire.deadline import deadline
-from jobwire.errors import StoreRefused, StoreUnavailable
+from jobwire.errors import StoreUnavailable
 
 STALLED_TOO_OFTEN = "job stalled more than allowable limit"
 _BEATS_PER_LEASE = 4
@@ -34,6 +35,8 @@ _TRIES = 3
 _RETRY_PAUSE = 0.05
 _PAUSE_POLL = 0.5
 _SWEEP_EVERY = 300.0
+_RESTART = 0.2
+"""Seconds within which no server dies and comes back."""
 
 
 class MonqueConsumer:
@@ -68,6 +71,7 @@ class MonqueConsumer:
         await self._be_alone()
         at = self._next_moment()
         plan = self._planner.plan(outcomes, at)
+        noted = time.monotonic()
         await self._notes.record(plan.runs)
         # While this worker waits at the door and hears nothing, there is nothing to read in the line.
         idle = claim <= 0 or (self._bell.quiet and not plan.reorders)
@@ -83,6 +87,8 @@ class MonqueConsumer:
                 verdicts, got, more = await self._settle_and_claim(plan, free, token)
         finally:
             self._let_go(free - len(got))
+        if plan.runs and time.monotonic() - noted > _RESTART:
+            await self._note_again(plan, verdicts)
         self._held += len(got)
         self._conclude(len(outcomes))
         next_in = 0.0 if more else None
@@ -93,6 +99,13 @@ class MonqueConsumer:
                 due = await self._line.next_due()
                 next_in = None if due is None else self._store.clock.soon(due)
         return Settled(verdicts, [self._claimed(one, token) for one in got], next_in)
+
+    async def _note_again(self, plan: Plan, verdicts: list[Verdict]) -> None:
+        """A note is not waited for like an outcome: the server may have died with it, and taken the outcome when it was
+        back. After a call that took as long as that, the notes are written once more."""
+        kept = zip(plan.planned, verdicts, strict=True)
+        with contextlib.suppress(StoreUnavailable):  # the verdicts must be heard of
+            await self._notes.record([one.run for one, verdict in kept if one.run and verdict is not Verdict.LOST])
 
     async def _settle_and_claim(
         self, plan: Plan, wanted: int, token: str
@@ -210,20 +223,10 @@ class MonqueConsumer:
             return
         async with self._looking:  # or the second lane would meet the first one's claims, and take them for a twin's
             if not (self._alone or (self._instance is not None and self._instance.known)):
-                await self._look_for_twin()
+                await recovery.refuse_twin(self._store, self._worker, self._beat_ms)
             self._alone = True
             if self._instance is not None:
                 self._instance.known = True
-
-    async def _look_for_twin(self) -> None:
-        since = moment(self._store.clock.now_ms() - 2 * self._beat_ms)
-        twin = {"claimedBy": self._worker, "status": "processing", "lastHeartbeat": {"$gte": since}}
-        async with self._store.reaching():
-            found = await self._store.jobs.find_one(twin, {"_id": 1})
-        if found is not None:
-            raise StoreRefused(
-                f"the instance id {self._worker!r} is in use: job {found['_id']} has a fresh heartbeat of its own"
-            )
 
     # --- waiting ----------------------------------------------------------------------------------------------------
 
@@ -255,12 +258,8 @@ class MonqueConsumer:
         await self._store.look_at_clock()
         now = self._store.clock.now_ms()
         at = moment(now)
-        change = {
-            "$set": {
-                "lastHeartbeat": at, "lockedAt": at, "updatedAt": at,
-                f"{PRIVATE}.until": moment(now + self._lease_ms),
-            }
-        }  # fmt: skip
+        beat: Document = {"lastHeartbeat": at, "lockedAt": at, "updatedAt": at}
+        change: Document = {"$set": {**beat, f"{PRIVATE}.until": moment(now + self._lease_ms)}}
         by_token: dict[str, list[Any]] = defaultdict(list)
         for claim in claims:
             by_token[claim.token].append(claim.job.raw["_id"])

@@ -16,6 +16,7 @@ from jobwire.backends.monque.clock import moment
 from jobwire.backends.monque.codec import PRIVATE, stalls_of
 from jobwire.backends.monque.settling import RELEASE
 from jobwire.backends.monque.store import Document, Store
+from jobwire.errors import StoreRefused
 
 _PEERS_BEAT_MS = 30_000
 _LONGEST_BEAT_MS = 3_600_000
@@ -73,3 +74,13 @@ def _back(document: Document, now: int, mark: str) -> Document:
     # The peer counts no recoveries, so a job that kills its worker would do so for ever.
     ours = {PRIVATE: {"stalls": stalls_of(document) + 1, "recovery": mark}}
     return {"$set": {"status": "pending", "updatedAt": moment(now), **ours}, "$unset": RELEASE}
+
+
+async def refuse_twin(store: Store, worker: str, beat_ms: int) -> None:
+    """Raise StoreRefused if a living instance has this id: each would finish the other's jobs."""
+    since = moment(store.clock.now_ms() - 2 * beat_ms)
+    twin = {"claimedBy": worker, "status": "processing", "lastHeartbeat": {"$gte": since}}
+    async with store.reaching():
+        found = await store.jobs.find_one(twin, {"_id": 1})
+    if found is not None:
+        raise StoreRefused(f"the instance id {worker!r} is in use: job {found['_id']} has a fresh heartbeat of its own")

@@ -175,7 +175,7 @@ async def test_what_only_bson_has_is_shown_as_json_and_kept_as_it_is(queue, stor
     [
         ({"$set": {"status": "paused"}}, "malformed job: unknown status 'paused' (str)"),
         ({"$set": {"status": 7}}, "malformed job: unknown status 7 (int)"),
-        ({"$unset": {"data": ""}}, "malformed job: data is missing"),
+        ({"$unset": {"failCount": ""}}, "malformed job: failCount is missing"),
         ({"$set": {"nextRunAt": "soon"}}, "malformed job: nextRunAt is 'soon' (str), not a date"),
         ({"$set": {"failCount": -1}}, "malformed job: failCount is -1 (int), not a count"),
         ({"$set": {"uniqueKey": 5}}, "malformed job: uniqueKey is 5 (int), not a text"),
