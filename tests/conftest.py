@@ -14,6 +14,9 @@ from hypothesis import settings
 from jobwire.embedded import Server
 from jobwire.worker import engine
 
+# Loaded here and not by its entry point (`-p no:jobwire`), so that coverage begins before jobwire is imported.
+pytest_plugins = ["jobwire.testing.plugin"]
+
 # A busy machine is no failure of a property; pytest-timeout ends a test that hangs.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")

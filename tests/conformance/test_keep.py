@@ -58,7 +58,7 @@ async def test_a_worker_has_a_rule_for_jobs_without_one(queue, work, eventually,
         assert counts[State.COMPLETED] == 1
 
 
-async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queue, work, needs):
+async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queue, work, needs, eventually):
     with needs(queue, "keep", "results", "events"):
         listening = asyncio.Event()
 
@@ -68,6 +68,7 @@ async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queu
 
         added = await queue.add(5, keep_completed=False)
         waiting = asyncio.create_task(added.wait(timeout=20))
+        await eventually(lambda: queue._finishes._waiting)
         async with work(after_all_listen):
             # A second caller that gives up was listening for a while, and the first one came before it.
             with pytest.raises(WaitTimeout):

@@ -51,6 +51,7 @@ def test_the_examples_in_the_docstrings_run() -> None:
     assert doctest.testmod(cron).attempted > 0
 
 
+@pytest.mark.timeout(600)
 def test_every_recorded_answer_of_cron_parser_is_ours() -> None:
     vectors = read_vectors(RECORDED.read_text("utf-8"))
 

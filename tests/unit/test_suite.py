@@ -21,6 +21,8 @@ def _collect(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
         "-q",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:jobwire",
         "--rootdir",
         str(folder),
     ]

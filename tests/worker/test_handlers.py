@@ -104,8 +104,8 @@ async def test_a_process_handler_can_snooze(queue: Queue, connection: Connection
 
 @pytest.mark.slow
 async def test_a_process_beyond_its_timeout_is_killed(queue: Queue, connection: Connection) -> None:
-    async with Worker("work", handlers.misbehave, connection, executor="process", timeout=2.0):
-        with pytest.raises(JobFailed, match="longer than its timeout of 2 s"):
+    async with Worker("work", handlers.misbehave, connection, executor="process", timeout=4.0):
+        with pytest.raises(JobFailed, match="longer than its timeout of 4 s"):
             await (await queue.add("hang")).wait(30)
         assert await (await queue.add("good")).wait(30) == "fine"
 

@@ -22,13 +22,16 @@ async def dump(redis: Redis, prefix: str, *, keep_events: bool = True) -> dict[s
     """Every key under the prefix, as `queue:word -> value`."""
     found: dict[str, Any] = {}
     keys = sorted([raw.decode() async for raw in redis.scan_iter(match=f"{prefix}:*", count=1000)])
-    for key in keys:
+    async with redis.pipeline(transaction=False) as pipeline:
+        for key in keys:
+            pipeline.type(key).pttl(key)
+        about = await pipeline.execute()
+    for key, kind, left in zip(keys, about[::2], about[1::2], strict=True):
         word = key.removeprefix(f"{prefix}:")
-        kind = (await redis.type(key)).decode()
-        if kind == "stream" and not keep_events:
+        if kind == b"stream" and not keep_events:
             continue
-        value = await _READERS[kind](redis, key)
-        if await redis.pttl(key) > 0:
+        value = await _READERS[kind.decode()](redis, key)
+        if left > 0:
             value = {"expires": True, "value": value}
         found[_free_name(_words(word, prefix), found)] = _tidy(value, prefix)
     return found

@@ -254,7 +254,7 @@ async def fill_every_corner(redis: Redis, keys: Keys) -> None:
     await redis.zadd(keys.failed, {"f": 1, "u": 2})
     await redis.zadd(keys.waiting_children, {"k": 1})
     await redis.hset(keys.job("u"), "deid", "unique")
-    await redis.set(keys.unique("unique"), "u", px=60_000)
+    await redis.set(keys.unique("unique"), "u", px=3_600_000)
     await redis.rpush(keys.logs("c"), "line")
     await redis.sadd(keys.dependencies("k"), f"{keys.prefix}:other:1")
     for key in (keys.id, keys.priority_counter, keys.limiter, keys.stalled_check):

@@ -154,7 +154,7 @@ async def test_a_thread_that_outlives_its_job_can_write_no_more(queue, work, led
         connection.execute(ledger.insert, [3])
 
     added = await queue.add({}, attempts=2)
-    async with work(handler, timeout=0.2):
+    async with work(handler, timeout=1.5):
         await added.wait(timeout=20)
         assert abandoned.is_set()
         go_on.set()
@@ -283,7 +283,7 @@ async def slow_commit(ledger):
     """Commits that hold an entry of 0 take longer than a worker's patience in these tests."""
     await ledger.change(
         "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN IF NEW.n = 0 THEN PERFORM pg_sleep(1.5); END IF; RETURN NULL; END $$"
+        "$$ BEGIN IF NEW.n = 0 THEN PERFORM pg_sleep(4); END IF; RETURN NULL; END $$"
     )
     await ledger.change(
         "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ledger DEFERRABLE INITIALLY DEFERRED "
@@ -300,7 +300,7 @@ async def test_a_commit_that_lands_after_the_worker_gave_up_on_it_counts(queue, 
         job.connection().execute(ledger.insert, [len(runs) - 1])
 
     added = await queue.add({})
-    async with work(handler, call_timeout=0.4) as worker:
+    async with work(handler, call_timeout=1.2) as worker:
         assert (await finished(added.id)).state is State.COMPLETED
         await eventually(lambda: worker.stats.lost)
     assert (len(runs), await ledger.entries()) == (1, [0])
@@ -316,7 +316,7 @@ async def test_a_job_whose_commit_never_landed_is_not_completed_without_its_writ
         await (await job.connection()).execute(ledger.insert, [len(runs) - 1])
 
     added = await queue.add({})
-    async with work(handler, call_timeout=0.4):
+    async with work(handler, call_timeout=1.2):
         assert (await finished(added.id)).state is State.COMPLETED
     assert (len(runs), await ledger.entries()) == (2, [1])
 
