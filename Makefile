@@ -8,7 +8,7 @@ PEERS := $(patsubst %/package.json,%/node_modules/.ready,$(wildcard tests/intero
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help run test test-fast lint format bench docs wheel clean
+.PHONY: help run test test-fast test-pythons test-repeat lint format bench docs wheel clean
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -27,10 +27,16 @@ run: $(READY)  ## the demo: embedded servers, producers, workers, a live table
 	@$(BIN)/jobwire demo
 
 test: $(READY) $(PEERS)  ## every test, on real servers and beside real Node peers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report term
 
 test-fast: $(READY)  ## what needs no Node and no patience
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow' --ignore tests/interop
+
+test-pythons: $(READY)  ## the fast tests on every other Python from 3.11 on that is installed
+	$(BIN)/python tools/test_pythons.py
+
+test-repeat: $(READY) $(PEERS)  ## the timing-dependent half, TIMES=100 times under load; failures into .repeat.log
+	$(BIN)/python tools/repeat.py --times $(or $(TIMES),100)
 
 lint: $(READY)  ## formatting, lint, types, import directions
 	$(BIN)/ruff format --check .
@@ -56,4 +62,4 @@ format: $(READY)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .venv-bench* dist site .jobwire tests/interop/*/node_modules .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench* .venv-3.* dist site .jobwire tests/interop/*/node_modules .pytest_cache .ruff_cache .hypothesis .coverage* .repeat.log

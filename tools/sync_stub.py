@@ -30,12 +30,12 @@ from jobwire import model, urls
 from jobwire.backend import Backend, Capabilities
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, Limits, Schedule, State, WorkerInfo
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, Keep, NewJob, Seconds
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
 from jobwire.worker.settings import Strategy
 
-def connect(url: str | None = None) -> Connection: ...
+def connect(url: str | None = None, *, wait_for_store: Seconds = 0.0) -> Connection: ...
 
 class Job(model.Job):
     def wait(self, timeout: float | timedelta | None = None) -> Any: ...  # type: ignore[override]

@@ -54,6 +54,8 @@ class Capabilities:
     """Texts in data and results may hold U+0000."""
     null_key: bool = True
     """And so may the keys of objects in data."""
+    no_data: bytes = b"null"
+    """What the protocol's own client stores for a job that is added without data, as JSON."""
     split_from: int = 8
     """From this concurrency on a worker has two calls under way at a time; below, one with everything is quicker."""
     events: bool = False
@@ -62,6 +64,8 @@ class Capabilities:
     promote: bool = False
     bulk: bool = False
     """All finished jobs can be retried, and all delayed ones promoted, without naming them."""
+    priority_counts: bool = False
+    """Waiting jobs can be counted per priority."""
     retry_anew: bool = False
     """A retried job can be given all of its attempts again."""
     edits: frozenset[str] = frozenset()

@@ -160,22 +160,23 @@ def _cap(value: float | timedelta | None) -> float | None:
 
 
 def _seconds(field: str, value: Any) -> float:
-    number = _number(field, value.total_seconds() if isinstance(value, timedelta) else value)
+    given = value.total_seconds() if isinstance(value, timedelta) else value
+    number = _number(field, given, "must be a number of seconds or a timedelta")
     if not 0 <= number < math.inf:
         raise InvalidOption(field, value, "must be 0 or more seconds")
     return number
 
 
 def _fraction(field: str, value: Any) -> float:
-    number = _number(field, value)
+    number = _number(field, value, "must be a number")
     if not 0 <= number <= 1:
         raise InvalidOption(field, value, "must lie between 0 and 1")
     return number
 
 
-def _number(field: str, value: Any) -> float:
+def _number(field: str, value: Any, rule: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidOption(field, value, "must be a number")
+        raise InvalidOption(field, value, rule)
     return _float(value)
 
 

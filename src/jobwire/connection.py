@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import itertools
+import logging
+import time
 from types import TracebackType
 from typing import Self
 
 from jobwire import forking, urls
 from jobwire.backend import Backend
-from jobwire.errors import Closed, MissingExtra
+from jobwire.backoff import reconnect_delay
+from jobwire.errors import Closed, MissingExtra, StoreUnavailable
+from jobwire.options import Seconds, seconds
+
+_log = logging.getLogger("jobwire.connection")
 
 _EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
 
 
-def connect(url: str | None = None) -> Connection:
+def connect(url: str | None = None, *, wait_for_store: Seconds = 0.0) -> Connection:
     """A connection to share between queues and workers. Reaches the store when it is first used.
 
-    Without a URL: the environment's JOBWIRE_URL, else an embedded server in ./.jobwire.
+    Without a URL: the environment's JOBWIRE_URL, else an embedded server in ./.jobwire. `wait_for_store`: how long to
+    wait for a store that is not there yet.
     """
-    return Connection(url)
+    return Connection(url, wait_for_store=wait_for_store)
 
 
 class Connection:
@@ -28,9 +36,10 @@ class Connection:
     A forked child process has none of its parent's connections: there it opens again at its first use.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, wait_for_store: Seconds = 0.0) -> None:
         self.address = urls.parse(urls.default_url() if url is None else url)
         self.backend = load_backend(self.address)
+        self._wait = seconds("wait_for_store", wait_for_store)
         self.is_open = False
         self._closed = False
         self._opening = asyncio.Lock()
@@ -41,13 +50,14 @@ class Connection:
         self._opening = asyncio.Lock()
         self.backend = self.backend.twin()
 
-    async def open(self) -> Self:
-        """Reach the store; does nothing if it is open."""
+    async def open(self, wait_for_store: float = 0.0) -> Self:
+        """Reach the store; does nothing if it is open. One that is not there yet is waited for: as many seconds, or as
+        long as the connection was made with."""
         forking.notice()
         if not self.is_open:
             async with self._opening:
                 if not self.is_open:
-                    await self.backend.open()
+                    await self._open_backend(max(wait_for_store, self._wait))
                     self.is_open, self._closed = True, False
         return self
 
@@ -56,6 +66,33 @@ class Connection:
         if self._closed:
             raise Closed(f"the connection to {self.address.redacted} has been closed")
         await self.open()
+
+    async def _open_backend(self, wait: float) -> None:
+        """Open the backend, again and again while the store is unavailable. A refusal is not waited for."""
+        began = time.monotonic()
+        missing: StoreUnavailable | None = None
+        for attempt in itertools.count():
+            left = began + wait - time.monotonic()
+            try:
+                # The start of an embedded server goes on in its thread, so it must not be given up.
+                async with asyncio.timeout(left if wait and self.address.folder is None else None):
+                    await self.backend.open()
+            except StoreUnavailable as error:
+                missing = error
+            except TimeoutError:
+                missing = missing or StoreUnavailable(f"{self.address.redacted} is unavailable: no answer in time")
+            else:
+                if missing is not None:
+                    _log.info("the store is there after %.1f s; going on", time.monotonic() - began)
+                return
+            if not wait:
+                raise missing
+            left = began + wait - time.monotonic()
+            if left <= 0:
+                raise StoreUnavailable(f"{missing} (waited {time.monotonic() - began:.1f} s for it)") from missing
+            if attempt == 0:
+                _log.warning("%s; waiting up to %g s for the store", missing, wait)
+            await asyncio.sleep(min(reconnect_delay(attempt), left))
 
     async def close(self) -> None:
         self.is_open, self._closed = False, True

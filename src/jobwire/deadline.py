@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
+from typing import Self
 
 _LATE = 0.1
 _LEAST_GRANT = 1.0
@@ -27,11 +28,12 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
         self._limit = asyncio.timeout(None)
         self._timer: asyncio.TimerHandle | None = None
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> Self:
         await self._limit.__aenter__()
         self._loop = asyncio.get_running_loop()
         if self._seconds is not None:
             self._start(self._seconds)
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -39,6 +41,11 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
         if self._timer is not None:
             self._timer.cancel()
         return await self._limit.__aexit__(kind, error, trace)
+
+    def end(self) -> None:
+        """Let the time be over now."""
+        if not self._limit.expired():
+            self._limit.reschedule(self._loop.time())
 
     def _start(self, seconds: float) -> None:
         self._due = self._loop.time() + seconds
@@ -50,4 +57,4 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
             self._grants -= 1
             self._start(min(max(late, _LEAST_GRANT), max(self._seconds or 0.0, _LEAST_GRANT)))
         else:
-            self._limit.reschedule(self._loop.time())
+            self.end()

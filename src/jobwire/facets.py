@@ -75,8 +75,20 @@ class Edits(Protocol):
         ...
 
 
+class PriorityCounts(Protocol):
+    """Waiting jobs by priority. Capability `priority_counts`."""
+
+    async def counts_by_priority(self, queue: str, priorities: Sequence[int]) -> Mapping[int, int]:
+        """How many jobs of each priority wait; 0: those without one."""
+        ...
+
+
 class Bulk(Protocol):
     """Moves of many jobs, a step per call. Capability `bulk`."""
+
+    async def now(self) -> float:
+        """Seconds since 1970 by the clock that finished jobs are stamped with."""
+        ...
 
     async def retry_all(self, queue: str, state: State, before: float, limit: int) -> int:
         """Run again up to `limit` jobs that finished in that state before the moment; how many."""

@@ -23,7 +23,7 @@ from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption, JobNotFound
 from jobwire.facets import FlowNode, Flows, OnFailure, levels
 from jobwire.model import Job, JobKey, JobTree, Waiter
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, Parent, check_names, text, whole
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, Parent, check_names, text, whole
 from jobwire.preparing import prepare, snapshot
 from jobwire.queue import Queue
 
@@ -39,7 +39,7 @@ class FlowJob:
     def __init__(
         self,
         queue: str,
-        data: Any = None,
+        data: Any = NO_DATA,
         *,
         name: str | None = None,
         children: Sequence[FlowJob] = (),

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 from jobwire import codec
 from jobwire import options as checks
 from jobwire.backend import Acted, Backend, Capabilities
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
-from jobwire.facets import Bulk, Edits, EventControl, Flows, QueueLimits, RetriesAnew, Routing, UniqueOwners
+from jobwire.facets import (
+    Bulk,
+    Edits,
+    EventControl,
+    Flows,
+    PriorityCounts,
+    QueueLimits,
+    RetriesAnew,
+    Routing,
+    UniqueOwners,
+)
 from jobwire.model import Children, Job, Limits, State
-from jobwire.options import DEFAULT_SIZE_LIMIT, Seconds, seconds, text, whole, yes_or_no
+from jobwire.options import DEFAULT_SIZE_LIMIT, Seconds, aware, seconds, text, whole, yes_or_no
 
 _STEP = 1000
 """Jobs that one call moves, so that the store is never held up for long."""
@@ -97,6 +107,18 @@ class Operations:
         edits = await self._edits("logs", "clearing of logs")
         self._expect(job_id, [await edits.clear_logs(self.name, wanted, kept)], "cleared")
 
+    async def update_progress(self, job_id: str, value: Any) -> None:
+        """Publish how far a job is, from outside its handler: any JSON value, by custom a number from 0 to 100."""
+        self.capabilities.require("progress", "progress")
+        acted = await self._backend.update_progress(self.name, job_id, codec.dumps(value, field="progress"))
+        self._expect(job_id, [acted], "given a progress")
+
+    async def log(self, job_id: str, line: str, *, keep: int = 0) -> None:
+        """Append a line to a job's log, from outside its handler, keeping the last `keep` lines (0: all)."""
+        self.capabilities.require("logs", "job logs")
+        acted = await self._backend.log(self.name, job_id, str(line), whole("keep", keep, minimum=0))
+        self._expect(job_id, [acted], "logged for")
+
     async def children(self, job_id: str) -> Children:
         """What has become of the job's children so far."""
         self.capabilities.require("flows", "children of jobs")
@@ -120,14 +142,16 @@ class Operations:
 
     # --- many jobs --------------------------------------------------------------------------------------------------
 
-    async def retry_all(self, state: State | str = State.FAILED) -> int:
-        """Run again all jobs that had failed (or completed) when the call was made; how many."""
+    async def retry_all(self, state: State | str = State.FAILED, *, before: datetime | None = None) -> int:
+        """Run again all jobs that had failed (or completed) before the moment, or when the call was made. Returns how
+        many there were."""
         self.capabilities.require("bulk", "retry of all jobs")
-        wanted, now, moved = state_of(state), time.time(), 0
+        wanted, moved, bulk = state_of(state), 0, cast(Bulk, self._backend)
         if wanted not in (State.FAILED, State.COMPLETED):
             raise InvalidOption("state", state, "must be failed or completed")
-        backend = cast(Bulk, await self._reach())
-        while step := await backend.retry_all(self.name, wanted, now, _STEP):
+        bulk = cast(Bulk, await self._reach())
+        latest = await bulk.now() if before is None else aware("before", before).timestamp()
+        while step := await bulk.retry_all(self.name, wanted, latest, _STEP):
             moved += step
         return moved
 
@@ -138,6 +162,12 @@ class Operations:
         while step := await backend.promote_all(self.name, _STEP):
             moved += step
         return moved
+
+    async def counts_by_priority(self, priorities: Iterable[int]) -> Mapping[int, int]:
+        """How many jobs of each of these priorities wait; 0 stands for those without one."""
+        self.capabilities.require("priority_counts", "counts per priority")
+        wanted = [whole("priorities", priority, minimum=0) for priority in priorities]
+        return await cast(PriorityCounts, self._backend).counts_by_priority(self.name, wanted)
 
     async def drain(self, *, delayed: bool = False) -> None:
         """Delete the jobs that wait, and the delayed ones if asked. Running and finished jobs stay."""

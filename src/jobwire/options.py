@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from jobwire import spelling
@@ -163,6 +164,18 @@ class Target:
             text("target.server", self.server)
         if self.mode not in ("any", "all"):
             raise InvalidOption("target.mode", self.mode, "must be any or all")
+
+
+class Missing(Enum):
+    """Stands for data that was not given, for which a protocol may store something else than null."""
+
+    DATA = "no data"
+
+    def __repr__(self) -> str:
+        return "<no data>"
+
+
+NO_DATA = Missing.DATA
 
 
 @record

@@ -4,25 +4,48 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from datetime import UTC, datetime
-from typing import cast, overload
+from typing import Any, cast, overload
 
 from jobwire import codec
 from jobwire.backend import Added, Backend, Capabilities, PreparedJob
 from jobwire.counted import counted
 from jobwire.demands import demand_job
+from jobwire.errors import InvalidOption
 from jobwire.model import Job, State, Waiter
-from jobwire.options import NewJob
+from jobwire.options import NO_DATA, JobOptions, NewJob
 
 
 def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -> PreparedJob:
     """The job as it will be written. `size_limit` bounds data and options together, in bytes."""
+    if job.data is NO_DATA:
+        job = replace(job, data=codec.loads(backend.capabilities.no_data))
     demand_job(backend.capabilities, queue, job)
     options = backend.check(queue, job)
     data = codec.dumps(job.data)
     if size_limit is not None:
         codec.check_size(len(data) + (len(options) if options is not None else 0), size_limit)
     return PreparedJob(job, job.name if job.name is not None else queue, data, options)
+
+
+def defaults_of(options: JobOptions) -> NewJob:
+    """A queue's default options, checked. What can belong to one job only has no default."""
+    for name in ("id", "parent"):
+        if name in options:
+            raise InvalidOption(f"defaults.{name}", options.get(name), "belongs to one job")
+    return NewJob(None, **options)
+
+
+def with_defaults(job: NewJob, defaults: NewJob) -> NewJob:
+    """The job with the defaults for what it does not say. A moment of its own leaves no room for a default delay, nor
+    the other way round."""
+    names = [field.name for field in fields(NewJob) if field.name not in ("data", "name", "lifo", "extra")]
+    missing: dict[str, Any] = {name: getattr(defaults, name) for name in names if getattr(job, name) is None}
+    missing["lifo"] = job.lifo or defaults.lifo
+    if job.delay is not None or job.run_at is not None:
+        missing |= {"delay": job.delay, "run_at": job.run_at}
+    return replace(job, **missing, extra={**defaults.extra, **job.extra})
 
 
 def snapshot(

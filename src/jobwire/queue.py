@@ -19,8 +19,18 @@ from jobwire.errors import Closed, InvalidOption
 from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
 from jobwire.operations import Operations, state_of
-from jobwire.options import DEFAULT_SIZE_LIMIT, JobOptions, NewJob, NewSchedule, Seconds, text, whole
-from jobwire.preparing import AddedJobs, prepare, snapshot
+from jobwire.options import (
+    DEFAULT_SIZE_LIMIT,
+    NO_DATA,
+    JobOptions,
+    NewJob,
+    NewSchedule,
+    Seconds,
+    seconds,
+    text,
+    whole,
+)
+from jobwire.preparing import AddedJobs, defaults_of, prepare, snapshot, with_defaults
 
 _ADD_TOGETHER = 500
 _all_new = frozenset({NewJob}).issuperset
@@ -33,7 +43,9 @@ class Queue(Operations):
     Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). It opens at its first use,
     or earlier with `async with` or `open`, which also find out at once that a store can't be reached. `size_limit`
     bounds a job's encoded data and options in bytes; None switches the check off. `events_max_len`: about how many
-    events the queue keeps, from when it is opened; None leaves that as it is.
+    events the queue keeps, from when it is opened; None leaves that as it is. `defaults` are the options of every job
+    that is added without its own: `Queue("emails", defaults={"attempts": 3})`. Schedules and flows have none.
+    `wait_for_store`: how long opening waits for a store that is not there yet, as when containers start together.
     """
 
     def __init__(
@@ -43,13 +55,17 @@ class Queue(Operations):
         *,
         size_limit: int | None = DEFAULT_SIZE_LIMIT,
         events_max_len: int | None = None,
+        defaults: JobOptions | None = None,
+        wait_for_store: Seconds = 0.0,
         **unknown: Never,
     ) -> None:
         for option, value in unknown.items():
             raise spelling.unknown(option, value, ("size_limit", "events_max_len"), "a Queue")
         limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
+        self._wait_for_store = seconds("wait_for_store", wait_for_store)
         super().__init__(text("queue", name), self.connection.backend, limit)
+        self._defaults = defaults_of(defaults) if defaults else None
         self._events_max_len = events_max_len
         if events_max_len is not None:
             whole("events_max_len", events_max_len, minimum=1)
@@ -69,7 +85,7 @@ class Queue(Operations):
 
     async def open(self) -> Self:
         """Reach the store and make the queue known to peers."""
-        await self.connection.open()
+        await self.connection.open(self._wait_for_store)
         async with self._opening:
             await self._prepare_queue()
         return self
@@ -120,13 +136,13 @@ class Queue(Operations):
     # --- adding -----------------------------------------------------------------------------------------------------
 
     async def add(
-        self, data: Any = None, *, name: str | None = None, connection: Any = None, **options: Unpack[JobOptions]
+        self, data: Any = NO_DATA, *, name: str | None = None, connection: Any = None, **options: Unpack[JobOptions]
     ) -> Job:
         """Add one job. Calls made at the same time share a round trip.
 
         With `connection` (where the protocol can): inside the caller's own transaction.
         """
-        job = self._prepare(NewJob(data, name, **options))
+        job = self._prepare(self._filled(NewJob(data, name, **options)))
         if not (self._is_open and self.connection.is_open):
             await self._reach()
         if connection is not None:
@@ -146,7 +162,7 @@ class Queue(Operations):
         if not _all_new({*map(type, given)}):
             place, job = next((place, job) for place, job in enumerate(given) if type(job) is not NewJob)
             raise InvalidOption(f"jobs[{place}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
-        prepared = [self._prepare(job) for job in given]
+        prepared = [self._prepare(self._filled(job)) for job in given]
         if connection is not None:
             self.capabilities.require("transactional_add", "add inside the caller's transaction")
         added = await (await self._reach()).add(self.name, prepared, connection)
@@ -154,6 +170,9 @@ class Queue(Operations):
 
     async def _send(self, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
         return await self._backend.add(self.name, jobs)
+
+    def _filled(self, job: NewJob) -> NewJob:
+        return job if self._defaults is None else with_defaults(job, self._defaults)
 
     def _prepare(self, job: NewJob) -> PreparedJob:
         return prepare(self._backend, self.name, job, self._size_limit)
@@ -219,7 +238,7 @@ class Queue(Operations):
         cron: str | None = None,
         tz: str | None = None,
         name: str | None = None,
-        data: Any = None,
+        data: Any = NO_DATA,
         limit: int | None = None,
         start_at: datetime | None = None,
         end_at: datetime | None = None,

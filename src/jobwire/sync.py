@@ -31,6 +31,7 @@ from jobwire import forking
 from jobwire import model as _model
 from jobwire import queue as _queue
 from jobwire import worker as _worker
+from jobwire.options import Seconds
 from jobwire.preparing import AddedJobs
 
 __all__ = ["Connection", "Flow", "Job", "JobTree", "Page", "Queue", "Worker", "connect"]
@@ -234,6 +235,6 @@ def _forwarded_signals(on_signal: Callable[[], None]) -> Generator[None]:
             signal.signal(number, handler)
 
 
-def connect(url: str | None = None) -> Any:
+def connect(url: str | None = None, *, wait_for_store: Seconds = 0.0) -> Any:
     """A connection to share between blocking queues and workers."""
-    return Connection(url)
+    return Connection(url, wait_for_store=wait_for_store)

@@ -11,7 +11,9 @@ Three transports have no such URL:
 
 * `cluster` and `sentinel` list several hosts: `bullmq+cluster://h1:7000,h2:7001/?prefix={bull}`,
   `bullmq+sentinel://h1:26379,h2:26379/service/0`; `?tls=true` turns TLS on for both. Their `hosts` are listed, and
-  `driver_url` is a `redis://` or `rediss://` URL of the first one, which carries the credentials and the options.
+  `driver_url` is a `redis://` or `rediss://` URL of the first one, which carries the credentials and the options. User
+  and password are the server's; the sentinels' own are `?sentinel_username=&sentinel_password=`, and
+  `?sentinel_tls=true` turns TLS on for them.
 * `embedded` names a folder: `pgboss+embedded:` (`./.jobwire`), `pgboss+embedded:./here`, `pgboss+embedded:///srv/here`.
 
 `memory:` and `memory:name` are queues inside this process; with `?like=pgboss` they refuse what pg-boss refuses. In a
@@ -50,6 +52,8 @@ _INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
 _PEERS_OPTIONS = {"j": "journal", "keyPrefix": "prefix", "database": "the path, as in /name"}
 _FEW = 6
 _SHOWN = 60
+_SENTINELS_OWN = ("sentinel_username", "sentinel_password", "sentinel_tls")
+"""How to reach sentinels, which have credentials of their own. They stay in the driver's URL, as passwords do."""
 _MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
 _BARE_DRIVERS = {"postgres": "postgresql", "unix": "redis"}
 
@@ -258,7 +262,11 @@ def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str],
             if key in ours:
                 raise _Fault(f"gives {key} twice")
             ours[key] = _checked(key, _decoded(value))
-        elif transport in ("", "embedded") or _is_meant_for_us(key, own, transport):
+        elif key in _SENTINELS_OWN and transport == "sentinel":
+            if key == "sentinel_tls":
+                _checked("tls", _decoded(value))
+            theirs.append(pair)
+        elif transport in ("", "embedded") or key.startswith("sentinel_") or _is_meant_for_us(key, own, transport):
             raise _unknown_option(key, own, protocol)
         else:
             theirs.append(pair)

@@ -144,7 +144,7 @@ def test_a_surplus_on_one_queue_does_not_hide_a_loss_on_another() -> None:
     report.show(out, Path())
     assert not report.nothing_lost
     assert "1 job missing" in out.file.getvalue()
-    assert "1 jobs too many" in out.file.getvalue()
+    assert "1 job too many" in out.file.getvalue()
 
 
 def test_a_job_is_cut_to_what_a_protocol_can_hold() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -10,9 +11,23 @@ from typing import Any
 
 import pytest
 
-from jobwire import __version__
+from jobwire import NewJob, __version__
 
 Call = Callable[..., Any]
+
+STORE = "bullmq+redis://127.0.0.1:1"
+PIPELINE = [
+    ("pyspark", ["run", STORE]),
+    ("pyspark", ["ingest", STORE]),
+    ("pyspark", ["build"]),
+    ("pyspark", ["report"]),
+    ("pyspark", ["load", "mail.csv", "--to", STORE, "--queue", "emails"]),
+    ("pyspark", ["move", "--from", STORE, "--to", "pgboss+postgresql://127.0.0.1:1/x", "--queue", "emails"]),
+    ("pyspark", ["archive", STORE, "--queue", "emails", "--before", "2026-01-01"]),
+    ("pyspark", ["restore", STORE, "--queue", "emails", "--id", "1"]),
+    ("pandas", ["report"]),
+    ("pyarrow", ["doctor"]),
+]
 
 
 @pytest.fixture
@@ -61,7 +76,7 @@ def test_data_that_is_not_json(call: Call, jobwire_url: str) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value", "rule"),
-    [("--delay", "-1", "at least 0 s"), ("--attempts", "0", "at least 1"), ("--name", "", "non-empty")],
+    [("--delay", "-1", "at least 0 s"), ("--attempts", "0", "at least 1"), ("--name", "", "must not be empty")],
 )
 def test_an_option_out_of_its_bounds(call: Call, jobwire_url: str, option: str, value: str, rule: str) -> None:
     _is_one_sentence(call("add", "emails", "1", option, value, "--url", jobwire_url), option[2:], rule)
@@ -78,6 +93,8 @@ def test_a_demo_out_of_its_bounds(call: Call, tmp_path: Any, arguments: tuple[st
         ("typer", ["--help"], "pip install 'jobwire[cli]'"),
         ("rich", ["counts", "emails", "--url", "memory:"], "pip install 'jobwire[cli]'"),
         ("redis", ["counts", "emails", "--url", "bullmq+redis://127.0.0.1"], "pip install 'jobwire[redis]'"),
+        ("psycopg", ["pgboss", "init", "--url", "pgboss+postgresql://127.0.0.1/x"], "pip install 'jobwire[postgres]'"),
+        *((package, ["pipeline", *command], "pip install 'jobwire[spark]'") for package, command in PIPELINE),
     ],
 )
 def test_a_missing_package(package: str, arguments: list[str], advice: str) -> None:
@@ -101,6 +118,12 @@ def test_a_missing_package(package: str, arguments: list[str], advice: str) -> N
         (["worker", "no_such_shop:handle"], "no module"),
         (["worker", "json:no_such_handler"], "no_such_handler"),
         (["worker", "json:dumps"], "--queue"),
+        (["worker", "jsn:dumps"], "did you mean json?"),
+        (["worker", "json:dump_s"], "did you mean dumps?"),
+        (["worker", "json.decoderr:JSONDecoder"], "did you mean json.decoder?"),
+        (["worker", ".mail:handle"], "without the leading dot"),
+        (["worker", "./no_such_file.py:handle"], "there is no file"),
+        (["worker", "./no_such_file.py"], "./no_such_file.py:handle"),
         (["worker", "json:__name__", "--queue", "emails"], "neither a Worker nor a function"),
     ],
 )
@@ -109,6 +132,76 @@ def test_a_wrong_usage_exits_with_2_and_shows_the_usage(call: Call, arguments: l
     assert (said.code, said.out) == (2, ""), said
     assert "Usage: jobwire" in said.err
     assert words in said.err.replace("\n", " "), said.err
+
+
+def test_the_doctor_names_what_is_to_install() -> None:
+    program = (
+        "import sys, importlib.metadata as known; sys.modules['pyspark'] = None; real = known.version\n"
+        "def version(name):\n"
+        "    if name == 'pyspark': raise known.PackageNotFoundError(name)\n"
+        "    return real(name)\n"
+        "known.version = version\n"
+        "from jobwire.cli import main; sys.exit(main(['pipeline', 'doctor', 'bullmq+redis://127.0.0.1:1']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, ""), done
+    spark = next(line for line in done.stdout.splitlines() if " Spark: " in line)
+    assert "pip install 'jobwire[spark]'" in spark
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("bullmq+redis://127.0.0.1:1/0?socket_timeout=soon", "socket_timeout"),
+        ("bullmq+redis://127.0.0.1:1/0?ssl_ca_certs=/etc/hosts", "ssl_ca_certs"),
+        ("pgboss+postgresql://app:hunter2@127.0.0.1:1/x?no_such_option=1", "no_such_option"),
+        ("bullmq+cluster://127.0.0.1:1/?prefix={mail}", "unavailable"),
+        ("bullmq+sentinel://127.0.0.1:1/main/0", "unavailable"),
+    ],
+)
+def test_a_url_that_the_driver_does_not_take_or_reach(call: Call, url: str, words: str) -> None:
+    said = call("counts", "emails", "--url", url)
+    _is_one_sentence(said, words)
+    assert "hunter2" not in said.err
+
+
+@pytest.mark.parametrize(
+    "command", [["counts", "emails", "--url"], ["demo", "--folder"], ["pipeline", "report", "--lake"]]
+)
+def test_a_file_in_the_place_of_a_folder(call: Call, tmp_path: Any, command: list[str]) -> None:
+    (tmp_path / "taken").write_text("mine")
+    where = f"bullmq+embedded://{tmp_path / 'taken'}" if command[-1] == "--url" else str(tmp_path / "taken")
+    said = call(*command, where)
+    assert said.code == 1, said
+    assert "Traceback" not in said.err
+    assert str(tmp_path / "taken") in said.err.splitlines()[-1], said
+
+
+def test_the_wrong_protocol_for_a_database(call: Call) -> None:
+    _is_one_sentence(call("pgboss", "init", "--url", "bullmq+redis://127.0.0.1:1"), "pgboss+postgresql://")
+
+
+@pytest.mark.parametrize("arguments", [("jobs", "emails", "--json"), ("jobs", "emails"), ("--help",)])
+def test_a_reader_that_goes_away(start: Call, on_queue: Call, jobwire_url: str, arguments: tuple[str, ...]) -> None:
+    on_queue(lambda queue: queue.add_many([NewJob("x" * 1000) for _ in range(300)]))
+    more = () if arguments == ("--help",) else ("--url", jobwire_url, "--limit", "300")
+    writing = start(*arguments, *more)
+    writing.stdout.close()
+    assert writing.stderr.read() == ""
+    assert writing.wait(60) != 0
+
+
+def test_ctrl_c_while_the_store_does_not_answer(start: Call) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        waiting = start("counts", "emails", "--url", f"bullmq+redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        silent.settimeout(60)
+        connection, _ = silent.accept()
+        with connection:
+            waiting.send_signal(signal.SIGINT)
+            _, err = waiting.communicate(timeout=60)
+    assert waiting.returncode not in (0, None)
+    assert "Traceback" not in err
+    assert err.count("\n") <= 2, err
 
 
 def test_the_version_is_told(call: Call) -> None:

@@ -122,11 +122,62 @@ def test_options_for_a_worker_object_are_refused(spawn: Call, shop: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_fault_inside_the_module_keeps_its_traceback(spawn: Call, shop: Path) -> None:
-    (shop / "shop.py").write_text("import a_package_that_is_missing\n")
-    said = spawn("worker", "shop:handle", "--queue", "emails", "--url", "memory:")
+@pytest.mark.parametrize("fault", ["import a_package_that_is_missing", "import redis.no_such_part", "open('/no/file')"])
+@pytest.mark.parametrize("target", ["shop:handle", "./shop.py:handle"])
+def test_a_fault_inside_the_module_shows_the_traceback_of_that_module(
+    spawn: Call, shop: Path, fault: str, target: str
+) -> None:
+    (shop / "shop.py").write_text(f"{fault}\n")
+    said = spawn("worker", target, "--queue", "emails", "--url", "memory:")
     assert said.code == 1
     assert 'shop.py", line 1' in said.err
+    assert "jobwire" not in said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["async", "thread", "process"])
+def test_a_handler_is_found_in_a_file_with_its_folder(
+    *, start: Call, tmp_path: Path, jobwire_url: str, on_queue: Call, eventually: Call, executor: str
+) -> None:
+    folder = tmp_path / "far away"
+    folder.mkdir()
+    (folder / "prices.py").write_text("FACTOR = 3\n")
+    word = "async def" if executor == "async" else "def"
+    (folder / "my-shop.py").write_text(f"import prices\n{word} handle(job):\n    return job.data * prices.FACTOR\n")
+    worker = start(
+        "worker", "./far away/my-shop.py:handle", "--queue", "emails", "--executor", executor, "--url", jobwire_url
+    )
+    job = on_queue(lambda queue: queue.add(7))
+    eventually(lambda: on_queue(lambda queue: queue.counts())[State.COMPLETED] == 1)
+    assert on_queue(lambda queue: queue.get(job.id)).result == 21
+    worker.send_signal(signal.SIGTERM)
+    _, err = worker.communicate(timeout=30)
+    assert worker.returncode == 0, err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "words"), [("json.py", "another module is named 'json'"), ("a.b.py", "name.py")])
+def test_a_file_that_can_not_be_imported_by_its_name_says_why(
+    spawn: Call, tmp_path: Path, name: str, words: str
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / name).write_text("def handle(job): ...\n")
+    said = spawn("worker", f"shop/{name}:handle", "--queue", "emails", "--url", "memory:")
+    assert said.code == 2
+    assert words in " ".join(said.err.replace("│", " ").split()), said.err
+
+
+@pytest.mark.slow
+def test_a_worker_waits_for_its_store_and_is_stopped_while_it_waits(start: Call, shop: Path) -> None:
+    worker = start(
+        *("worker", "shop:handle", "--queue", "emails", "--wait-for-store", "600"),
+        *("--url", "bullmq+redis://127.0.0.1:1"),
+    )
+    assert "waiting up to 600 s for the store" in worker.stderr.readline()
+    worker.send_signal(signal.SIGTERM)
+    _, err = worker.communicate(timeout=30)
+    assert worker.returncode == 0, err
+    assert "Traceback" not in err
 
 
 @pytest.mark.slow

@@ -101,6 +101,12 @@ def url(request: pytest.FixtureRequest) -> str:
     return PROTOCOLS[request.param](request, f"t{uuid.uuid4().hex[:12]}")
 
 
+@pytest.fixture(params=[name for name in PROTOCOLS if name != "memory"])
+def remote(request: pytest.FixtureRequest) -> str:
+    """As `url`, for what needs a server that can be away or refuse."""
+    return PROTOCOLS[request.param](request, f"t{uuid.uuid4().hex[:12]}")
+
+
 @pytest.fixture
 async def connection(url: str) -> AsyncIterator[Connection]:
     async with connect(url) as connection:

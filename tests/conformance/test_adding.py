@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -46,8 +47,15 @@ async def test_add_states_of_a_job_only_what_is_true(queue, options):
         assert options.get("attempts") in (None, added.attempts)
 
 
-async def test_a_job_without_data_carries_null(queue):
+async def test_a_job_without_data_carries_what_the_protocols_own_client_stores_for_it(queue):
     added = await queue.add()
+    expected = json.loads(queue.capabilities.no_data)
+    assert added.data == expected
+    assert (await queue.get(added.id)).data == expected
+
+
+async def test_a_job_whose_data_is_none_carries_null(queue):
+    added = await queue.add(None)
     assert (await queue.get(added.id)).data is None
 
 

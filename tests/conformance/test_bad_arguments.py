@@ -10,7 +10,7 @@ import pytest
 from jobwire import native
 from jobwire.errors import InvalidOption, NotSupported, PayloadTooLarge, WaitTimeout
 from jobwire.operations import Operations
-from jobwire.options import NewJob
+from jobwire.options import DEFAULT_SIZE_LIMIT, NewJob
 from jobwire.queue import Queue
 from jobwire.worker import Worker
 
@@ -121,3 +121,16 @@ async def test_new_data_obeys_the_limit_of_the_queue(connection, needs):
             with pytest.raises(PayloadTooLarge, match="102 bytes exceeds limit of 100 bytes"):
                 await queue.update_data(job.id, "x" * 100)
             assert (await queue.get(job.id)).data == "x" * 90
+
+
+async def test_new_data_from_a_handler_obeys_the_limit_too(queue, work, finished, needs):
+    async def grow(job):
+        await job.update_data("x" * DEFAULT_SIZE_LIMIT)
+
+    with needs(queue, "edits.data"):
+        queue.capabilities.require("edits", "changes to a job's data", one="data")
+        added = await queue.add("small")
+        async with work(grow):
+            job = await finished(queue, added.id)
+        assert "exceeds limit of 10,485,760 bytes" in job.error
+        assert job.data == "small"

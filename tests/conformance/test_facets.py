@@ -16,6 +16,7 @@ from jobwire.queue import Queue
 FACETS = {
     facets.Flows: ["flows"],
     facets.Edits: ["edits"],
+    facets.PriorityCounts: ["priority_counts"],
     facets.Bulk: ["bulk"],
     facets.RetriesAnew: ["retry_anew"],
     facets.QueueLimits: ["global_rate", "global_concurrency", "throttle"],

@@ -1,6 +1,6 @@
 // Steps of a scenario, run by the real BullMQ: one JSON line {clock, step: [verb, queue, ...args]} in, one line out.
 //
-//   node interpreter.mjs <package: bullmq | bullmq-6> <host> <port> <database>
+//   node interpreter.mjs <package: bullmq | bullmq-6> <redis url>
 //
 // Time stands still at the clock of the last step, for everything in this process that asks for it.
 import { createRequire } from "node:module";
@@ -10,7 +10,7 @@ import path from "node:path";
 
 const peers = path.join(path.dirname(fileURLToPath(import.meta.url)), "..", "interop", "node", "package.json");
 const require = createRequire(peers);
-const [, , packageName, host, port, db] = process.argv;
+const [, , packageName, url] = process.argv;
 
 let clock = 0;
 const RealDate = Date;
@@ -28,7 +28,7 @@ Math.random = () => 0.25; // jitter, the same on both sides
 
 const bull = require(packageName);
 const { Redis } = require("ioredis");
-const connection = new Redis({ host, port: Number(port), db: Number(db), maxRetriesPerRequest: null });
+const connection = new Redis(url, { maxRetriesPerRequest: null });
 
 let queues = new Map();
 let workers = new Map();

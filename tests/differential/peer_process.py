@@ -18,8 +18,7 @@ class NodeInterpreter:
     """BullMQ of one version on one database."""
 
     def __init__(self, package: str, url: str, database: int) -> None:
-        address = urlsplit(url)
-        command = [NODE, PROGRAM, package, str(address.hostname), str(address.port), str(database)]
+        command = [NODE, PROGRAM, package, urlsplit(url)._replace(path=f"/{database}").geturl()]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def run(self, clock: int, step: list[Any]) -> Any:

@@ -30,9 +30,10 @@ def keeper(server: embedded.Server) -> int:
 
 def test_two_processes_share_one_server(tmp_path, user):
     one, two = user("valkey", tmp_path), user("valkey", tmp_path)
-    assert one.joined() == two.joined()
+    one_url = one.joined()
+    assert one_url == two.joined()
     with embedded.valkey(tmp_path) as here:
-        assert here.url.startswith("redis://127.0.0.1:")
+        assert here.url == one_url
 
 
 @pytest.mark.slow
@@ -143,10 +144,59 @@ def test_a_server_does_not_outlive_its_keeper(tmp_path, kind):
             assert again.url == server.url
 
 
+@pytest.mark.parametrize("kind", ["valkey", "postgres", pytest.param("mongo", marks=pytest.mark.slow)])
+def test_a_killed_keeper_is_replaced_while_the_server_is_used(tmp_path, kind):
+    with getattr(embedded, kind)(tmp_path) as server:
+        url, first = server.url, keeper(server)
+        os.kill(first, signal.SIGKILL)
+        locks.wait_until(lambda: server.pid != 0 and keeper(server) != first, 30, "the keeper is not replaced")
+        assert server.url == url
+        assert started(server.pid) is not None
+    assert locks.is_free(tmp_path / kind / locks.SERVER)
+
+
+def test_the_keeper_is_replaced_by_whichever_process_is_left(tmp_path, user):
+    starter, other = user("valkey", tmp_path), user("valkey", tmp_path)
+    url = starter.joined()
+    other.joined()
+    first = state.read(tmp_path / "valkey")
+    assert first is not None
+    starter.kill()
+    os.kill(first.keeper, signal.SIGKILL)
+    with redis.Redis.from_url(url) as client:
+        locks.wait_until(lambda: _serves(client, first.pid), 20, "the server is not started again")
+    other.leave()
+    assert stopped(tmp_path)
+
+
+def test_keepers_killed_one_after_the_other_are_each_replaced_once(tmp_path, user):
+    users = [user("valkey", tmp_path) for _ in range(3)]
+    for each in users:
+        each.joined()
+    with embedded.valkey(tmp_path) as server:
+        for _ in range(3):
+            first = keeper(server)
+            os.kill(first, signal.SIGKILL)
+            locks.wait_until(lambda than=first: server.pid != 0 and keeper(server) != than, 30, "it is not replaced")
+        for each in users:
+            each.leave()
+        assert not stopped(tmp_path)
+    assert stopped(tmp_path)
+
+
+def _serves(client: redis.Redis, other_than: int) -> bool:
+    try:
+        return client.info("server")["process_id"] != other_than
+    except redis.ConnectionError:
+        return False
+
+
 def test_the_state_a_crash_left_behind_is_not_believed(tmp_path):
     with embedded.valkey(tmp_path) as server:
         folder = server.folder
-    state.write(folder, state.State(os.getpid(), 1, os.getpid(), (1,), "redis://127.0.0.1:1/0"))  # a pid used again
+    state.write(
+        folder, state.State(os.getpid(), 1, os.getpid(), (41237,), "redis://127.0.0.1:41237/0")
+    )  # a pid used again
     with embedded.valkey(tmp_path) as server, redis.Redis.from_url(server.url) as client:
         assert client.ping() is True
 

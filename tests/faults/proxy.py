@@ -8,9 +8,9 @@ from types import TracebackType
 
 
 class Proxy:
-    """Stands between a client and a server on 127.0.0.1."""
+    """Stands between a client and a server on 127.0.0.1; at a free port, unless one is given."""
 
-    def __init__(self, target_port: int) -> None:
+    def __init__(self, target_port: int, port: int = 0) -> None:
         self._target = target_port
         self._server: asyncio.Server | None = None
         self._pumps: set[asyncio.Task[None]] = set()
@@ -22,11 +22,11 @@ class Proxy:
         self._alive: set[int] = set()
         self._dead: set[int] = set()
         self._new_are_dead = False
-        self.port = 0
+        self.port = port
         self.accepted = 0
 
     async def __aenter__(self) -> Proxy:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

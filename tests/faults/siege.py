@@ -113,8 +113,9 @@ async def kill_server(queue: Queue, url: str, server: embedded.Server, *, kills:
 
 async def hurt_the_network(queue: Queue, protocol: str, server: embedded.Server, fault: str, *, times: int) -> None:
     """A worker's connections are reset (`cut`) or its bytes vanish (`swallow`): each time it works again afterwards."""
-    async with Proxy(urlsplit(server.url).port or 0) as proxy:
-        url = f"{protocol}+redis://127.0.0.1:{proxy.port}/0"
+    port = urlsplit(server.url).port or 0
+    async with Proxy(port) as proxy:
+        url = f"{protocol}+{server.url.replace(f':{port}/', f':{proxy.port}/')}"
         async with Worker("work", echo, url, concurrency=5, call_timeout=1.0) as worker:
             await (await queue.add(0)).wait(10)
             for number in range(1, times + 1):

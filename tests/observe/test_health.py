@@ -45,8 +45,9 @@ async def test_a_stopping_worker_is_not_ready_and_says_what_it_still_runs(connec
 async def test_a_store_that_falls_silent_makes_its_worker_unready_until_it_answers(
     jobwire_valkey: Server, unique: str
 ) -> None:
-    async with Proxy(urlsplit(jobwire_valkey.url).port or 0) as proxy:
-        url = f"bullmq+redis://127.0.0.1:{proxy.port}/0?prefix={unique}"
+    port = urlsplit(jobwire_valkey.url).port or 0
+    async with Proxy(port) as proxy:
+        url = f"bullmq+{jobwire_valkey.url.replace(f':{port}/', f':{proxy.port}/')}?prefix={unique}"
         async with Worker("emails", _handle, url, call_timeout=0.5) as worker:
             await eventually(lambda: worker.stats.calls)
             assert (await health(worker)).ok

@@ -56,7 +56,6 @@ VALUES = [
     (dt.datetime(2030, 1, 1, tzinfo=dt.UTC), "value.isoformat()"),
     (dt.timedelta(seconds=5), "value.total_seconds()"),
     (pd.Timestamp("2030-01-01"), "value.isoformat()"),
-    (pd.Timedelta("5s"), "value.total_seconds()"),
     (pd.NaT, "None"),
     (pd.Series([1, 2]), "value.tolist()"),
     (pd.DataFrame({"a": [1, 2]}), 'value.to_dict("records")'),

@@ -33,6 +33,7 @@ HOLDERS = [
     "pgboss+postgresql://app@db.example/app?sslpassword={}",
     "bullmq+redis://cache.example/0?password={}",
     "monque+mongodb://h1/db?tlsCertificateKeyFilePassword={}&tls=true",
+    "bullmq+sentinel://h1,h2/main/0?sentinel_password={}",
 ]
 MISTAKEN = [
     "redis://:{}@cache.example:6379/0",
@@ -179,6 +180,9 @@ def test_an_empty_variable_is_refused_and_starts_no_local_server(monkeypatch: py
         ("bullmq+redis://h?prefx=x", "unknown option prefx; did you mean prefix?"),
         ("bullmq+redis://h?Prefix=x", "did you mean prefix?"),
         ("bullmq+redis://h?tls=true", "bullmq takes prefix"),
+        ("bullmq+redis://h?sentinel_password=x", "unknown option"),
+        ("bullmq+sentinel://h/m?sentinel_tls=yes", "tls must be true or false"),
+        ("bullmq+sentinel://h/m?sentinel_pasword=x", "unknown option"),
         ("bridgemq+cluster://h?prefix=x", "bridgemq takes namespace, tls"),
         ("bullmq+redis://h?prefix=", "prefix must be 1 to 200"),
         ("bullmq+redis://h?prefix=a&prefix=b", "twice"),

@@ -7,8 +7,8 @@ const order = JSON.parse(text);
 // The packages are those of the interop tests.
 const require = createRequire(new URL("../../../tests/interop/node/package.json", import.meta.url));
 const { Queue, Worker } = require(peer);
-const { hostname: host, port } = new URL(order.url);
-const options = { connection: { host, port: Number(port) }, prefix: order.prefix };
+const { hostname: host, port, password } = new URL(order.url);
+const options = { connection: { host, port: Number(port), password }, prefix: order.prefix };
 
 const openQueue = async () => {
   const queue = new Queue(order.queue, options);

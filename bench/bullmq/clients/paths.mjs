@@ -5,8 +5,8 @@ const [, , peer, text] = process.argv;
 const order = JSON.parse(text);
 const require = createRequire(new URL("../../../tests/interop/node/package.json", import.meta.url));
 const { FlowProducer, Queue, Worker } = require(peer);
-const { hostname: host, port } = new URL(order.url);
-const connection = { host, port: Number(port) };
+const { hostname: host, port, password } = new URL(order.url);
+const connection = { host, port: Number(port), password };
 
 const times = async (rounds, before, work) => {
   const seconds = [];

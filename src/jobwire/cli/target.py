@@ -1,33 +1,104 @@
-"""Finding the object that `module:object` on a command line names."""
+"""Finding the object that `module:object` or `./file.py:object` on a command line names."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
+import pkgutil
 import sys
+import traceback
+from pathlib import Path
 from typing import Any
 
 import typer
 
 
 def load(target: str) -> Any:
-    """The object, imported from the current folder or from what is installed.
+    """The object, imported from a file, from the current folder or from what is installed.
 
-    An error inside the module keeps its traceback: it is the module author's to see.
+    An error inside the module is shown with its traceback, which is the module author's to see.
     """
-    module_name, colon, path = target.partition(":")
-    if not colon or not module_name or not path:
-        raise typer.BadParameter(f"write MODULE:OBJECT, such as shop.mail:handle (got {target!r})")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not (module_name == missing.name or module_name.startswith(f"{missing.name}.")):
-            raise
-        raise typer.BadParameter(f"there is no module {missing.name!r} here or among the installed ones") from None
+    module, colon, path = target.rpartition(":")
+    if not colon or not module or not path:
+        example = f"{target}:handle" if target.endswith(".py") else "shop.mail:handle or ./mail.py:handle"
+        raise typer.BadParameter(f"write MODULE:OBJECT, such as {example} (got {target!r})")
+    found: Any = _from_file(Path(module)) if module.endswith(".py") or os.sep in module else _from_path(module)
     for name in path.split("."):
         if not hasattr(found, name):
-            raise typer.BadParameter(f"module {module_name!r} has no {path!r}")
+            raise typer.BadParameter(f"{module} has no {path!r}{_near(name, _names(found))}")
         found = getattr(found, name)
     return found
+
+
+def _from_file(file: Path) -> Any:
+    """The module of a file, with the file's folder importable, as `python file.py` has it.
+
+    It is imported by its name, so that the processes of executor="process" import it in the same way.
+    """
+    if not file.is_file():
+        near = _near(file.name, (each.name for each in file.parent.glob("*.py"))) if file.parent.is_dir() else ""
+        raise typer.BadParameter(f"there is no file {str(file)!r}{near}")
+    if file.suffix != ".py" or "." in file.stem:
+        raise typer.BadParameter(f"{file} can't be imported: its name must be of the form name.py")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path[:1]:
+        sys.path.insert(0, folder)
+    module = _imported(file.stem)
+    if module.__file__ is None or not os.path.samefile(module.__file__, file):
+        raise typer.BadParameter(
+            f"{file} can't be imported, because another module is named {file.stem!r} "
+            f"({module.__file__ or 'a part of Python'}); rename the file"
+        )
+    return module
+
+
+def _from_path(name: str) -> Any:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    if name.startswith("."):
+        raise typer.BadParameter(f"write the whole name of the module, without the leading dot (got {name!r})")
+    try:
+        return _imported(name)
+    except ModuleNotFoundError as missing:
+        raise typer.BadParameter(
+            f"there is no module {missing.name!r} here or among the installed ones{_near_module(missing.name or '')}"
+        ) from None
+
+
+def _imported(name: str) -> Any:
+    """The module. Raises ModuleNotFoundError if it is not there; what goes wrong inside it is shown, and ends us."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and (name == missing.name or name.startswith(f"{missing.name}.")):
+            raise
+        fault: Exception = missing
+    except Exception as error:
+        fault = error
+    trace = fault.__traceback__
+    while trace is not None and _is_machinery(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    traceback.print_exception(fault.with_traceback(trace))
+    raise typer.Exit(1)
+
+
+def _is_machinery(file: str) -> bool:
+    return file in (__file__, importlib.__file__) or file.startswith("<frozen importlib")
+
+
+def _near_module(name: str) -> str:
+    package, _, last = name.rpartition(".")
+    folders: list[str] | None = None if package else sys.path
+    if package:
+        folders = list(getattr(sys.modules.get(package), "__path__", ()))
+    return _near(last, (found.name for found in pkgutil.iter_modules(folders)), f"{package}." if package else "")
+
+
+def _names(owner: Any) -> list[str]:
+    return [name for name in dir(owner) if not name.startswith("_")]
+
+
+def _near(name: str, known: Any, prefix: str = "") -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {prefix}{near[0]}?" if near else ""

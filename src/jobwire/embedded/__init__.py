@@ -3,12 +3,15 @@
     from jobwire import embedded
 
     with embedded.valkey() as server:
-        print(server.url)                    # redis://127.0.0.1:41237/0
+        print(server.url)                    # redis://:password@127.0.0.1:41237/0
 
 A server belongs to a folder. The first process that asks for it starts it, others that name the same folder join, and
 it stops when the last of them has closed it, exited or been killed. Its data stays in the folder; what it acknowledged
 survives a kill of its users, of the server, or both. It listens on 127.0.0.1 only, keeps its log in the folder, and is
 started again on the same port should it crash.
+
+Every server has a random password, which is in its URL and in files of the folder that only their owner can read. A
+server that root starts runs as the owner of its folder, or as `nobody` in a folder of root's.
 
 `durable=False` gives a throwaway server for tests, with data of its own, that is faster and forgets on a crash.
 
@@ -46,7 +49,7 @@ def valkey(folder: Path | str = FOLDER, *, durable: bool = True) -> Server:
 
 
 def postgres(folder: Path | str = FOLDER, *, durable: bool = True) -> Server:
-    """Start or join the PostgreSQL server of a folder; the URL holds the password of its superuser."""
+    """Start or join the PostgreSQL server of a folder."""
     return Server(Postgres(durable), folder)
 
 

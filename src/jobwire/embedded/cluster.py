@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from jobwire.embedded import locks, resp, state
-from jobwire.embedded.server import Server
+from jobwire.embedded.server import Server, make_server_folder
 from jobwire.embedded.valkey import ValkeyNode
+
+_Ask = Callable[..., str]
 
 _SLOTS = 16384
 _FORM_LIMIT = 30.0
+_LOCK = "form.lock"
 
 
 class Cluster:
@@ -22,6 +27,7 @@ class Cluster:
 
     def __init__(self, folder: Path | str, nodes: int, durable: bool) -> None:
         recipes = [ValkeyNode(durable, number, nodes) for number in range(1, nodes + 1)]
+        self._password = _password(Path(folder).absolute(), recipes[0])
         with ExitStack() as undo:
             with ThreadPoolExecutor(nodes) as pool:
                 starts = [pool.submit(Server, recipe, folder) for recipe in recipes]
@@ -30,7 +36,7 @@ class Cluster:
                     undo.callback(start.result().close)
             self.nodes = [start.result() for start in starts]
             self.folder = self.nodes[0].folder.parent
-            _form(self.folder, self.nodes)
+            _form(self.folder, self.nodes, self._password)
             undo.pop_all()
 
     @property
@@ -42,6 +48,11 @@ class Cluster:
     def url(self) -> str:
         """The first node's; a cluster client finds the others from any of them."""
         return self.nodes[0].url
+
+    @property
+    def hosts(self) -> str:
+        """Password and nodes as a `cluster://` URL lists them: `f"bullmq+cluster://{cluster.hosts}/"`."""
+        return f":{self._password}@" + ",".join(url.rpartition("@")[2].partition("/")[0] for url in self.urls)
 
     @property
     def pids(self) -> list[int]:
@@ -63,40 +74,53 @@ class Cluster:
         self.close()
 
 
-def _form(folder: Path, nodes: list[Server]) -> None:
-    """Deal out the slots and introduce the nodes, each step only where it is still to do, and wait for agreement."""
-    lock = locks.open_lock(folder / "form.lock")
+def _password(folder: Path, recipe: ValkeyNode) -> str:
+    """The password that the nodes share, made before any of them is started."""
+    recipe.check()
+    node = make_server_folder(folder, recipe.name)
+    lock = locks.open_lock(node.parent / _LOCK)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one process at a time: it ends in `_FORM_LIMIT` at most
-        addresses = [stored.ports for node in nodes if (stored := state.read(node.folder)) is not None]
-        ports = [port for port, _bus in addresses]
-        if not _agreed(ports):
-            for number, port in enumerate(ports):
-                _deal(port, number, len(ports))
-            for port, bus in addresses[1:]:
-                # Harmless between nodes that know each other; needed again when a node came back on another port.
-                resp.ask(ports[0], "CLUSTER", "MEET", "127.0.0.1", str(port), str(bus))
-        locks.wait_until(lambda: _agreed(ports), _FORM_LIMIT, f"The nodes of {folder} do not form a cluster")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return recipe.password(node)
     finally:
         os.close(lock)
 
 
-def _deal(port: int, number: int, count: int) -> None:
-    own = next(line for line in resp.ask(port, "CLUSTER", "NODES").splitlines() if "myself" in line)
+def _form(folder: Path, nodes: list[Server], password: str) -> None:
+    """Deal out the slots and introduce the nodes, each step only where it is still to do, and wait for agreement."""
+    ask = partial(resp.ask, password=password)
+    lock = locks.open_lock(folder / _LOCK)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process at a time: it ends in `_FORM_LIMIT` at most
+        addresses = [stored.ports for node in nodes if (stored := state.read(node.folder)) is not None]
+        ports = [port for port, _bus in addresses]
+        if not _agreed(ask, ports):
+            for number, port in enumerate(ports):
+                _deal(ask, port, number, len(ports))
+            for port, bus in addresses[1:]:
+                # Harmless between nodes that know each other; needed again when a node came back on another port.
+                ask(ports[0], "CLUSTER", "MEET", "127.0.0.1", str(port), str(bus))
+        locks.wait_until(lambda: _agreed(ask, ports), _FORM_LIMIT, f"The nodes of {folder} do not form a cluster")
+    finally:
+        os.close(lock)
+
+
+def _deal(ask: _Ask, port: int, number: int, count: int) -> None:
+    own = next(line for line in ask(port, "CLUSTER", "NODES").splitlines() if "myself" in line)
     if len(own.split()) > 8:  # slots follow the eight fields of a node
         return
     first, after = number * _SLOTS // count, (number + 1) * _SLOTS // count
-    resp.ask(port, "CLUSTER", "ADDSLOTSRANGE", str(first), str(after - 1))
+    ask(port, "CLUSTER", "ADDSLOTSRANGE", str(first), str(after - 1))
     # Distinct epochs from the start, so that the nodes have no collision to settle among themselves. A node refuses if
     # it has one already or knows the others; then they do settle it.
     with suppress(resp.Refused):
-        resp.ask(port, "CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
+        ask(port, "CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
 
 
-def _agreed(ports: list[int]) -> bool:
+def _agreed(ask: _Ask, ports: list[int]) -> bool:
     for port in ports:
         try:
-            told = resp.fields(resp.ask(port, "CLUSTER", "INFO"))
+            told = resp.fields(ask(port, "CLUSTER", "INFO"))
         except (OSError, resp.Refused):
             return False
         if told["cluster_state"] != "ok" or told["cluster_known_nodes"] != str(len(ports)):

@@ -23,9 +23,11 @@ from pathlib import Path
 from types import FrameType
 
 from jobwire.embedded import locks, state
-from jobwire.embedded.errors import EmbeddedFailed
+from jobwire.embedded.errors import EmbeddedFailed, unusable
 from jobwire.embedded.mongo import Mongo
+from jobwire.embedded.ownership import Account, adopt
 from jobwire.embedded.postgres import Postgres
+from jobwire.embedded.privileges import server_account
 from jobwire.embedded.process import launch, started
 from jobwire.embedded.recipe import Recipe
 from jobwire.embedded.valkey import Valkey, ValkeyNode
@@ -49,6 +51,8 @@ class Keeper:
 
     def run(self) -> None:
         """Keep the server running until nobody uses it."""
+        adopt(self._folder)
+        account = server_account(self._folder)
         last = state.read(self._folder)
         if last is not None:
             self._identity = replace(self._identity, ports=last.ports)
@@ -59,11 +63,10 @@ class Keeper:
         crashes: deque[float] = deque(maxlen=_CRASHES)
         while not self._stopping:
             try:
-                self._recipe.prepare(self._folder)
-                self._serve()
-            except Exception as error:
-                if not crashes and not self._stopping:  # the process that waits for us must hear of it
-                    _tell({"error": str(error) if isinstance(error, JobwireError) else repr(error)})
+                self._recipe.prepare(self._folder, account)
+                self._serve(account)
+            except Exception:
+                if not crashes and not self._stopping:  # `main` reports it to the process that waits for us
                     raise
                 # A restart can come too early: PostgreSQL waits for the orphans of the server that was killed.
                 traceback.print_exc()
@@ -73,10 +76,15 @@ class Keeper:
                     raise EmbeddedFailed(f"{self._recipe.name} crashed {_CRASHES} times in {_CRASH_WINDOW:.0f} s")
                 time.sleep(0.05 * 4 ** (len(crashes) - 1))
 
-    def _serve(self) -> None:
+    def _serve(self, account: Account | None) -> None:
         """One life of the server, from start to end."""
         running = launch(
-            self._recipe, self._folder, inherit=self._lock, ports=self._identity.ports, spawned=self._spawned
+            self._recipe,
+            self._folder,
+            account=account,
+            inherit=self._lock,
+            ports=self._identity.ports,
+            spawned=self._spawned,
         )
         url = self._recipe.url(self._folder, running.ports)
         if not self._stopping:
@@ -114,6 +122,12 @@ class Keeper:
             self._server.kill()
 
 
+def _sentence(error: Exception, folder: Path) -> str:
+    if isinstance(error, OSError) and not isinstance(error, JobwireError):
+        error = unusable(folder, error)
+    return str(error) if isinstance(error, JobwireError) else repr(error)
+
+
 def _tell(message: dict[str, object]) -> None:
     """Send the first word to the process that waits for us, on standard output; later ones go nowhere."""
     with suppress(BrokenPipeError):  # it died, but another may have come to use the server
@@ -129,7 +143,12 @@ def main() -> None:
     if os.fork() > 0:  # so that we are nobody's child, and nobody has to reap us
         os._exit(0)
     recipe = RECIPES[order["recipe"]](**order["fields"])
-    Keeper(recipe, Path(order["folder"]), order["lock"]).run()
+    folder = Path(order["folder"])
+    try:
+        Keeper(recipe, folder, order["lock"]).run()
+    except Exception as error:
+        _tell({"error": _sentence(error, folder)})
+        raise
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jobwire.embedded.errors import EmbeddedFailed
+from jobwire.embedded.ownership import open_file
 
 HOLDERS = "holders.lock"
 SERVER = "server.lock"
@@ -24,7 +25,7 @@ SERVER = "server.lock"
 
 def open_lock(path: Path) -> int:
     """A descriptor to lock. Not inherited by programs that this process starts, unless handed to them."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return open_file(path, os.O_RDWR)
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:

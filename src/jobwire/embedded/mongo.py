@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from jobwire.embedded import binaries
 from jobwire.embedded.errors import EmbeddedFailed, EmbeddedUnavailable
-from jobwire.embedded.privileges import Account
+from jobwire.embedded.ownership import Account, make_data_folder, secret
 
 if TYPE_CHECKING:
     from pymongo import MongoClient
     from pymongo.errors import OperationFailure
 
 REPLICA_SET = "rs0"
+_USER = "jobwire"
+_PASSWORD = "password"  # noqa: S105 - the name of its file
+_KEY = "key"
+_AUTHENTICATION_FAILED = 18
 _ALREADY_INITIALIZED = 23
 _NOT_YET_INITIALIZED = 94
 _INVALID_REPLICA_SET_CONFIG = 93
@@ -26,7 +30,8 @@ _INVALID_REPLICA_SET_CONFIG = 93
 
 @dataclass(frozen=True)
 class Mongo:
-    """One member. Durable: a write acknowledged by the majority, MongoDB's default, is in the journal on disk."""
+    """One member, whose user `jobwire` has a random password. Durable: a write acknowledged by the majority, MongoDB's
+    default, is in the journal on disk."""
 
     durable: bool = True
     stop_signal = signal.SIGTERM
@@ -43,16 +48,17 @@ class Mongo:
                 "An embedded MongoDB needs its driver to form the replica set: pip install 'jobwire[embedded,mongo]'"
             )
 
-    def account(self, folder: Path) -> Account | None:
-        return None
-
-    def prepare(self, folder: Path) -> None:
-        (folder / "data").mkdir(exist_ok=True)
+    def prepare(self, folder: Path, account: Account | None) -> None:
+        make_data_folder(folder / "data", account)
+        secret(folder / _KEY)
+        secret(folder / _PASSWORD)
 
     def command(self, folder: Path, ports: tuple[int, ...]) -> list[str]:
         return [
             *(str(binaries.MONGO.find()), "--bind_ip", "127.0.0.1", "--port", str(ports[0]), "--nounixsocket"),
-            *("--dbpath", str(folder / "data"), "--replSet", REPLICA_SET),
+            *("--dbpath", str(folder / "data"), "--replSet", REPLICA_SET, "--keyFile", str(folder / _KEY)),
+            # Each connection works through the password that often. A random one needs no such slowness.
+            *("--setParameter", "scramSHA256IterationCount=5000"),
             *("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "128"),
             *("--setParameter", "diagnosticDataCollectionEnabled=false"),
             # A primary without secondaries has nobody to wait for when it is told to stop.
@@ -74,15 +80,38 @@ class Mongo:
             directConnection=True,
             serverSelectionTimeoutMS=1000,
             connectTimeoutMS=1000,
+            # Whoever has the key of the set is its superuser, also of data from before there were passwords.
+            username="__system",
+            password=secret(folder / _KEY),
+            authSource="local",
+            authMechanism="SCRAM-SHA-256",
         )
         with client, suppress(AutoReconnect):  # it closes connections as it changes from one role to the next
             if client.admin.command("hello").get("isWritablePrimary"):
+                self._let_in(client, self.url(folder, ports), secret(folder / _PASSWORD))
                 return True
             try:
                 client.admin.command("replSetGetStatus")
             except OperationFailure as error:
                 self._set_up(client, host, error)
         return False
+
+    def _let_in(self, client: MongoClient[dict[str, Any]], url: str, password: str) -> None:
+        """Make the user of the URL, or give it the password of the file, unless it is let in already."""
+        from pymongo import MongoClient  # noqa: PLC0415 - the driver is another extra
+        from pymongo.errors import OperationFailure  # noqa: PLC0415
+
+        with MongoClient[dict[str, Any]](url, serverSelectionTimeoutMS=1000) as user:
+            try:
+                user.admin.command("ping")
+            except OperationFailure as refused:
+                if refused.code != _AUTHENTICATION_FAILED:
+                    raise
+            else:
+                return
+        known = client.admin.command("usersInfo", _USER)["users"]
+        verb = "updateUser" if known else "createUser"
+        client.admin.command(verb, _USER, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"])
 
     def _set_up(self, client: MongoClient[dict[str, Any]], host: str, trouble: OperationFailure) -> None:
         if trouble.code == _NOT_YET_INITIALIZED:
@@ -103,7 +132,9 @@ class Mongo:
         }
 
     def url(self, folder: Path, ports: tuple[int, ...]) -> str:
-        return f"mongodb://127.0.0.1:{ports[0]}/?replicaSet={REPLICA_SET}&directConnection=true"
+        login = f"{_USER}:{secret(folder / _PASSWORD)}"
+        options = f"authSource=admin&replicaSet={REPLICA_SET}&directConnection=true"
+        return f"mongodb://{login}@127.0.0.1:{ports[0]}/?{options}"
 
 
 def _move(client: MongoClient[dict[str, Any]], host: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
 import shutil
 import signal
 import subprocess
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobwire.embedded import binaries
-from jobwire.embedded.errors import EmbeddedFailed
-from jobwire.embedded.privileges import Account, before_exec, unprivileged_account
+from jobwire.embedded.errors import EmbeddedFailed, EmbeddedUnavailable
+from jobwire.embedded.ownership import Account, make_data_folder, secret
+from jobwire.embedded.privileges import before_exec, has_name, unprivileged_account
 from jobwire.embedded.process import started
 
 _THROWAWAY = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
@@ -36,24 +37,22 @@ class Postgres:
     def check(self) -> None:
         binaries.POSTGRES.find()
 
-    def account(self, folder: Path) -> Account | None:
-        """Whoever owns the data, since PostgreSQL insists on being its owner."""
-        account = unprivileged_account()
-        data = folder / "data"
-        if account is None or not data.exists():
-            return account
-        owner = data.stat()
-        return Account(owner.st_uid, owner.st_gid) if owner.st_uid != 0 else account
-
-    def prepare(self, folder: Path) -> None:
+    def prepare(self, folder: Path, account: Account | None) -> None:
         data, half_made, password = folder / "data", folder / "data.new", folder / "password"
+        if account is None and os.geteuid() == 0:
+            raise EmbeddedUnavailable(
+                "PostgreSQL does not run as root, and root may not become another user here: run jobwire as one"
+            )
         if data.exists():
             _forget_dead_postmaster(data)
+            make_data_folder(data, account)
             return
         shutil.rmtree(half_made, ignore_errors=True)
         password.unlink(missing_ok=True)
-        with os.fdopen(os.open(password, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(16))
+        secret(password)
+        # initdb must find a name for whoever runs it. A folder's owner may have none, in a container.
+        maker = account if account is None or has_name(account) else unprivileged_account()
+        make_data_folder(half_made, maker)
         initdb = binaries.POSTGRES.find().with_name("initdb")
         command = [
             *(str(initdb), "--pgdata", str(half_made), "--username", "jobwire", "--pwfile", str(password)),
@@ -67,10 +66,14 @@ class Postgres:
             capture_output=True,
             text=True,
             cwd="/",
-            preexec_fn=before_exec(self.account(folder), None),  # the keeper has no busy thread
+            preexec_fn=before_exec(maker, None, (initdb, half_made)),  # the keeper has no busy thread
         )
         if run.returncode != 0:
-            raise EmbeddedFailed(f"initdb could not make {data}: {run.stderr.strip() or run.stdout.strip()}")
+            said = run.stderr.strip() or run.stdout.strip()
+            if "No space left on device" in said:
+                raise OSError(errno.ENOSPC, said)
+            raise EmbeddedFailed(f"initdb could not make {data}: {said}")
+        make_data_folder(half_made, account)
         half_made.rename(data)
         if self.durable:
             _sync(folder)

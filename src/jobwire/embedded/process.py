@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobwire.embedded.errors import EmbeddedFailed
+from jobwire.embedded.ownership import Account, open_file
 from jobwire.embedded.privileges import before_exec
 from jobwire.embedded.recipe import Recipe
 
@@ -19,6 +21,7 @@ READY_LIMIT = 60.0
 _PORT_ATTEMPTS = 10
 _LOG_LIMIT = 8 * 1024 * 1024
 _PORT_TAKEN = "Address already in use"
+_DISK_FULL = "No space left on device"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ def launch(
     recipe: Recipe,
     folder: Path,
     *,
+    account: Account | None,
     inherit: int,
     ports: tuple[int, ...],
     spawned: Callable[[subprocess.Popen[bytes]], None],
@@ -46,10 +50,11 @@ def launch(
     if log.exists() and log.stat().st_size > _LOG_LIMIT:
         log.replace(folder / "server.log.1")
     for chosen in _candidates(recipe.ports, ports):
-        with log.open("ab") as sink:
+        command = recipe.command(folder, chosen)
+        with os.fdopen(open_file(log, os.O_WRONLY | os.O_APPEND), "ab") as sink:
             start = sink.tell()
             process = subprocess.Popen(  # noqa: S603 - our own command line
-                recipe.command(folder, chosen),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -57,12 +62,15 @@ def launch(
                 env={**os.environ, "LC_ALL": "C"},
                 pass_fds=(inherit,),
                 # The keeper's only other thread sits in a system call, so Python between fork and exec is safe.
-                preexec_fn=before_exec(recipe.account(folder), recipe.stop_signal),  # noqa: PLW1509
+                preexec_fn=before_exec(account, recipe.stop_signal, (Path(command[0]), folder / "data")),  # noqa: PLW1509
             )
         spawned(process)
         if _becomes_ready(recipe, folder, chosen, process):
             return Running(process, chosen)
-        if _PORT_TAKEN not in tail(log, start, lines=1000):  # MongoDB has a lot to say after that
+        said = tail(log, start, lines=1000)  # MongoDB has a lot to say after either of these
+        if _DISK_FULL in said:
+            raise OSError(errno.ENOSPC, _DISK_FULL)
+        if _PORT_TAKEN not in said:
             raise EmbeddedFailed(_failure(recipe, process, log, tail(log, start)))
     raise EmbeddedFailed(f"{recipe.name}: found no free port on 127.0.0.1 in {_PORT_ATTEMPTS} attempts")
 

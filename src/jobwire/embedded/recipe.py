@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Protocol
 
-from jobwire.embedded.privileges import Account
+from jobwire.embedded.ownership import Account
 
 
 class Recipe(Protocol):
@@ -31,12 +31,12 @@ class Recipe(Protocol):
         """Raise `EmbeddedUnavailable` if the server can't run on this machine."""
         ...
 
-    def account(self, folder: Path) -> Account | None:
-        """The account to run under, or None to stay who we are."""
-        ...
+    def prepare(self, folder: Path, account: Account | None) -> None:
+        """Make the folder `data` and the password ready for a server that runs under the account (None: as we do).
 
-    def prepare(self, folder: Path) -> None:
-        """Make the data folder ready. Repeatable: a crash half way leaves nothing that a second call trips over."""
+        Repeatable: a crash half way leaves nothing that a second call trips over. Data and passwords of a folder that
+        an older jobwire has made are brought up to date.
+        """
         ...
 
     def command(self, folder: Path, ports: tuple[int, ...]) -> list[str]:
@@ -44,9 +44,12 @@ class Recipe(Protocol):
         ...
 
     def ready(self, folder: Path, ports: tuple[int, ...], pid: int) -> bool:
-        """Whether process `pid` takes reads and writes. Called again and again until it says yes."""
+        """Whether process `pid` takes reads and writes. Called again and again until it says yes.
+
+        Another user's program may have the port meanwhile: it must not be sent the password.
+        """
         ...
 
     def url(self, folder: Path, ports: tuple[int, ...]) -> str:
-        """The driver's URL."""
+        """The driver's URL, with the password."""
         ...

@@ -10,12 +10,16 @@ class Refused(Exception):
     """The server answered with an error."""
 
 
-def ask(port: int, *words: str, timeout: float = 2.0) -> str:
+def ask(port: int, *words: str, password: str, timeout: float = 2.0) -> str:
     """Send one command to a server on loopback. Raises OSError if nobody answers, `Refused` if it answers an error."""
-    request = f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
     with socket.create_connection(("127.0.0.1", port), timeout) as connection, connection.makefile("rb") as replies:
-        connection.sendall(request.encode("ascii"))
+        connection.sendall(_request("AUTH", password) + _request(*words))
+        _read(replies)
         return _read(replies)
+
+
+def _request(*words: str) -> bytes:
+    return (f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words)).encode("ascii")
 
 
 def _read(replies: BinaryIO) -> str:

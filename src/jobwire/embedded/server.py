@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import weakref
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
@@ -16,11 +18,17 @@ from pathlib import Path
 from types import TracebackType
 
 from jobwire.embedded import locks, state
-from jobwire.embedded.errors import EmbeddedFailed
+from jobwire.embedded.errors import EmbeddedFailed, unusable
+from jobwire.embedded.ownership import make_folder, open_file
 from jobwire.embedded.process import tail
 from jobwire.embedded.recipe import Recipe
+from jobwire.errors import JobwireError
+
+_log = logging.getLogger("jobwire.embedded")
 
 _WAIT_LIMIT = 90.0
+_WATCH_EVERY = 0.5
+_WATCH_SELDOM = 30.0
 _open: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
@@ -34,17 +42,28 @@ class Server:
     def __init__(self, recipe: Recipe, folder: Path | str) -> None:
         recipe.check()
         self._name = recipe.name
-        self.folder = _make_folder(Path(folder).absolute(), recipe.name)
         self._owner = os.getpid()
         self._url = ""
-        self._share: int | None = locks.open_lock(self.folder / locks.HOLDERS)
+        self._share: int | None = None
+        self._closing = threading.Event()
+        self._joining = threading.Lock()
+        top = Path(folder).absolute()
         try:
+            self.folder = make_server_folder(top, recipe.name)
+            self._share = locks.open_lock(self.folder / locks.HOLDERS)
             self._join(recipe)
-        except BaseException:
-            os.close(self._share)
-            self._share = None
+        except BaseException as error:
+            if self._share is not None:
+                os.close(self._share)
+                self._share = None
+            if isinstance(error, OSError) and not isinstance(error, JobwireError):
+                raise unusable(top, error) from error
             raise
         _open.add(self)
+        self._watch = threading.Thread(
+            target=self._replace_keeper, args=(recipe,), name=f"{top.name}-watch", daemon=True
+        )
+        self._watch.start()
 
     def _join(self, recipe: Recipe) -> None:
         share = self._share
@@ -53,6 +72,26 @@ class Server:
         locks.wait_until(lambda: locks.try_lock(share, shared=True), _WAIT_LIMIT, busy)
         stuck = f"{self.folder} is locked by a server that does not get ready; see its server.log"
         locks.wait_until(lambda: self._answers() or self._start(recipe), _WAIT_LIMIT, stuck)
+
+    def _replace_keeper(self, recipe: Recipe) -> None:
+        """Start a new keeper if the present one was killed. Without it nobody would start the server again.
+
+        Every process that uses the server watches, so that it matters to none which of them started it. The lock of
+        the server lets one of them do it.
+        """
+        pause = _WATCH_EVERY
+        while not self._closing.wait(pause):
+            current = state.read(self.folder)
+            if current is not None and current.current:
+                pause = _WATCH_EVERY
+                continue
+            try:
+                with self._joining:
+                    if not self._closing.is_set() and (self._answers() or self._start(recipe)):
+                        _log.warning("the keeper of the server in %s was killed; it was replaced", self.folder)
+            except (OSError, JobwireError) as error:
+                _log.warning("the server in %s does not start again, trying further: %s", self.folder, error)
+                pause = min(2 * pause, _WATCH_SELDOM)
 
     def _answers(self) -> bool:
         """Whether the server listens. Its keeper may not have noticed yet that it died."""
@@ -103,7 +142,10 @@ class Server:
         try:
             # A forked child has the same lock as its parent, so it must not touch it, only let go of its copy.
             if os.getpid() == self._owner:
-                self._leave(share)
+                self._closing.set()
+                with self._joining:  # a keeper that is just being started must know us until it can be stopped
+                    self._leave(share)
+                self._watch.join()
         finally:
             os.close(share)
 
@@ -134,12 +176,14 @@ class Server:
         return f"<Server {self._name} in {self.folder}{'' if self._share is not None else ', closed'}>"
 
 
-def _make_folder(folder: Path, name: str) -> Path:
+def make_server_folder(folder: Path, name: str) -> Path:
+    """The folder of one server below the folder that the user named."""
     if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n")
+        make_folder(folder)
+        with os.fdopen(open_file(folder / ".gitignore", os.O_WRONLY | os.O_TRUNC), "w") as ignored:
+            ignored.write("*\n")
     place = folder / name
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(place, 0o700)
     return place
 
 
@@ -148,7 +192,7 @@ def _start_keeper(recipe: Recipe, folder: Path, lock: int) -> None:
     order = {"recipe": type(recipe).__name__, "fields": asdict(recipe), "folder": str(folder), "lock": lock}
     paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)  # what we can import, from any directory
     log = folder / "keeper.log"
-    with log.open("wb") as sink:
+    with os.fdopen(open_file(log, os.O_WRONLY | os.O_TRUNC), "wb") as sink:
         process = subprocess.Popen(  # noqa: S603 - our own command line
             # Warnings off: from Python 3.12 on they'd speak of forking beside the keeper's waiting thread.
             [sys.executable, "-W", "ignore", "-m", "jobwire.embedded.keeper", json.dumps(order)],

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from jobwire.embedded.ownership import open_file
 from jobwire.embedded.process import started
 
 _FILE = "state.json"
@@ -43,6 +44,6 @@ def read(folder: Path) -> State | None:
 def write(folder: Path, state: State) -> None:
     """Replace the state in one step. Readable by its owner only, since a URL may hold a password."""
     fresh = folder / f"{_FILE}.{os.getpid()}.{time.monotonic_ns()}"  # a signal handler may write while we do
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    with os.fdopen(open_file(fresh, os.O_WRONLY | os.O_TRUNC), "w") as file:
         json.dump(asdict(state), file)
     fresh.replace(folder / _FILE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jobwire import urls
 from jobwire.counted import counted
-from jobwire.errors import JobwireError
+from jobwire.errors import JobwireError, MissingExtra
 from jobwire.pipeline.java import java_home, java_version
 from jobwire.pipeline.reach import reached, store_name
 from jobwire.pipeline.session import spark_session
@@ -36,7 +36,7 @@ def diagnose(
     """Look at Java, Spark, the format, every store and the lake, in this order. A failure does not end the others."""
     if master is None or not master.startswith("sc://"):
         yield _tried("Java", lambda: f"version {java_version(java_home())}")
-    yield _tried("Spark", lambda: f"pyspark {importlib.metadata.version('pyspark')}")
+    yield _tried("Spark", _spark)
     session: list[SparkSession] = []
 
     def start() -> str:
@@ -57,6 +57,13 @@ def _tried(name: str, check: Callable[[], str]) -> Finding:
     except Exception as error:
         text = urls.redact(str(error)).strip() or type(error).__name__
         return Finding(name, False, text.splitlines()[0])
+
+
+def _spark() -> str:
+    try:
+        return f"pyspark {importlib.metadata.version('pyspark')}"
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingExtra("the pipeline", "spark") from None
 
 
 def _format(spark: SparkSession) -> str:

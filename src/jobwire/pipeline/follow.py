@@ -9,6 +9,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from jobwire.errors import JobwireError
+from jobwire.options import Seconds, seconds
 from jobwire.pipeline.ingest import (
     MAX_ROWS,
     IngestResult,
@@ -39,8 +40,8 @@ def follow(
     sources: Sequence[Source],
     stop: Event,
     *,
-    every: float = 10.0,
-    snapshot_every: float = 300.0,
+    every: Seconds = 10.0,
+    snapshot_every: Seconds = 300.0,
     max_rows: int = MAX_ROWS,
     progress: Progress = silent,
 ) -> IngestResult:
@@ -48,8 +49,9 @@ def follow(
 
     A store that goes away is waited for, for ever.
     """
+    pause, between = seconds("every", every, minimum=0.001), seconds("snapshot_every", snapshot_every)
     with lake.files.locked("ingest"), lake.run("ingest", continuous=True) as run:
-        followers = [_Follower(spark, lake, source, every, max_rows) for source in sources]
+        followers = [_Follower(spark, lake, source, pause, max_rows) for source in sources]
         next_snapshot = time.monotonic()
         rounds = 0
         while not stop.is_set():
@@ -59,9 +61,9 @@ def follow(
                 rounds += 1
                 for follower in followers:
                     follower.snapshot(f"{run.id}-{rounds}")
-                next_snapshot = time.monotonic() + snapshot_every
+                next_snapshot = time.monotonic() + between
             progress("following", sum(follower.result.events for follower in followers), None)
-            stop.wait(min(every, 1.0))
+            stop.wait(min(pause, 1.0))
         for follower in followers:
             follower.end()
         results = [follower.result for follower in followers]

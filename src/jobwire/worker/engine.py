@@ -84,6 +84,8 @@ class Engine:
         self._blocked_until = 0.0
         self._bell = asyncio.Event()
         self._hungry = asyncio.Event()
+        self._waiting: deadline | None = None
+        """The limit of a wait for work that is under way."""
 
     # --- from outside -----------------------------------------------------------------------------------------------
 
@@ -111,6 +113,8 @@ class Engine:
     def finish(self) -> None:
         """Claim no more; `run` returns when the running jobs have been settled."""
         self._claiming = False
+        if self._waiting is not None:
+            self._waiting.end()  # what a wait brings from now on could not be run
         self._bell.set()
         self._hungry.set()
 
@@ -305,12 +309,17 @@ class Engine:
             timeout = _LONGEST_WAIT if self._next_in is None else min(self._next_in, _LONGEST_WAIT)
             self._waits_until = asyncio.get_running_loop().time() + timeout
             try:
-                async with deadline(timeout + _GRACE):
-                    await self._consumer.wait(timeout)
+                async with deadline(timeout + _GRACE) as limit:
+                    self._waiting = limit
+                    try:
+                        await self._consumer.wait(timeout)
+                    finally:
+                        self._waiting = None
                     if not self._has_free_slot():
                         await self._consumer.pass_on()
             except Exception as error:  # whatever it is, the worker tries again
-                await self._outage.endure(error, self._consumer.reset)
+                if self._claiming:
+                    await self._outage.endure(error, self._consumer.reset)
             self._waits_until = 0.0
             self._wakeups += 1
             self._work_may_be_there = True

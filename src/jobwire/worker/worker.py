@@ -53,8 +53,9 @@ class Worker:
 
     backoff: seconds until a job with a custom backoff runs again, from (failures, job, error); one function, or one per
     name of a backoff. lease: how long a job stays ours without a sign of life. timeout: how long a handler may run.
-    rate: (n, seconds) over all workers of the queue. max_reconnect_attempts: 0 never gives up. native: options that
-    only the queue's protocol has, e.g. jobwire.native.BridgeMQWorker(stack="python").
+    rate: (n, seconds) over all workers of the queue. max_reconnect_attempts: 0 never gives up. wait_for_store: how long
+    to wait at the start for a store that is not there yet, as when containers start together. native: options that only
+    the queue's protocol has, e.g. jobwire.native.BridgeMQWorker(stack="python").
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Worker:
         shutdown_timeout: Seconds = 30.0,
         call_timeout: Seconds = 30.0,
         max_reconnect_attempts: int = 0,
+        wait_for_store: Seconds = 0.0,
         observers: Sequence[Observer] = (),
         native: object | None = None,
         **unknown: Never,
@@ -92,6 +94,7 @@ class Worker:
         self._shutdown_timeout = seconds("shutdown_timeout", shutdown_timeout)
         self._call_timeout = seconds("call_timeout", call_timeout, minimum=0.1)
         self._max_reconnects = whole("max_reconnect_attempts", max_reconnect_attempts, minimum=0)
+        self._wait_for_store = seconds("wait_for_store", wait_for_store)
         self._observers = observers_of(observers)
         self._make_runner = partial(make_runner, handler, executor, f"jobwire-{queue}")
         self._runner = self._make_runner()
@@ -170,7 +173,9 @@ class Worker:
     async def run(self, *, signals: bool = True) -> None:
         """Work until `stop` is called or, in the main thread, SIGTERM or SIGINT arrives (twice: leave at once)."""
         backend = self.connection.backend
-        await self.connection.open()
+        with _signals(self.interrupt) if signals else contextlib.nullcontext():
+            if not await self._reach_store():
+                return
         consumer = backend.consumer(self._settings)
         loop = asyncio.get_running_loop()
 
@@ -223,8 +228,20 @@ class Worker:
             self._now.set()
         self._stop_claiming()
 
+    async def _reach_store(self) -> bool:
+        """Open the connection, which may wait for the store; False if the worker was told to stop meanwhile."""
+        opening = asyncio.create_task(self.connection.open(self._wait_for_store))
+        try:
+            await _first(opening, self._stopping if self._wait_for_store else None)
+        finally:
+            opening.cancel()
+            await asyncio.wait({opening})
+        if opening.cancelled() and self._owns:
+            await self.connection.close()
+        return not opening.cancelled() and opening.result() is self.connection
+
     async def __aenter__(self) -> Self:
-        await self.connection.open()
+        await self.connection.open(self._wait_for_store)
         self._parent = asyncio.current_task()
         self._background = asyncio.create_task(self.run(signals=False))
         self._background.add_done_callback(self._on_background_end)
@@ -299,7 +316,7 @@ def _new_id() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
-async def _first(work: asyncio.Task[None], event: asyncio.Event | None = None, timeout: float | None = None) -> None:
+async def _first(work: asyncio.Task[Any], event: asyncio.Event | None = None, timeout: float | None = None) -> None:
     """Return when the work is done, the event is set, or the time is up."""
     waiting: set[asyncio.Task[Any]] = {work}
     bell = None

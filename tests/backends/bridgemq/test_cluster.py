@@ -12,12 +12,8 @@ from jobwire.model import State
 from jobwire.native import BridgeMQWorker
 
 
-def hosts(cluster):
-    return ",".join(url.split("//")[1].split("/")[0] for url in cluster.urls)
-
-
 async def test_a_namespace_with_a_tag_works_on_a_cluster(jobwire_valkey_cluster):
-    url = f"bridgemq+cluster://{hosts(jobwire_valkey_cluster)}?namespace={{test-{uuid.uuid4().hex[:8]}}}"
+    url = f"bridgemq+cluster://{jobwire_valkey_cluster.hosts}?namespace={{test-{uuid.uuid4().hex[:8]}}}"
     async with (
         Queue("mail", url) as queue,
         Worker("mail", lambda job: job.data + 1, url, native=BridgeMQWorker(stack="py")),
@@ -33,7 +29,7 @@ async def test_a_namespace_with_a_tag_works_on_a_cluster(jobwire_valkey_cluster)
 
 def test_one_without_is_refused_with_the_remedy(jobwire_valkey_cluster):
     with pytest.raises(InvalidOption, match=r"namespace.*\{bridge\}"):
-        connect(f"bridgemq+cluster://{hosts(jobwire_valkey_cluster)}")
+        connect(f"bridgemq+cluster://{jobwire_valkey_cluster.hosts}")
 
 
 async def test_a_clusters_node_is_not_mistaken_for_a_server(jobwire_valkey_cluster):

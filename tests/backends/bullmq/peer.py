@@ -44,7 +44,7 @@ async def node(url: str, prefixes: list[str], body: str, peer: str = "bullmq") -
     env = {
         **os.environ,
         "PEER": peer,
-        "CONNECTION": json.dumps({"host": address.hostname, "port": address.port}),
+        "CONNECTION": json.dumps({"host": address.hostname, "port": address.port, "password": address.password}),
         "PREFIXES": json.dumps(prefixes),
     }
     process = await asyncio.create_subprocess_exec(

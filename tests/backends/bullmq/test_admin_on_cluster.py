@@ -19,8 +19,7 @@ from jobwire.urls import parse
 
 @asynccontextmanager
 async def opened(cluster: Cluster, prefix: str) -> AsyncIterator[Backend]:
-    hosts = ",".join(url.split("//")[1].split("/")[0] for url in cluster.urls)
-    backend = load_backend(parse(f"bullmq+cluster://{hosts}?prefix={prefix}"))
+    backend = load_backend(parse(f"bullmq+cluster://{cluster.hosts}?prefix={prefix}"))
     await backend.open()
     yield backend
     await backend.close()

@@ -46,13 +46,9 @@ def place(request: pytest.FixtureRequest, unique: str) -> Place:
     return Place(unique, f"letters-{{{unique}}}", f"parcels-{{{unique}}}")
 
 
-def hosts(cluster: Cluster) -> str:
-    return ",".join(url.removeprefix("redis://").partition("/")[0] for url in cluster.urls)
-
-
 @asynccontextmanager
 async def connected(cluster: Cluster, prefix: str) -> AsyncIterator[Connection]:
-    connection = connect(f"bullmq+cluster://{hosts(cluster)}/?prefix={prefix}")
+    connection = connect(f"bullmq+cluster://{cluster.hosts}/?prefix={prefix}")
     async with connection:
         yield connection
 

@@ -19,6 +19,8 @@ from jobwire import NewJob, Queue, State, StoreUnavailable, Worker
 from jobwire.embedded import binaries
 from jobwire.worker.active import ActiveJob
 
+from .tls_front import TLS, tls_front
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 SENTINELS = 3
@@ -156,4 +158,54 @@ async def _all_done(queue: Queue) -> bool:
     with suppress(StoreUnavailable):
         counts = await queue.counts()
         return counts[State.COMPLETED] == BEFORE + AFTER
+    return False
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[int]:
+    """A sentinel with a user and a password of its own, watching a server with another password."""
+    program = str(binaries.VALKEY.find())
+    server, sentinel = free_ports(2)
+    (tmp_path / "server").mkdir()
+    config = tmp_path / "sentinel.conf"
+    config.write_text(
+        f"port {sentinel}\nbind 127.0.0.1\ndir {tmp_path}\nsentinel monitor main 127.0.0.1 {server} 1\n"
+        "sentinel auth-pass main server-pw\nrequirepass sentinel-pw\nuser watcher on >watcher-pw ~* &* +@all\n"
+    )
+    plain = ["--bind", "127.0.0.1", "--port", str(server), "--dir", str(tmp_path / "server"), "--save", ""]
+    with running([program, *plain, "--requirepass", "server-pw"]), running([program, str(config), "--sentinel"]):
+        async with (
+            Redis(port=sentinel, password="sentinel-pw", decode_responses=True) as watcher,
+            Redis(port=server, password="server-pw") as watched_server,
+        ):
+            await eventually(lambda: _answers(watcher), within=30)
+            await eventually(lambda: _answers(watched_server), within=30)
+        yield sentinel
+
+
+@pytest.mark.parametrize(
+    "who", ["sentinel_password=sentinel-pw", "sentinel_username=watcher&sentinel_password=watcher-pw"]
+)
+async def test_sentinels_have_credentials_of_their_own(guarded: int, who: str) -> None:
+    url = f"bullmq+sentinel://:server-pw@127.0.0.1:{guarded}/main/0?{who}"
+    async with Queue("work", url) as queue, Worker("work", _echo, url):
+        assert await (await queue.add(7)).wait(20) == 7
+    assert "-pw" not in repr(queue)
+
+
+async def test_sentinels_are_reached_by_tls_of_their_own(guarded: int) -> None:
+    async with tls_front(guarded) as port:
+        options = f"sentinel_password=sentinel-pw&sentinel_tls=true&ssl_ca_certs={TLS / 'certificate.pem'}"
+        url = f"bullmq+sentinel://:server-pw@127.0.0.1:{port}/main/0?{options}"
+        async with Queue("work", url) as queue, Worker("work", _echo, url):
+            assert await (await queue.add(7)).wait(20) == 7
+
+
+async def _echo(job: ActiveJob) -> int:
+    return job.data
+
+
+async def _answers(client: Redis) -> bool:
+    with suppress(RedisError):
+        return bool(await client.ping())
     return False

@@ -1,15 +1,9 @@
-"""TLS: the server behind a real TLS front, with a certificate made for this test and for nothing else.
-
-The embedded Valkey is built without TLS, so a small front ends it, as a load balancer would.
-"""
+"""TLS: the server behind a real TLS front, with a certificate made for this test and for nothing else."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
-from contextlib import suppress
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,39 +12,19 @@ from jobwire import Queue, StoreUnavailable, Worker
 from jobwire.embedded import Server
 from jobwire.worker.active import ActiveJob
 
-TLS = Path(__file__).parent / "tls"
+from .tls_front import TLS, tls_front
 
 
 @pytest.fixture
 async def secure_port(jobwire_valkey: Server) -> AsyncIterator[int]:
     """Where the run's Valkey is reached by TLS only."""
-    inner = urlsplit(jobwire_valkey.url)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "certificate.pem", TLS / "key.pem")
-    links: set[asyncio.Task[None]] = set()
-
-    async def pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while data := await source.read(65536):
-                target.write(data)
-                await target.drain()
-        target.close()
-
-    async def link(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        links.add(asyncio.current_task())  # type: ignore[arg-type]
-        to_server = await asyncio.open_connection(inner.hostname, inner.port)
-        await asyncio.gather(pump(reader, to_server[1]), pump(to_server[0], writer))
-
-    front = await asyncio.start_server(link, "127.0.0.1", 0, ssl=context)
-    yield front.sockets[0].getsockname()[1]
-    front.close()
-    for task in links:
-        task.cancel()
-    await asyncio.gather(*links, return_exceptions=True)
+    async with tls_front(urlsplit(jobwire_valkey.url).port or 0) as port:
+        yield port
 
 
-async def test_a_queue_and_a_worker_speak_tls(secure_port: int, prefix: str) -> None:
-    url = f"bullmq+rediss://127.0.0.1:{secure_port}/0?prefix={prefix}&ssl_ca_certs={TLS / 'certificate.pem'}"
+async def test_a_queue_and_a_worker_speak_tls(jobwire_valkey: Server, secure_port: int, prefix: str) -> None:
+    login = f":{urlsplit(jobwire_valkey.url).password}@"
+    url = f"bullmq+rediss://{login}127.0.0.1:{secure_port}/0?prefix={prefix}&ssl_ca_certs={TLS / 'certificate.pem'}"
 
     async def handle(job: ActiveJob) -> int:
         return job.data + 1

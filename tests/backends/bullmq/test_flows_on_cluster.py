@@ -15,7 +15,7 @@ from jobwire.embedded import Cluster
 @pytest.fixture
 def url(jobwire_valkey_cluster: Cluster) -> Callable[[str], str]:
     """The address of the cluster with a prefix of the test's choice."""
-    hosts = ",".join(url.split("//")[1].split("/")[0] for url in jobwire_valkey_cluster.urls)
+    hosts = jobwire_valkey_cluster.hosts
     return lambda prefix: f"bullmq+cluster://{hosts}?prefix={prefix}"
 
 

@@ -35,7 +35,9 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
 
 async def test_a_wrong_password_is_refused(jobwire_valkey: Server, redis: Redis, prefix: str) -> None:
     await redis.acl_setuser(prefix, enabled=True, passwords=["+right"], keys=["*"], commands=["+@all"])
-    backend = load_backend(parse(f"bullmq+{jobwire_valkey.url.replace('redis://', f'redis://{prefix}:wrong@')}"))
+    backend = load_backend(
+        parse(f"bullmq+{jobwire_valkey.url.replace(f':{urlsplit(jobwire_valkey.url).password}@', f'{prefix}:wrong@')}")
+    )
     with pytest.raises(StoreRefused):
         await backend.open()
     await backend.close()
@@ -79,7 +81,7 @@ async def test_cancelling_a_job_is_not_supported_and_says_what_is(backend: Backe
 
 
 async def test_a_cluster_serves_queues_with_a_tag(jobwire_valkey_cluster: Cluster, unique: str) -> None:
-    hosts = ",".join(url.removeprefix("redis://").partition("/")[0] for url in jobwire_valkey_cluster.urls)
+    hosts = jobwire_valkey_cluster.hosts
     backend = load_backend(parse(f"bullmq+cluster://{hosts}/?prefix={{{unique}}}"))
     await backend.open()
     worker = consumer(backend)
@@ -98,7 +100,7 @@ async def test_a_cluster_serves_queues_with_a_tag(jobwire_valkey_cluster: Cluste
 
 
 async def test_a_cluster_refuses_queues_without_a_tag(jobwire_valkey_cluster: Cluster) -> None:
-    hosts = ",".join(url.removeprefix("redis://").partition("/")[0] for url in jobwire_valkey_cluster.urls)
+    hosts = jobwire_valkey_cluster.hosts
     backend = load_backend(parse(f"bullmq+cluster://{hosts}/"))
     with pytest.raises(InvalidOption, match="braces"):
         backend.check("q", NewJob(1))
@@ -124,6 +126,7 @@ async def sentinel(jobwire_valkey: Server, tmp_path: Path) -> AsyncIterator[int]
     config = tmp_path / "sentinel.conf"
     config.write_text(
         f"port {port}\nbind 127.0.0.1\ndir {tmp_path}\nsentinel monitor main {watched.hostname} {watched.port} 1\n"
+        f"sentinel auth-pass main {watched.password}\n"
     )
     process = subprocess.Popen([binaries.VALKEY.find(), str(config), "--sentinel"], stdout=subprocess.DEVNULL)
     try:
@@ -142,8 +145,9 @@ async def _knows_main(client: Redis) -> bool:
         return False
 
 
-async def test_sentinels_are_asked_for_the_server(sentinel: int, prefix: str) -> None:
-    backend = load_backend(parse(f"bullmq+sentinel://127.0.0.1:{sentinel}/main/0?prefix={prefix}"))
+async def test_sentinels_are_asked_for_the_server(jobwire_valkey: Server, sentinel: int, prefix: str) -> None:
+    login = f":{urlsplit(jobwire_valkey.url).password}@"
+    backend = load_backend(parse(f"bullmq+sentinel://{login}127.0.0.1:{sentinel}/main/0?prefix={prefix}"))
     await backend.open()
     worker = consumer(backend)
     await add(backend, NewJob(1))

@@ -19,6 +19,7 @@ from jobwire import ActiveJob, Backoff, Connection, NewJob, Queue, Snooze, Uniqu
 from jobwire.errors import JobFailed
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import Event, State
+from jobwire.native import BullMQWorker
 from jobwire.options import Keep
 
 from .jobs import claim, consumer
@@ -192,7 +193,7 @@ async def test_finished_jobs_are_kept_as_asked(queue: Queue, work: Callable[...,
     options = {"keep_completed": Keep(count=2, age=3600)}
     await queue.add_many([NewJob(number, **options) for number in range(5)])
     await queue.add("gone", keep_completed=False)
-    async with work(echo, metrics=5) as worker:
+    async with work(echo, native=BullMQWorker(metrics=5)) as worker:
         await eventually(lambda: worker.stats.completed == 6)
     assert {job.data for job in await queue.jobs(State.COMPLETED)} == {3, 4}
 

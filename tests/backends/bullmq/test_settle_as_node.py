@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from jobwire.backend import Backend, Claim, Completed, Consumer, Failed, Released, Snoozed
+from jobwire.native import BullMQWorker
 from jobwire.options import Keep
 
 from .conftest import Same
@@ -184,7 +185,7 @@ SCENARIOS: dict[str, tuple[str, str, str, dict[str, Any], Act]] = {
         ADD + ADD,
         COMPLETE + "await next(w);",
         "{ metrics: { maxDataPoints: 5 } }",
-        {"extra": {"metrics": 5}},
+        {"native": BullMQWorker(metrics=5)},
         _complete_and_claim,
     ),
     "complete a unique job": (

@@ -14,7 +14,7 @@ from jobwire.backend import Backend, Completed, Consumer
 from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.embedded import Server
-from jobwire.errors import StoreUnavailable
+from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.options import NewJob
 
 from .jobs import add, claim, consumer
@@ -230,7 +230,7 @@ async def test_a_wait_given_up_while_its_job_comes_hands_it_back(backend: Backen
         await redis.delete(keys.wait, keys.marker)
 
 
-async def test_the_start_of_a_job_in_hand_is_told_by_our_clock(
+async def test_the_start_of_a_job_in_hand_is_told_by_the_servers_clock(
     backend: Backend, worker: Consumer, redis: Redis, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = time.time
@@ -240,4 +240,23 @@ async def test_the_start_of_a_job_in_hand_is_told_by_our_clock(
     await add(backend, NewJob(1))
     await waiting
     started = int(await redis.hget(keys.job("1"), "processedOn"))
-    assert started == pytest.approx((clock() + 3600) * 1000, abs=120_000)
+    assert started == pytest.approx(clock() * 1000, abs=120_000)
+
+
+async def test_a_connection_dropped_at_any_moment_of_a_wait_is_an_outage(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys
+) -> None:
+    """The engine resets a consumer when any of its calls fails, whatever its listener does at that moment."""
+    await claim(worker)
+    for turn in range(60):
+        waiting = asyncio.create_task(worker.wait(FOR_EVER))
+        if turn % 2:
+            await eventually(lambda: blocked(redis, keys))
+        ringing = asyncio.create_task(redis.zadd(keys.marker, {"0": 0}))
+        for _ in range(turn // 2 % 12):
+            await asyncio.sleep(0)
+        await worker.reset()
+        [ended] = await asyncio.gather(waiting, return_exceptions=True)
+        assert ended is None or isinstance(ended, JobwireError), f"turn {turn}: {ended!r}"
+        await ringing
+        await redis.delete(keys.marker)

@@ -10,6 +10,7 @@ from awaiting import eventually
 from jobwire.backend import Completed, Verdict
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, WrongState
+from jobwire.native import MonqueWorker
 from jobwire.options import Unique
 
 from .peer import now
@@ -86,7 +87,7 @@ async def test_a_schedule_that_failed_for_good_is_dead_until_someone_retries_it(
     async def handler(job):
         raise RuntimeError("broken")
 
-    async with work(handler, max_retries=1):
+    async with work(handler, native=MonqueWorker(max_retries=1)):
         await eventually(lambda: jobs.find_one({"uniqueKey": "pulse"})["status"] == "failed")
     assert await queue.schedules() == []
     await queue.retry(str(jobs.find_one()["_id"]))

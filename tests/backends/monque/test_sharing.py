@@ -162,7 +162,7 @@ async def test_a_race_for_one_key_on_many_connections_makes_one_job_and_no_error
 
 async def test_an_add_whose_answer_was_lost_is_not_made_twice(queue, connection, jobs):
     store = connection.backend.store
-    made = adding.documents("emails", [_prepared(1, None), _prepared(2, "k"), _prepared(3, None)])
+    made = adding.documents("emails", [_prepared(1, None), _prepared(2, "k"), _prepared(3, None)], store.clock.now_ms())
     first = await adding.add(store, made)
     again = await adding.add(store, made)
     assert again == first

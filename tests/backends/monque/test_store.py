@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import pytest
@@ -69,7 +70,7 @@ async def test_a_server_that_does_not_answer_is_unavailable_and_no_password_is_t
 
 
 async def test_a_wrong_password_is_refused_and_not_told(jobwire_mongo):
-    url = "monque+" + jobwire_mongo.url.replace("mongodb://", "mongodb://app:hunter2@")
+    url = "monque+" + re.sub("//.*@", "//app:hunter2@", jobwire_mongo.url)
     with pytest.raises(StoreRefused) as refusal:
         async with Queue("emails", url):
             pass

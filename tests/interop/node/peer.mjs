@@ -12,8 +12,8 @@ import { processors } from "./processors.mjs";
 
 const [, , peer, url] = process.argv;
 const bull = createRequire(import.meta.url)(peer);
-const { hostname: host, port } = new URL(url);
-const connection = { host, port: Number(port) };
+const { hostname: host, port, password } = new URL(url);
+const connection = { host, port: Number(port), password };
 
 const queues = new Map();
 const listeners = new Map();

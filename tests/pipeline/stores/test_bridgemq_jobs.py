@@ -185,7 +185,7 @@ async def test_names_ids_and_payloads_of_any_script_are_read(place: Callable[[st
 
 
 async def test_a_cluster_is_read_like_a_single_server(jobwire_valkey_cluster: Any, unique: str) -> None:
-    hosts = ",".join(url.removeprefix("redis://").partition("/")[0] for url in jobwire_valkey_cluster.urls)
+    hosts = jobwire_valkey_cluster.hosts
     async with rig_at(f"bridgemq+cluster://{hosts}/?namespace={{{unique}}}") as rig:
         await rig.add(*(NewJob(n) for n in range(100)))
         await rig.complete(30)

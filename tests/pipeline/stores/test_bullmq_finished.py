@@ -259,7 +259,7 @@ async def test_queues_are_listed_by_their_names(rig: Rig) -> None:
 
 
 async def test_jobs_on_a_cluster_are_purged_and_restored(jobwire_valkey_cluster: Any, unique: str) -> None:
-    hosts = ",".join(url.removeprefix("redis://").partition("/")[0] for url in jobwire_valkey_cluster.urls)
+    hosts = jobwire_valkey_cluster.hosts
     async with rig_at(f"bullmq+cluster://{hosts}/?prefix={{{unique}}}") as rig:
         await rig.add(*(NewJob(n) for n in range(5)))
         await rig.complete(5)

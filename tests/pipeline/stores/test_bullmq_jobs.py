@@ -321,7 +321,7 @@ async def test_large_jobs_come_in_batches_of_bounded_size(rig: Rig) -> None:
 
 
 async def test_a_cluster_is_read_like_a_single_server(jobwire_valkey_cluster: Server, unique: str) -> None:
-    hosts = ",".join(url.removeprefix("redis://").partition("/")[0] for url in jobwire_valkey_cluster.urls)
+    hosts = jobwire_valkey_cluster.hosts
     async with rig_at(f"bullmq+cluster://{hosts}/?prefix={{{unique}}}") as rig:
         await rig.add(*(NewJob(n) for n in range(100)))
         await rig.settle([Completed(one, b"1") for one in await rig.claim(30)])

@@ -6,7 +6,6 @@ the whole is not: between two steps others may add and take jobs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from jobwire.backend import Acted
@@ -94,7 +93,7 @@ async def clean(scripts: Scripts, keys: Keys, state: State, older_than: float, l
     if state not in _CLEANABLE:
         states = ", ".join(cleanable.value for cleanable in _CLEANABLE)
         raise InvalidOption("state", state.value, f"must be one that BullMQ can clean: {states}")
-    latest = _now_ms() - round(older_than * 1000)
+    latest = await scripts.clock.now_ms() - round(older_than * 1000)
     gone: list[str] = []
     for place in _CLEANABLE[state]:
         kept, more = 0, 1
@@ -132,7 +131,3 @@ async def update_progress(scripts: Scripts, keys: Keys, job_id: str, value: byte
 async def log(scripts: Scripts, keys: Keys, job_id: str, line: str, keep: int) -> Acted:
     """Append a line; `keep` 0 leaves the number of lines to the job's own option, which is all by default."""
     return _ANSWERS[await scripts.run("log", [keys.base], [job_id, line, keep])]
-
-
-def _now_ms() -> int:
-    return round(time.time() * 1000)

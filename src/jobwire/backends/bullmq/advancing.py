@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -16,14 +15,13 @@ from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import Job
 
 
-async def advance(scripts: Scripts, keys: Keys, claims: Sequence[Claim], now_ms: int | None = None) -> Sequence[str]:
+async def advance(scripts: Scripts, keys: Keys, claims: Sequence[Claim], now: int) -> Sequence[str]:
     """Make the next job of every schedule that a claimed job belongs to; what went wrong, a sentence each.
 
     Safe to run again for the same claims, and to be called with claims that belong to no schedule. A schedule that
     can't go on keeps no other from it. StoreUnavailable leaves it unknown which of them went on: run it again, for a
     schedule without a next job has stopped.
     """
-    now = int(time.time() * 1000) if now_ms is None else now_ms
     problems: list[str] = []
     names: list[str] = []
     args: list[Argument] = [now]

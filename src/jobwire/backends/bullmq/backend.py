@@ -206,6 +206,12 @@ class BullMQ:
     async def clear_logs(self, queue: str, job_id: str, keep: int) -> Acted:
         return await control.clear_logs(self._store, self._keys(queue), job_id, keep)
 
+    async def now(self) -> float:
+        return await self._store.clock.now_ms() / 1000
+
+    async def counts_by_priority(self, queue: str, priorities: Sequence[int]) -> Mapping[int, int]:
+        return await reading.counts_by_priority(self._store, self._keys(queue), priorities)
+
     async def retry_all(self, queue: str, state: State, before: float, limit: int) -> int:
         return await control.retry_all(self._scripts, self._keys(queue), state, before, limit)
 

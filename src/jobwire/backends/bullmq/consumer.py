@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
-import time
 import uuid
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jobwire import codec as json_codec
@@ -32,6 +32,7 @@ from jobwire.backends.bullmq.doorbell import Doorbell
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.retries import decide, milliseconds
 from jobwire.backends.bullmq.stored_options import DEFAULTS, KEEP_ALL, StoredOptions, kept
+from jobwire.backends.bullmq.trial import TakenBack, Trial, trials
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.errors import JobwireError, StoreUnavailable
@@ -42,6 +43,8 @@ _log = logging.getLogger("jobwire.bullmq")
 
 _EXTEND_BATCH = 500
 _LONGEST_LIMIT = 30.0
+_RENEW_PART = 4
+_CLOSING = 2.0
 # The check is shared by all workers of a queue through a key that lives for one period; coming back a little later
 # finds it gone, and not about to go.
 _AFTER_CHECK = 0.1
@@ -72,7 +75,9 @@ class BullConsumer:
         self._settings = settings
         self._doorbell = Doorbell(store, keys, settings.name, self)
         self._ordered = ""
-        self._brought: list[Claim] = []
+        self._brought: list[Trial] = []
+        self._kept_free = 0
+        """Slots that calls under way have left to the job of an order."""
         self._unadvanced: list[Claim] = []
         self._owner = uuid.uuid4()
         self._turns = itertools.count()
@@ -86,10 +91,28 @@ class BullConsumer:
         self._about: tuple[Argument, ...] = (settings.name or "", *rate, native.metrics or "")
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
-        if self._brought and claim and not outcomes:
-            brought, self._brought = self._brought, []
-            return Settled((), brought, next_in=0.0)  # there may be more
-        now = int(time.time() * 1000)
+        if not claim:
+            return await self._settle(outcomes, 0)
+        brought = await self._take_brought(claim)
+        if brought and not outcomes:
+            return Settled((), [one.claim for one in brought], next_in=0.0)  # there may be more
+        # The job that an order brings must find a slot: a call that fills all of them would have it handed back.
+        kept_free = int(self._doorbell.ordered and not brought)
+        self._kept_free += kept_free
+        try:
+            settled = await self._settle(outcomes, claim - len(brought) - kept_free)
+        except BaseException:
+            self._brought[:0] = brought
+            raise
+        finally:
+            self._kept_free -= kept_free
+        brought += await self._take_brought(claim - len(brought) - len(settled.claims))
+        return replace(settled, claims=[*(one.claim for one in brought), *settled.claims]) if brought else settled
+
+    async def _settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        if not outcomes and not claim:
+            return Settled()
+        now = await self._store.clock.now_ms()
         token = f"{self._owner}:{next(self._turns)}"
         completed: list[Argument] = []
         others: list[Argument] = []
@@ -126,7 +149,7 @@ class BullConsumer:
         return Settled(
             verdicts,
             claims,
-            next_in=max(0.0, due / 1000 - time.time()) if due else None,
+            next_in=max(0.0, (due - self._store.clock.last_known_ms()) / 1000) if due else None,
             # A limit that has just been asked for binds this worker for all of its time: without a rate of its own it
             # would not find it in the store again.
             blocked_for=limited / 1000 if throttled else min(limited / 1000, _LONGEST_LIMIT),
@@ -145,6 +168,9 @@ class BullConsumer:
             return Verdict.PARKED
         if isinstance(outcome, Throttled):
             args += ("L", job_id, held.token, max(1, round(outcome.delay * 1000)))
+            return Verdict.RELEASED
+        if isinstance(outcome, TakenBack):
+            args += ("U", job_id, held.token, *outcome.trace)
             return Verdict.RELEASED
         if isinstance(outcome, Released):
             args += ("P", job_id, held.token)
@@ -170,7 +196,7 @@ class BullConsumer:
     async def _fail_for_children(self, claim: Claim, code: int) -> Verdict:
         """A parent can't complete before its children; BullMQ counts that as a failed run."""
         failed = Failed(claim, _REFUSED_BY_CHILDREN[code], final=code == _FAILED_CHILDREN)
-        return (await self.settle([failed], 0)).verdicts[0]
+        return (await self._settle([failed], 0)).verdicts[0]
 
     def _read(self, jobs: list[Any], token: str, now: int) -> list[Claim]:
         queue, worker, stamp = self._keys.queue, self._settings.name, b"%d" % now
@@ -202,7 +228,8 @@ class BullConsumer:
             return
         self._unadvanced = []
         try:
-            problems = await advancing.advance(self._scripts, self._keys, made)
+            now = await self._store.clock.now_ms()
+            problems = await advancing.advance(self._scripts, self._keys, made, now)
         except StoreUnavailable:
             self._unadvanced += made
             return
@@ -216,29 +243,49 @@ class BullConsumer:
             await self._doorbell.wait(timeout)
 
     async def pass_on(self) -> None:
-        if self._brought:
-            await self.refuse()
-        else:
+        if not self._brought:
             await self._doorbell.ring()
+        elif not self._kept_free:
+            await self.refuse()
 
-    def place(self, skew_ms: int) -> tuple[Argument, ...]:
+    def place(self) -> tuple[Argument, ...] | None:
+        """An order for one job. Where starts are counted by a rate limit there are none: a start can't be taken back
+        from a window that has ended."""
+        if self._settings.rate is not None:
+            return None
         self._ordered = f"{self._owner}:{next(self._turns)}"
-        args = (f"T{skew_ms}", 1, self._ordered, self._lease_ms, *self._about, 0, 0)
+        args = ("T", 1, self._ordered, self._lease_ms, *self._about, 0, 0)
         return self._scripts.command("settle", [self._keys.base], args)
 
-    async def fill(self, reply: Any) -> bool:
-        _, jobs, _, due, odd = reply
+    def fill(self, reply: Any) -> bool:
+        _, jobs, _, due, odd, now, traces = reply
         self._tell_odd(odd)
         self._doorbell.due_ms = due or None
-        if not jobs:
-            return False
-        self._brought += self._read(jobs, self._ordered, int(time.time() * 1000))
-        await self._advance_schedules(self._brought)
-        return True
+        self._brought += trials(self._read(jobs, self._ordered, int(now)), jobs, traces, int(now))
+        return bool(jobs)
 
     async def refuse(self) -> None:
         brought, self._brought = self._brought, []
-        await self.settle([Released(claim) for claim in brought], 0)
+        await self._settle([TakenBack(one.claim, one.trace) for one in brought], 0)
+
+    async def _take_brought(self, room: int) -> list[Trial]:
+        """Up to `room` jobs that orders have brought. One that was claimed a while ago (its answer lay unread while a
+        handler kept the event loop) is renewed first, and let go if it is no longer ours."""
+        if not self._brought or room <= 0:
+            return []
+        taken, self._brought = self._brought[:room], self._brought[room:]
+        latest = self._store.clock.last_known_ms() - self._lease_ms / _RENEW_PART
+        try:
+            lost = await self.extend([one.claim for one in taken if one.claimed_ms < latest])
+        except JobwireError:
+            self._brought[:0] = taken
+            return []
+        except BaseException:
+            self._brought[:0] = taken
+            raise
+        taken = [one for one in taken if one.claim not in lost]
+        await self._advance_schedules([one.claim for one in taken])
+        return taken
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         lost: list[Claim] = []
@@ -257,7 +304,7 @@ class BullConsumer:
     async def _recover(self) -> DutyReport:
         await self._advance_schedules([])
         settings = self._settings
-        args = [int(time.time() * 1000), round(settings.recover_every * 1000), settings.max_stalled]
+        args = [await self._store.clock.now_ms(), round(settings.recover_every * 1000), settings.max_stalled]
         ids: list[bytes] = await self._scripts.run("recover", [self._keys.base], args)
         return DutyReport([job_id.decode(errors="replace") for job_id in ids])
 
@@ -268,8 +315,9 @@ class BullConsumer:
     async def close(self) -> None:
         await self._doorbell.close()
         if self._brought:
-            with suppress(JobwireError):  # then they come back by recovery
-                await self.refuse()
+            with suppress(JobwireError, TimeoutError):  # then they come back by recovery
+                async with asyncio.timeout(_CLOSING):
+                    await self.refuse()
 
 
 def _options(claim: Claim) -> StoredOptions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from jobwire.backend import Acted
@@ -31,7 +30,8 @@ async def change_priority(scripts: Scripts, keys: Keys, job_id: str, priority: i
 
 
 async def change_delay(scripts: Scripts, keys: Keys, job_id: str, delay: float) -> Acted:
-    return _ANSWERS[await scripts.run("change_delay", [keys.base], [job_id, milliseconds(delay), _now_ms()])]
+    args = [job_id, milliseconds(delay), await scripts.clock.now_ms()]
+    return _ANSWERS[await scripts.run("change_delay", [keys.base], args)]
 
 
 async def clear_logs(store: RedisStore, keys: Keys, job_id: str, keep: int) -> Acted:
@@ -54,7 +54,7 @@ async def limits(store: RedisStore, keys: Keys) -> Limits:
         [("HMGET", keys.meta, "concurrency", "max", "duration"), ("GET", keys.limiter), ("PTTL", keys.limiter)]
     )
     limit = _number(most)
-    blocked = left > 0 and used is not None and int(used) >= (_THROTTLED if limit is None else limit)
+    blocked = left > 0 and (_number(used) or 0) >= (_THROTTLED if limit is None else limit)
     return Limits(
         concurrency=_number(concurrency),
         rate=None if limit is None else (limit, (_number(duration) or 0) / 1000),
@@ -113,7 +113,3 @@ def _number(value: bytes | None) -> int | None:
         return int(float(value)) if value is not None else None
     except (ValueError, OverflowError):
         return None
-
-
-def _now_ms() -> int:
-    return round(time.time() * 1000)

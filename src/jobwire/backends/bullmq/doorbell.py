@@ -6,29 +6,35 @@ is asked to end it, and a marker that came in the meantime is put back.
 
 An order to claim a job is sent along with the wait. The server carries it out the moment the wait ends, so that a
 waking worker has its job in hand, a round trip earlier than if it had to ask (measured on an idle queue: two thirds of
-the time from add to handler).
+the time from add to handler). The order has an answer of its own, and a job in it is ours whatever the wait itself was
+answered with. An account that lacks a right for this waits without orders, or looks every second.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
+import logging
 import time
 from contextlib import suppress
 from typing import Any, Protocol
+
+from redis.exceptions import NoPermissionError
 
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.errors import JobwireError, StoreRefused
 
+_log = logging.getLogger("jobwire.bullmq")
+
 LONGEST_BLIND = 5.0
 """Seconds after which a worker looks for jobs unasked (BullMQ's drainDelay)."""
 LONGEST_KNOWN = 10.0
 """The same when a delayed job is known to come due."""
+LONGEST_DEAF = 1.0
+"""The same for an account that may not wait for the marker."""
 _SLACK = 2.0
 _WITHDRAWAL = 2.0
-_CLOCKS_AGREE = 10.0
-"""Seconds for which a comparison of clocks holds."""
+_CLOSING = 3.0
 
 Marker = tuple[bytes, float]
 _READY: Marker = (b"0", 0.0)
@@ -37,11 +43,11 @@ _READY: Marker = (b"0", 0.0)
 class Orders(Protocol):
     """Claiming by an order that is carried out when a wait ends."""
 
-    def place(self, skew_ms: int) -> tuple[Any, ...]:
-        """The command of a new order; `skew_ms` is what our clock is ahead of the server's."""
+    def place(self) -> tuple[Any, ...] | None:
+        """The command of a new order, if one is wanted."""
         ...
 
-    async def fill(self, reply: Any) -> bool:
+    def fill(self, reply: Any) -> bool:
         """Take in the answer; True if it brought a job."""
         ...
 
@@ -57,10 +63,12 @@ class Doorbell:
         self._store = store
         self._keys = keys
         self._orders = orders
-        self._skew = 0
-        self._skew_at = -math.inf
         self._link = store.blocking(keys.marker, keys.connection_name(worker))
         self._withdrawal: asyncio.Task[None] | None = None
+        self._taken: Marker | None = None
+        self._deaf = False
+        self.ordered = False
+        """True while an order is out, and its job would be taken."""
         self.due_ms: float | None = None
         """When the next delayed job is known to come due."""
 
@@ -69,16 +77,20 @@ class Doorbell:
         await self._withdrawn()
         end = time.monotonic() + timeout
         while True:
+            now = await self._store.clock.now_ms()
             block = min(end - time.monotonic(), LONGEST_BLIND if self.due_ms is None else LONGEST_KNOWN)
             if self.due_ms is not None:
-                block = min(block, self.due_ms / 1000 - time.time())
+                block = min(block, (self.due_ms - now) / 1000)
             if block <= 0:
+                break
+            if self._deaf:
+                await asyncio.sleep(min(block, LONGEST_DEAF))
                 break
             marker, claimed = await self._take(max(block, 0.002))
             if claimed or marker is None or marker[0] != b"1":
                 break
             self.due_ms = marker[1]
-        if self.due_ms is not None and self.due_ms / 1000 <= time.time():
+        if self.due_ms is not None and self.due_ms <= self._store.clock.last_known_ms():
             self.due_ms = None
 
     async def ring(self) -> None:
@@ -86,59 +98,81 @@ class Doorbell:
         await self._put_back(_READY)
 
     async def _take(self, block: float) -> tuple[Marker | None, bool]:
-        await self._compare_clocks()
+        """Wait for a marker: the marker, and whether the order brought a job."""
+        await self._link.connect(_SLACK)
+        order = self._orders.place() if self._link.can_unblock and self._store.clock.available else None
         command = ("BZPOPMIN", self._keys.marker, f"{block:.3f}")
+        self.ordered, self._taken = order is not None, None
         try:
-            marker = _marker(
-                await self._link.call(*command, within=block + _SLACK, then=self._orders.place(self._skew))
-            )
-            return marker, await self._collect()
+            try:
+                reply = await self._link.call(*command, within=block + _SLACK, then=order or ())
+            except JobwireError as error:
+                # The server has refused the wait or broken it off; the order behind it was carried out all the same.
+                if self._link.unanswered and await self._collect():
+                    return None, True
+                if self._is_no_outage(error):
+                    return None, False
+                raise
+            self._taken = _marker_in(reply)
+            return self._taken, order is not None and await self._collect()
         except asyncio.CancelledError:
             if self._link.unanswered:
-                self._withdrawal = asyncio.create_task(self._withdraw())
+                self._withdrawal = asyncio.create_task(self._withdraw(order is not None))
             raise
+        finally:
+            self.ordered = False
+
+    def _is_no_outage(self, error: JobwireError) -> bool:
+        """True if the worker goes on although the wait was answered with this error."""
+        if isinstance(error.__cause__, NoPermissionError):
+            self._deaf = True
+            _log.warning(
+                "%s: the account may not run BZPOPMIN, so no job wakes the workers of queue %s: they look every %g s",
+                *(self._store.where, self._keys.queue, LONGEST_DEAF),
+            )
+            return True
+        return str(error.__cause__).startswith("UNBLOCKED")
 
     async def _collect(self) -> bool:
         """Take in what the order came to; True if it brought a job."""
         try:
-            return await self._orders.fill(await self._link.answer(_SLACK))
+            return self._orders.fill(await self._link.answer(_SLACK))
         except StoreRefused:
             return False  # the script is unknown there, or the slot has moved: the worker's own claim will see to it
 
-    async def _compare_clocks(self) -> None:
-        """The order is carried out later than it is written, so it can't say what time it is, only how far our clock
-        is from the server's."""
-        if time.monotonic() - self._skew_at > _CLOCKS_AGREE:
-            seconds, micros = await self._link.call("TIME", within=_SLACK)
-            self._skew = round(time.time() * 1000 - int(seconds) * 1000 - int(micros) / 1000)
-            self._skew_at = time.monotonic()
-
-    async def _withdraw(self) -> None:
+    async def _withdraw(self, has_order: bool) -> None:
         """End the wait that the server still has, and put back what it gave."""
-        marker: Marker | None = _READY if self._link.unanswered > 1 else None
-        answer = asyncio.create_task(self._answers())
-        pause = 0.001
-        try:
-            while not answer.done():
-                # The command may still be on its way, so one request may come too early.
-                await self._link.unblock()
-                await asyncio.wait([answer], timeout=pause)
-                pause = min(2 * pause, 0.1)
-            marker = answer.result()
-        except JobwireError:
+        marker: Marker | None = _READY
+        if self._link.can_unblock:
+            answers = asyncio.create_task(self._answers(has_order))
+            with suppress(JobwireError, TimeoutError):
+                async with asyncio.timeout(_WITHDRAWAL):
+                    pause = 0.001
+                    while not answers.done():
+                        # The command may still be on its way, so one request may come too early.
+                        await self._link.unblock()
+                        await asyncio.wait([answers], timeout=pause)
+                        pause = min(2 * pause, 0.1)
+                    marker = answers.result()
+            answers.cancel()
+            await asyncio.wait([answers])
+        if self._link.unanswered:
             # What became of the wait is unknown. A marker too many costs some worker one look.
-            answer.cancel()
-            await asyncio.wait([answer])
             await self._link.drop()
         if marker is not None:
-            with suppress(JobwireError):
-                await self._put_back(marker)
+            with suppress(JobwireError, TimeoutError):
+                async with asyncio.timeout(_WITHDRAWAL):
+                    await self._put_back(marker)
 
-    async def _answers(self) -> Marker | None:
-        """What is left of a wait that was given up: its marker, if that is still to come, and its order's job, which
-        goes back to the queue."""
-        marker = _marker(await self._link.answer(_WITHDRAWAL)) if self._link.unanswered > 1 else None
-        if await self._collect():
+    async def _answers(self, has_order: bool) -> Marker | None:
+        """What is left of a wait that was given up: its marker, and its order's job, which goes back to the queue."""
+        marker = self._taken or _READY
+        if self._link.unanswered > has_order:
+            try:
+                marker = _marker_in(await self._link.answer(_WITHDRAWAL))
+            except JobwireError:
+                marker = _READY
+        if self._link.unanswered and await self._collect():
             await self._orders.refuse()
         return marker
 
@@ -157,13 +191,19 @@ class Doorbell:
         await self._link.drop()
 
     async def close(self) -> None:
-        await self._withdrawn()
+        """Leave the markers to other workers, if the server answers in time."""
+        with suppress(JobwireError, TimeoutError):
+            async with asyncio.timeout(_CLOSING):
+                await self._withdrawn()
+                if self.due_ms is not None:
+                    due, self.due_ms = self.due_ms, None
+                    await self._put_back((b"1", due))
+        if self._withdrawal is not None:
+            self._withdrawal.cancel()
+            await asyncio.wait([self._withdrawal])
+            self._withdrawal = None
         await self._link.drop()
-        if self.due_ms is not None:
-            due, self.due_ms = self.due_ms, None
-            with suppress(JobwireError):
-                await self._put_back((b"1", due))
 
 
-def _marker(reply: Any) -> Marker | None:
+def _marker_in(reply: Any) -> Marker | None:
     return None if reply is None else (reply[1], float(reply[2]))

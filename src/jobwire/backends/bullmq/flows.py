@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,19 +30,19 @@ async def add_flow(scripts: Scripts, keys_of: Callable[[str], Keys], roots: Sequ
         for child in node.children:
             parents[id(child)] = Parent(ids[id(node)], node.queue, child.on_failure)
     places = {queue: number for number, queue in enumerate(sorted({node.queue for node in nodes}), 1)}
-    now = time.time()
+    now = await scripts.clock.now_ms()
     about: list[Argument] = []
     jobs: list[Argument] = []
     for node in nodes:
         keys, new, parent = keys_of(node.queue), node.job.new, parents[id(node)]
-        delay = delay_ms(new, now)
+        delay = delay_ms(new, now / 1000)
         opts = codec.encode_opts(new, delay, keys.prefix, parent)
         parent_key = f"{keys.prefix}:{parent.queue}:{parent.id}" if parent is not None else ""
         about += (places[node.queue], ids[id(node)], parent_key)
-        times = (new.extra.get("timestamp", int(now * 1000)), delay)
+        times = (new.extra.get("timestamp", now), delay)
         add_features(jobs, node.job, Place(ids[id(node)], parent, bool(node.children)), opts, times, keys.prefix)
     outside = [about[3 * place + 2] for place, root in enumerate(roots) if root.job.new.parent is not None]
-    args = [int(now * 1000), len(outside), *outside, len(nodes), *about, *jobs]
+    args = [now, len(outside), *outside, len(nodes), *about, *jobs]
     replies: list[Any] = await scripts.run("add_flow", [keys_of(queue).base for queue in places], args)
     if len(replies) == 2 and isinstance(replies[0], int):
         read_reply(replies, _named(replies, roots, keys_of))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -39,7 +38,7 @@ async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[Pr
     answers = _Answers()
     under_way: tuple[list[PreparedJob], asyncio.Task[Any]] | None = None
     try:
-        for batch, children, now, args in _batches(keys.prefix, jobs):
+        for batch, children, now, args in _batches(keys.prefix, jobs, await store.clock.now_ms()):
             previous, under_way = under_way, None
             if previous is not None:
                 answers.read(previous[0], await previous[1])
@@ -116,13 +115,14 @@ def _not_new(parent: Parent | None, code: Any, detail: bytes) -> Added:
     raise StoreRefused(f"the job could not be stored: {words}")
 
 
-def _batches(prefix: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[PreparedJob], int, int, list[Argument]]]:
+def _batches(
+    prefix: str, jobs: Sequence[PreparedJob], now_ms: int
+) -> Iterator[tuple[list[PreparedJob], int, int, list[Argument]]]:
     """Jobs in portions that hold the server up for some milliseconds at most; what a job shares with the one before
     is not said again."""
     batch: list[PreparedJob] = []
     args: list[Argument] = []
     children = size = 0
-    now_ms = int(time.time() * 1000)
     now = now_ms / 1000  # so that a moment given to the millisecond is kept to the millisecond
     name, opts = "", b""
     for job in jobs:

@@ -6,6 +6,7 @@ only, and jobs with a priority stand apart in `prioritized`. All three are `wait
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State, WorkerInfo
 
 _STEP = 500
+_PRIORITY_STEP = 2**32
 _DUE_SCALE = 4096
 _STATES: Mapping[str, tuple[State, str]] = {
     "wait": (State.WAITING, "waiting"),
@@ -127,10 +129,28 @@ async def workers(store: RedisStore, keys: Keys) -> Sequence[WorkerInfo]:
     return found
 
 
+async def counts_by_priority(store: RedisStore, keys: Keys, priorities: Sequence[int]) -> dict[int, int]:
+    """Jobs without a priority are in the lists; the score of any other begins with its priority."""
+    found: list[int] = await store.calls(
+        [
+            ("LLEN", keys.wait),
+            ("LLEN", keys.paused),
+            *(
+                ("ZCOUNT", keys.prioritized, priority * _PRIORITY_STEP, (priority + 1) * _PRIORITY_STEP - 1)
+                for priority in priorities
+            ),
+        ]
+    )
+    counts = dict(zip(priorities, found[2:], strict=True))
+    if 0 in counts:
+        counts[0] = found[0] + found[1]
+    return counts
+
+
 async def _connections(store: RedisStore) -> list[dict[str, str]]:
     """CLIENT LIST of every node that holds keys."""
     with reaching(store.where):
-        async with store.slots:
+        async with store.slots, asyncio.timeout(store.patience):
             client = store.client
             if not store.cluster:
                 return list(await client.client_list())

@@ -10,7 +10,6 @@ zone of whichever process picks the job up.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -32,7 +31,7 @@ _NOT_FOR_TEMPLATES = ("id", "delay", "run_at", "unique", "parent")
 
 async def schedule(scripts: Scripts, keys: Keys, new: NewSchedule, job: PreparedJob) -> Schedule:
     """Create or replace a schedule. Put again with the same rule, it keeps its next moment."""
-    now = _now_ms()
+    now = await scripts.clock.now_ms()
     _check(new, now)
     rule = _rule(new)
     template = _template(job.new, keys.prefix)
@@ -45,14 +44,15 @@ async def schedule(scripts: Scripts, keys: Keys, new: NewSchedule, job: Prepared
     record: dict[str, Argument] = {"name": job.name, **rule}
     if template:
         record["opts"] = json_codec.dumps(template, field="opts")
-    if job.data != b"{}":
-        record["data"] = job.data
+    data = b"{}" if job.data == b"null" else job.data  # as Node has it for schedules, if not for jobs
+    if data != b"{}":
+        record["data"] = data
     rule_text = f"{rule.get('every', '')}|{rule.get('pattern', '')}|{rule.get('tz', '')}"
     answer = await scripts.run_together(
         "schedule_put",
         [keys.base],
         [
-            *(now, new.key, _or_empty(every), _or_empty(first), rule_text, job.data, json_codec.dumps(options)),
+            *(now, new.key, _or_empty(every), _or_empty(first), rule_text, data, json_codec.dumps(options)),
             *(part for pair in record.items() for part in pair),
         ],
     )
@@ -175,7 +175,3 @@ def moment_ms(value: Any) -> int | None:
 
 def _or_empty(value: int | None) -> Argument:
     return "" if value is None else value
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

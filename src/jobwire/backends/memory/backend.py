@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -228,6 +229,9 @@ class MemoryBackend:
                 return Acted.NOT_FOUND
             record.logs = record.logs[-keep:] if keep else []
             return Acted.DONE
+
+    async def now(self) -> float:
+        return time.time()
 
     async def retry_all(self, queue: str, state: State, before: float, limit: int) -> int:
         with self._locked(queue) as (held, now):

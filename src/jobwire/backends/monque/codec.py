@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from bson import DatetimeMS, ObjectId
+from bson import Code, DatetimeMS, ObjectId
 
 from jobwire import codec as json_codec
 from jobwire.backends.monque.clock import moment, ms_of
@@ -80,7 +80,7 @@ def id_fault(key: Any) -> str | None:
     """Why a job with this `_id` can't be run, or None: workers must be able to find it again by what they read."""
     if isinstance(key, (ObjectId, bytes)) or (isinstance(key, int) and not isinstance(key, bool)):
         return None
-    if isinstance(key, str):
+    if isinstance(key, str) and not isinstance(key, Code):
         return "malformed job: _id is not valid UTF-8" if _UNREADABLE in key else None
     return f"malformed job: _id is {_shown(key)}, not an ObjectId or a text"
 

@@ -19,7 +19,7 @@ from pymongo import errors as driver
 from jobwire.backends.monque.clock import ServerClock, ms_of
 from jobwire.backends.monque.failure import failure_of
 from jobwire.backends.monque.store import Document, Store
-from jobwire.backends.monque.stream import AWAIT_MS, open_stream
+from jobwire.backends.monque.stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
 from jobwire.backoff import reconnect_delay
 from jobwire.errors import JobwireError
 
@@ -167,7 +167,7 @@ class Doorbell:
                 if code in _NO_STREAMS:
                     self._store.streams = False
                     return
-                if code in _PLACE_LOST:
+                if code in _PLACE_LOST or code in UNREADABLE_PLACE:
                     self._token = None
                 pause = reconnect_delay(failures)
                 failures += 1

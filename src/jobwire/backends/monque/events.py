@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from bson import Timestamp
 from pymongo import errors as driver
 from pymongo.asynchronous.change_stream import AsyncChangeStream
 
@@ -22,7 +23,7 @@ from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import hashable, json_of, runs_of
 from jobwire.backends.monque.failure import failure_of, reaching, transient
 from jobwire.backends.monque.store import Document, Store
-from jobwire.backends.monque.stream import AWAIT_MS, open_stream
+from jobwire.backends.monque.stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
 from jobwire.backoff import reconnect_delay
 from jobwire.errors import InvalidOption, NotSupported, StoreUnavailable
 from jobwire.model import Event
@@ -51,13 +52,17 @@ class Reader:
         if found is None:
             raise InvalidOption("since", since, "must be the id of an event, or a cursor")
         place, over = found[1], int(found[2])
-        failures = 0
+        failures, by_time = 0, False
         while True:
             try:
-                async with open_stream(self._store, self._watch(place)) as stream:
+                async with open_stream(self._store, self._watch(place, by_time=by_time)) as stream:
                     while True:
                         change = await stream.next()
                         token, failures = stream.token, 0
+                        # Places are in the order of their texts. Read by time, changes at the place come again.
+                        if change is not None and by_time and change["_id"]["_data"] <= place:
+                            continue
+                        by_time = False
                         if change is not None:
                             told = await self._told(change)
                             for number, event in enumerate(told, 1):
@@ -71,12 +76,15 @@ class Reader:
                             place, over = token["_data"], 0
             except (driver.PyMongoError, StoreUnavailable) as error:
                 # A resumable one: go on from the place. The driver itself waits for a new primary.
+                if isinstance(error, driver.OperationFailure) and error.code in UNREADABLE_PLACE and not by_time:
+                    by_time = True
+                    continue
                 if isinstance(error, driver.PyMongoError) and not transient(error):
                     raise failure_of(error, self._store.where) from error
                 await asyncio.sleep(reconnect_delay(failures))
                 failures += 1
 
-    def _watch(self, place: str | None) -> Coroutine[Any, Any, AsyncChangeStream[Document]]:
+    def _watch(self, place: str | None, *, by_time: bool = False) -> Coroutine[Any, Any, AsyncChangeStream[Document]]:
         if not self._store.streams:
             raise NotSupported("Monque", "event stream on a standalone server", "make it a replica set of one")
         names = [self._store.place.collection, self._store.place.side]
@@ -84,7 +92,8 @@ class Reader:
             [{"$match": {"ns.coll": {"$in": names}}}],
             full_document="updateLookup",
             max_await_time_ms=AWAIT_MS,
-            resume_after=None if place is None else {"_data": place},
+            resume_after=None if place is None or by_time else {"_data": place},
+            start_at_operation_time=_time_of(place) if place is not None and by_time else None,
         )
 
     async def _told(self, change: Mapping[str, Any]) -> list[Event]:
@@ -153,6 +162,11 @@ def _event(kind: str, key: Any, at: datetime, *, result: Any = None, error: str 
 
 def _placed(event: Event, here: str) -> Event:
     return Event(here, event.type, event.job_id, event.at, event.data, event.result, event.error)
+
+
+def _time_of(place: str) -> Timestamp:
+    """The cluster time with which a token begins, after a byte for its type."""
+    return Timestamp(int(place[2:10], 16), int(place[10:18], 16))
 
 
 def _when(change: Mapping[str, Any]) -> datetime:

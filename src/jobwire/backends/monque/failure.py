@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from bson.errors import BSONError
 from pymongo import errors as driver
+from pymongo.topology_description import TopologyDescription
 
 from jobwire.backoff import reconnect_delay
 from jobwire.deadline import deadline
@@ -51,11 +52,14 @@ _TRANSIENT_CODES = frozenset(
 )
 # Unicode and overflow: what does not fit into BSON.
 _FAILURES = (driver.PyMongoError, BSONError, UnicodeError, OverflowError, TimeoutError)
+_REFUSED_AT_LOGIN = frozenset({18, 8000})  # AuthenticationFailed, and what Atlas says instead
 _TRANSIENT_LABELS = ("RetryableWriteError", "TransientTransactionError", "RetryableError")
 
 
 def transient(error: driver.PyMongoError) -> bool:
     """True if the same call may succeed later."""
+    if isinstance(error, driver.ServerSelectionTimeoutError) and _was_refused(error):
+        return False
     if isinstance(error, driver.ConnectionFailure) or error.timeout:
         return True
     if any(error.has_error_label(label) for label in _TRANSIENT_LABELS):
@@ -123,6 +127,15 @@ async def enduring(call: Callable[[], Awaitable[Answer]], patience: float, attem
                 raise
             await asyncio.sleep(pause)
     raise AssertionError("unreachable")
+
+
+def _was_refused(error: driver.ServerSelectionTimeoutError) -> bool:
+    """True if a server let nobody in with these credentials. The driver says so once, and from then on that it finds
+    no server, with the refusal as the reason."""
+    topology: Any = error.details
+    servers = topology.server_descriptions().values() if isinstance(topology, TopologyDescription) else ()
+    reasons = [server.error for server in servers]
+    return any(isinstance(one, driver.OperationFailure) and one.code in _REFUSED_AT_LOGIN for one in reasons)
 
 
 def _codes(error: driver.PyMongoError) -> frozenset[int]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from jobwire import codec
 from jobwire.backends.pgboss.rows import Row, Unreadable
 from jobwire.model import Job, State
+
+if TYPE_CHECKING:
+    from jobwire.backends.pgboss.wire import Row
 
 READY = {"created", "retry"}
 _STATES = {

@@ -3,9 +3,15 @@
 Transient, so StoreUnavailable: no connection, a server that starts, stops or fails over (classes 08 and 57, 25006),
 one that is short of something (class 53), a deadlock or a lock not granted (40, 55P03). Everything else the server
 says is StoreRefused. Both carry the server's code as `sqlstate`, for the few that have a meaning of their own.
+
+Of a failed login the driver has the server's words and no code. The words for a wrong password, a missing database or
+a missing permission are refusals, as PostgreSQL and PgBouncer write them in English. A server that speaks another
+language is taken to be unavailable then, as before: that costs attempts, and loses nothing.
 """
 
 from __future__ import annotations
+
+import re
 
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
 from jobwire.urls import redact
@@ -19,6 +25,10 @@ INSUFFICIENT_PRIVILEGE = "42501"
 
 _TRANSIENT_CLASSES = ("08", "53", "57", "40")
 _TRANSIENT_CODES = ("25006", "55P03")
+_REFUSED_AT_LOGIN = re.compile(
+    r"authentication failed|no password supplied|no pg_hba\.conf entry|is not permitted to log in|permission denied for"
+    r'|(?:database|role) ".*" does not exist|no such (?:user|database)|does not support SSL, but SSL was required'
+)
 
 
 class Unreachable(StoreUnavailable):
@@ -36,7 +46,10 @@ class Refused(StoreRefused):
 def failure(where: str, words: str, sqlstate: str = "") -> JobwireError:
     """The jobwire error for what the server said, or for what befell the connection when it said nothing."""
     words = " ".join(redact(words).split()) or "the connection was lost"
-    transient = not sqlstate or sqlstate.startswith(_TRANSIENT_CLASSES) or sqlstate in _TRANSIENT_CODES
+    if sqlstate:
+        transient = sqlstate.startswith(_TRANSIENT_CLASSES) or sqlstate in _TRANSIENT_CODES
+    else:
+        transient = _REFUSED_AT_LOGIN.search(words) is None
     kind, verb = (Unreachable, "is unavailable") if transient else (Refused, "refused")
     error = kind(f"{where} {verb}: {words}")
     error.sqlstate = sqlstate

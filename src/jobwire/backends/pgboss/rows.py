@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+if TYPE_CHECKING:
+    from psycopg import pq
+
 from jobwire import codec
 from jobwire.errors import MalformedPayload
-
-if TYPE_CHECKING:  # the rules of the protocol, which need no driver, come to this module
-    from psycopg import pq
 
 Row = tuple[Any, ...]
 

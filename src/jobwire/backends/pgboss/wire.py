@@ -18,6 +18,8 @@ from psycopg import pq
 from jobwire.backends.pgboss.failure import failure
 from jobwire.backends.pgboss.parameters import parameters
 from jobwire.backends.pgboss.rows import Row, rows_of
+from jobwire.errors import InvalidOption
+from jobwire.urls import redact
 
 Value = bytes | None
 
@@ -80,6 +82,8 @@ class Wire:
         """Connect and prepare the session, or raise within the time for connecting and that of a call."""
         try:
             connection = await psycopg.AsyncConnection.connect(**parameters(url), autocommit=True)
+        except psycopg.ProgrammingError as error:  # the driver does not understand the URL
+            raise InvalidOption("url", where, redact(str(error)).strip()) from None
         except (psycopg.Error, OSError) as error:
             raise failure(where, str(error), getattr(error, "sqlstate", None) or "") from None
         try:

@@ -7,11 +7,12 @@ whether to send it again is the caller's to decide, and the driver's own retries
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
+import socket
 from collections.abc import Sequence
 from typing import Any
 
-from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub says too little
 from redis.asyncio import ConnectionPool, Redis, RedisCluster, Sentinel
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import (
@@ -23,9 +24,11 @@ from redis.asyncio.connection import (
 )
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from jobwire import embedded
+from jobwire.backends.redisio.blocking import BlockingLink
+from jobwire.backends.redisio.clock import ServerClock
 from jobwire.backends.redisio.failure import reaching
 from jobwire.backends.redisio.lines import Lines
 from jobwire.errors import InvalidOption, StoreUnavailable
@@ -35,6 +38,12 @@ _CONNECTIONS = 32
 _PATIENCE = 10.0
 """Seconds to wait for an answer."""
 _CONNECT_TIMEOUT = 5.0
+_CLOSING_TIMEOUT = 2.0
+"""Seconds for closing connections in good order; after that they are left to the operating system."""
+_GIVE_UP_MS = 30_000
+"""After this the system ends a connection whose other side does not confirm what was sent."""
+_KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": _GIVE_UP_MS}
+"""Where the system has these options: a connection that is silent for half a minute and does not answer is dead."""
 # Replies in the form that all servers and driver versions agree on.
 _FIXED = {"protocol": 2, "decode_responses": False}
 _NOT_IN_A_URL = {"self", "kwargs", "connection_kwargs", "host", "port", "startup_nodes", "url"}
@@ -66,6 +75,8 @@ class RedisStore:
         self.patience = _PATIENCE
         """How long a command may take. Timed here and not by the driver, which does it with `asyncio.wait_for`: that
         costs a task per command, and in Python 3.11 loses the cancellation of its caller now and then."""
+        self.clock = ServerClock(self.where, self._ask_time)
+        """What time it is for all who use this server."""
         self._client: Any = None
         self._lines: Lines | None = None
         self._sentinels: list[Any] = []
@@ -77,7 +88,13 @@ class RedisStore:
             return
         if self.address.transport == "embedded":
             self._server = await asyncio.to_thread(embedded.valkey, self.address.folder or embedded.FOLDER)
-        self._use(self._make_client())
+        try:
+            client = self._make_client()
+            if not self.cluster:
+                client.connection_pool.make_connection()  # connects nothing, but tries the options
+        except (TypeError, ValueError) as wrong:
+            raise InvalidOption("url", self.where, f"the driver does not take it: {wrong}") from None
+        self._use(client)
 
     @property
     def client(self) -> Any:
@@ -109,6 +126,14 @@ class RedisStore:
                 # They may belong to several servers of the cluster.
                 return await asyncio.gather(*map(self._cluster_answer, commands))
 
+    async def _ask_time(self) -> Any:
+        with reaching(self.where):
+            async with self.slots, asyncio.timeout(self.patience):
+                if not self.cluster:
+                    return await self.client.execute_command("TIME")
+                await self.client.initialize()
+                return await self.client.execute_command("TIME", target_nodes=self.client.get_default_node())
+
     async def _cluster_answer(self, command: tuple[Any, ...]) -> Any:
         try:
             return await self.client.execute_command(*command)
@@ -134,6 +159,12 @@ class RedisStore:
         client = self._client
         if client is None:
             return
+        self.clock.forget()
+        with reaching(self.where):
+            async with asyncio.timeout(_CLOSING_TIMEOUT):
+                await self._renew(client)
+
+    async def _renew(self, client: Any) -> None:
         if self._server is not None and self._server.url != self.address.driver_url:
             await self._drop_lines()
             self._use(self._make_client())
@@ -146,13 +177,15 @@ class RedisStore:
 
     async def close(self) -> None:
         client, self._client = self._client, None
-        await self._drop_lines()
-        if client is not None:
-            await client.aclose()
-            if not self.cluster:
-                await client.connection_pool.disconnect()
-        for sentinel in self._sentinels:
-            await sentinel.aclose()
+        with contextlib.suppress(RedisError, OSError, TimeoutError):  # nothing is left to be said on them
+            async with asyncio.timeout(_CLOSING_TIMEOUT):
+                await self._drop_lines()
+                if client is not None:
+                    await client.aclose()
+                    if not self.cluster:
+                        await client.connection_pool.disconnect()
+                for sentinel in self._sentinels:
+                    await sentinel.aclose()
         server, self._server = self._server, None
         if server is not None:
             await asyncio.to_thread(server.close)
@@ -168,108 +201,35 @@ class RedisStore:
     def _make_client(self) -> Any:
         url = self._server.url if self._server is not None else self.address.driver_url
         options: dict[str, Any] = {"socket_connect_timeout": _CONNECT_TIMEOUT, **parse_url(url), **_FIXED}
+        watchers = {name: options.pop(f"sentinel_{name}", None) for name in ("username", "password", "tls")}
+        if options.setdefault("socket_keepalive", True):
+            options.setdefault("socket_keepalive_options", _keepalive_options())
         self.patience = options.get("socket_timeout") or _PATIENCE
         options |= {"socket_timeout": None, "retry": Retry(NoBackoff(), 0)}
         if self.address.transport not in ("cluster", "sentinel"):
             return Redis(connection_pool=ConnectionPool(max_connections=2 * _CONNECTIONS, **options))
         options.pop("host", None)
         options.pop("port", None)
+        certificates = {name: options.pop(name) for name in list(options) if name.startswith("ssl_")}
         if options.pop("connection_class", None) is SSLConnection:
-            options["ssl"] = True
+            options |= {"ssl": True, **certificates}
         if self.cluster:
             options.pop("db", None)
             nodes = [ClusterNode(host, port) for host, port in self.address.hosts]
             return RedisCluster(startup_nodes=nodes, **options)
-        sentinel: Any = Sentinel(
-            list(self.address.hosts), sentinel_kwargs={"socket_timeout": _CONNECT_TIMEOUT}, **options
-        )
+        about_sentinels = {
+            "socket_timeout": _CONNECT_TIMEOUT,
+            "socket_connect_timeout": _CONNECT_TIMEOUT,
+            "username": watchers["username"],
+            "password": watchers["password"],
+        }
+        if watchers["tls"] == "true":
+            about_sentinels |= {"ssl": True, **certificates}
+        sentinel: Any = Sentinel(list(self.address.hosts), sentinel_kwargs=about_sentinels, **options)
         # The driver closes the connections to the server with its client, those to the sentinels never.
         self._sentinels = sentinel.sentinels
         return sentinel.master_for(self.address.service)
 
 
-class BlockingLink:
-    """One connection that may wait long for its answer, named so that peers can list it.
-
-    Connects at the first call and again after `drop`. One call at a time.
-    """
-
-    def __init__(self, store: RedisStore, key: str, name: str) -> None:
-        self._store = store
-        self._key = key
-        self._name = "".join(char if "!" <= char <= "~" else "-" for char in name)
-        self._connection: Any = None
-        self._client_id: Any = None
-        self._node: Any = None
-        self.unanswered = 0
-        """Commands that the server has, and whose answers are still to come, by `answer`."""
-
-    async def call(self, *command: Any, within: float, then: tuple[Any, ...] = ()) -> Any:
-        """One command; no answer within that many seconds means that the connection is dead.
-
-        `then` is a second command for the server to carry out right after the first, which need not wait for us to
-        have heard of that; its answer comes by `answer`.
-        """
-        with reaching(self._store.where):
-            try:
-                async with asyncio.timeout(within):
-                    connection = self._connection or await self._connect()
-                    commands = [command, then] if then else [command]
-                    await connection.send_packed_command([pack_command(each) for each in commands], check_health=False)
-                    self.unanswered = len(commands)
-            except BaseException:
-                await self.drop()
-                raise
-        return await self.answer(within)
-
-    async def answer(self, within: float) -> Any:
-        """The next answer that is due. Cancelled, it leaves the connection as it is."""
-        connection = self._connection
-        limit = asyncio.timeout(within)
-        with reaching(self._store.where):
-            try:
-                async with limit:
-                    reply = await connection.read_response(disconnect_on_error=False)
-            except ResponseError:
-                self.unanswered -= 1
-                raise
-            except asyncio.CancelledError:
-                raise
-            except BaseException:
-                await self.drop()
-                raise
-        self.unanswered -= 1
-        return reply
-
-    async def unblock(self) -> None:
-        """Make the server answer the blocked command at once, as if its time were up."""
-        if self._client_id is not None:
-            command = ("CLIENT", "UNBLOCK", self._client_id)
-            with reaching(self._store.where):
-                if self._node is not None:
-                    await self._node.execute_command(*command)
-                else:
-                    await self._store.client.execute_command(*command)
-
-    async def drop(self) -> None:
-        """Close the connection, whatever is under way on it."""
-        connection, self._connection, self._client_id = self._connection, None, None
-        self.unanswered = 0
-        if connection is not None:
-            await connection.disconnect(nowait=True)
-
-    async def _connect(self) -> Any:
-        client = self._store.client
-        if self._store.cluster:
-            await client.initialize()
-            self._node = client.get_node_from_key(self._key)
-            maker, options = self._node.connection_class, self._node.connection_kwargs
-        else:
-            maker, options = client.connection_pool.connection_class, client.connection_pool.connection_kwargs
-        connection = maker(**{**options, "socket_timeout": None})
-        self._connection = connection
-        await connection.connect()
-        for command in (("CLIENT", "SETNAME", self._name), ("CLIENT", "ID")):
-            await connection.send_command(*command)
-            self._client_id = await connection.read_response()
-        return connection
+def _keepalive_options() -> dict[int, int]:
+    return {getattr(socket, name): value for name, value in _KEEPALIVE.items() if hasattr(socket, name)}

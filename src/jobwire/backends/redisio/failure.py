@@ -36,6 +36,7 @@ _TRANSIENT = (
     driver.ReadOnlyError,
     driver.OutOfMemoryError,
     driver.ClusterError,
+    driver.RedisClusterException,
     driver.ClusterDownError,
     driver.SlotNotCoveredError,
     driver.TryAgainError,
@@ -46,7 +47,9 @@ _TRANSIENT = (
     TimeoutError,
     asyncio.IncompleteReadError,
 )
+_DRIVER = (driver.RedisError, driver.RedisClusterException)  # the second is not one of the first
 _REFUSED = (driver.AuthenticationError, driver.AuthorizationError, driver.NoPermissionError)
+_NO_CLUSTER = "Cluster mode is not enabled on this node"
 _WORDLESS: dict[type[BaseException], str] = {TimeoutError: "no answer in time"}
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
 # Before Redis 7 an error inside a script reaches us in a sentence about the script, without a code in front.
@@ -55,8 +58,10 @@ _IN_A_SCRIPT = re.compile(r"Error running script .*@user_script: ?\d+: -?")
 
 def failure_of(error: BaseException, where: str) -> JobwireError:
     """The jobwire error for one raised by the driver or by the operating system below it."""
+    while isinstance(error, driver.RedisClusterException) and error.__cause__ is not None:
+        error = error.__cause__  # why the driver found no node
     words = _CREDENTIALS.sub(r"\1***@", str(error)) or _WORDLESS.get(type(error), type(error).__name__)
-    if isinstance(error, _REFUSED):
+    if isinstance(error, _REFUSED) or words == _NO_CLUSTER:
         return StoreRefused(f"{where} refused: {words}")
     if isinstance(error, _TRANSIENT) or _IN_A_SCRIPT.sub("", words).startswith(_TRANSIENT_CODES):
         return StoreUnavailable(f"{where} is unavailable: {words}")
@@ -68,7 +73,7 @@ def reaching(where: str) -> Generator[None]:
     """Let nothing but jobwire's own errors out of a conversation with the server."""
     try:
         yield
-    except (driver.RedisError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+    except (*_DRIVER, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
         if isinstance(error, JobwireError):
             raise
         raise failure_of(error, where) from error

@@ -66,7 +66,11 @@ class Lines:
                 return connection
             await connection.disconnect(nowait=True)
         connection = self._pool.make_connection()
-        await connection.connect()
+        try:
+            await connection.connect()
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
         return connection
 
     async def drop(self) -> None:

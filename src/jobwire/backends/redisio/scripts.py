@@ -66,6 +66,7 @@ class Scripts:
 
     def __init__(self, store: RedisStore, package: str) -> None:
         self._store = store
+        self.clock = store.clock
         self._package = package
         self._asked: list[_Asked] = []
         self._sending: asyncio.Task[None] | None = None

@@ -32,9 +32,12 @@ def init(url: Url = None) -> None:
     from jobwire import urls
     from jobwire.backends.pgboss.schema import NEWEST
     from jobwire.backends.pgboss.schema_install import install
+    from jobwire.errors import InvalidOption
 
     where = url if url is not None else urls.default_url()
     address = urls.parse(where)
+    if address.protocol != "pgboss":
+        raise InvalidOption("url", address.redacted, "must name a PostgreSQL database: pgboss+postgresql://host/name")
     made = asyncio.run(install(where))
     name = address.options.get("schema", "pgboss")
     typer.echo(

@@ -29,7 +29,9 @@ def worker(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="MODULE:OBJECT", help="A Worker, or a handler function together with --queue.", show_default=False
+            metavar="MODULE:OBJECT",
+            help="A Worker, or a handler function together with --queue. Of a file: ./mail.py:handle.",
+            show_default=False,
         ),
     ],
     *,
@@ -59,6 +61,14 @@ def worker(
             rich_help_panel=HANDLER,
         ),
     ] = None,
+    wait_for_store: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long to wait at the start for a store that is not there yet; 0 if not given.",
+            rich_help_panel=HANDLER,
+        ),
+    ] = None,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
@@ -79,6 +89,7 @@ def worker(
         "executor": executor.value if executor is not None else None,
         "timeout": timeout,
         "shutdown_timeout": shutdown_timeout,
+        "wait_for_store": wait_for_store,
     }
     hired = hire(target, {name: value for name, value in options.items() if value is not None})
     set_up(hired.id, as_json=as_json)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.model import State
+from jobwire.options import Seconds, seconds
 from jobwire.pipeline.control import controlled
 from jobwire.pipeline.move.abandon import release
 from jobwire.pipeline.move.copying import copy, freeze
@@ -70,7 +71,7 @@ def move(
     drop: frozenset[str] = frozenset(),
     leave: bool = False,
     include: frozenset[str] = frozenset(),
-    drain_timeout: float = 60.0,
+    drain_timeout: Seconds = 60.0,
     resume_source: bool = False,
     progress: Progress = silent,
 ) -> MoveResult:
@@ -80,6 +81,7 @@ def move(
     source stays paused unless `resume_source`. Raises, with everything still in the source, if a job can't be moved as
     it is (see plan_move) or is not found again in the target.
     """
+    patience = seconds("drain_timeout", drain_timeout)
     route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
     with (
         lake.files.locked(route.name),
@@ -89,7 +91,7 @@ def move(
     ):
         found = Journal.found(route.name, lake)
         course = Course(spark, route, lake, here, there, found or Journal(route.name), progress)
-        result = _steps(course, drain_timeout, resume_source, resumed=found is not None)
+        result = _steps(course, patience, resume_source, resumed=found is not None)
         run.rows_in, run.rows_out = course.journal.moving, result.moved
         run.note(**result.as_dict())
     return result

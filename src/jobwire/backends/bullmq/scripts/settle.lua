@@ -2,8 +2,8 @@
 -- shares every command that it can; a batch of one leaves what BullMQ leaves.
 --
 -- KEYS[1]  base of the queue, `<prefix>:<queue>:`
--- ARGV     now ms (or T and the ms to add to the server's time), number of jobs to claim, token and lease ms of
---          these, worker's name or '',
+-- ARGV     now ms, or T for a claim on trial, which is carried out when a wait ends, goes by the server's time and can
+--          be taken back without a trace; number of jobs to claim, token and lease ms of these, worker's name or '',
 --          worker's rate limit: jobs and ms, or '' '', minutes of metrics or '',
 --          number of completed jobs, number of other outcomes, then
 --   per completed job  id, token, value, jobs to keep, seconds to keep, attempts made with this one, unique key or ''
@@ -13,10 +13,12 @@
 --     R try again now    reason, stacks JSON, 'l' for last in first out or ''
 --     S put off          delay ms
 --     P handed back
+--     U claim on trial   taken back: its score or '', id of its event, and what processedOn, ats and pb were or ''
 --     L handed back      ms for which nothing is to be started by workers with a rate limit, nor by this one
 --     W parked until its children are done
 -- Returns  codes (0 done; -1 -2 -3 -4 -6 -9 refused, and then nothing was changed for that job), claimed jobs as
---          {id, fields, id, fields, ...}, ms that a rate limit lasts, ms of the next due job or 0, ids thrown out
+--          {id, fields, id, fields, ...}, ms that a rate limit lasts, ms of the next due job or 0, ids thrown out;
+--          for a claim on trial also now ms, and {score or '', id of the event, ...} of the claimed jobs
 --@include claim
 
 -- Most turns complete plain jobs and claim the next. What else may be needed is defined when it is: a server does that
@@ -31,7 +33,7 @@ local function rare()
     rarely_used = {
       child_completed = child_completed, give_back_unique = give_back_unique, delete_job_keys = delete_job_keys,
       prune = prune, let_go = let_go, fail = fail, charge_attempt = charge_attempt, postpone = postpone,
-      wait_again = wait_again, hand_back = hand_back, park = park, throttle = throttle, count_finished = count_finished,
+      wait_again = wait_again, hand_back = hand_back, take_back = take_back, park = park, throttle = throttle, count_finished = count_finished,
     }
   end
   return rarely_used
@@ -39,11 +41,12 @@ end
 --@include complete
 
 local base, now, wanted = KEYS[1], ARGV[1], tonumber(ARGV[2])
-if now:sub(1, 1) == 'T' then
+local on_trial = now == 'T'
+if on_trial then
   local time = redis.call('TIME')
-  now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(now:sub(2)))
+  now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 end
-local worker = { token = ARGV[3], lease = ARGV[4], name = ARGV[5], rate = ARGV[6], window = ARGV[7] }
+local worker = { on_trial = on_trial, token = ARGV[3], lease = ARGV[4], name = ARGV[5], rate = ARGV[6], window = ARGV[7] }
 local minutes, completions, others = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local stored = redis.call('HMGET', base .. 'meta', 'paused', 'concurrency', 'max', 'duration', 'opts.maxLenEvents')
 local meta = { paused = stored[1], concurrency = stored[2], max = stored[3], duration = stored[4] }
@@ -97,6 +100,13 @@ for index = completions + 1, completions + others do
     code = other.let_go(base, id, token)
     if code == 0 then other.hand_back(base, id) end
     at = at + 1
+  elseif letter == 'U' then
+    code = other.let_go(base, id, token)
+    if code == 0 then
+      other.take_back(base, id, ARGV[at], ARGV[at + 1],
+        { processedOn = ARGV[at + 2], ats = ARGV[at + 3], pb = ARGV[at + 4] })
+    end
+    at = at + 5
   else
     code = other.let_go(base, id, token)
     if code == 0 then other.hand_back(base, id) end
@@ -105,20 +115,21 @@ for index = completions + 1, completions + others do
 end
 
 if minutes ~= '' then
-  if completed > 0 then rare().count_finished(base, 'completed', completed, now, minutes) end
-  if failed > 0 then rare().count_finished(base, 'failed', failed, now, minutes) end
+  if completed > 0 then pcall(rare().count_finished, base, 'completed', completed, now, minutes) end
+  if failed > 0 then pcall(rare().count_finished, base, 'failed', failed, now, minutes) end
 end
 if completions + others > 0 then
   redis.call('XTRIM', base .. 'events', 'MAXLEN', '~', event_limit(base, stored[5]))
 end
 
-local jobs, limited, due, odd, idle = {}, 0, 0, {}, true
+local jobs, limited, due, odd, idle, traces = {}, 0, 0, {}, true, nil
 if throttled > 0 then
   limited, idle = throttled, false
 elseif wanted > 0 then
-  jobs, limited, due, odd, idle = claim(base, wanted, now, meta, worker)
+  jobs, limited, due, odd, idle, traces = claim(base, wanted, now, meta, worker)
 end
 if idle and completed + failed > 0 and redis.call('EXISTS', base .. 'wait', base .. 'active', base .. 'prioritized') == 0 then
   redis.call('XADD', base .. 'events', '*', 'event', 'drained')
 end
+if on_trial then return { codes, jobs, limited, due, odd, now, traces } end
 return { codes, jobs, limited, due, odd }

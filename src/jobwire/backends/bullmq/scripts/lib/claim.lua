@@ -4,26 +4,32 @@
 --@include promote
 
 -- How many of `wanted` jobs the queue's limits allow now; the second value is how long a full rate limit lasts (ms).
+-- A full limiter in its last millisecond, one without a time to live and one that is not a count have no window left to
+-- wait for: the next window begins with this claim, which gets the limit and no more (at least one job, as in BullMQ).
+-- A claim on trial takes no part in a limit that counts starts.
 local function allowance(base, wanted, meta, worker)
   local limit = tonumber(meta.max or '') or tonumber(worker.rate)
+  if limit and worker.on_trial then return 0, 0 end
   if limit then
-    local used = tonumber(redis.call('GET', base .. 'limiter') or 0) or 0
-    if used >= limit then
-      local left = redis.call('PTTL', base .. 'limiter')
+    local stored = redis.pcall('GET', base .. 'limiter') or '0'
+    local used = type(stored) == 'string' and stored:find('^-?%d+$') and tonumber(stored)
+    if not used or used >= limit then
+      local left = used and redis.call('PTTL', base .. 'limiter') or 0
       if left > 0 then return 0, left end
-      if left == 0 then redis.call('DEL', base .. 'limiter') end
-    else
-      wanted = math.min(wanted, limit - used)
+      redis.call('DEL', base .. 'limiter')
+      used, limit = 0, math.max(1, limit)
     end
+    wanted = math.min(wanted, limit - used)
   end
   local concurrency = tonumber(meta.concurrency or '')
   if concurrency then wanted = math.min(wanted, concurrency - redis.call('LLEN', base .. 'active')) end
-  return wanted, 0
+  return math.ceil(wanted), 0
 end
 
--- The next ids to run, in order. Entries that start with `0:` are markers of BullMQ 4 and no jobs.
+-- The next ids to run, in order, and the scores of those that had one. Entries that start with `0:` are markers of
+-- BullMQ 4 and no jobs.
 local function take_ids(base, wanted)
-  local ids = {}
+  local ids, scores = {}, {}
   while #ids < wanted do
     local taken = redis.call('RPOP', base .. 'wait', wanted - #ids)
     if not taken then break end
@@ -33,23 +39,28 @@ local function take_ids(base, wanted)
   end
   if #ids < wanted then
     local taken = redis.call('ZPOPMIN', base .. 'prioritized', wanted - #ids)
-    for index = 1, #taken, 2 do ids[#ids + 1] = taken[index] end
+    for index = 1, #taken, 2 do
+      ids[#ids + 1] = taken[index]
+      scores[#ids] = taken[index + 1]
+    end
     if #ids < wanted then redis.call('DEL', base .. 'pc') end
   end
-  return ids
+  return ids, scores
 end
 
 -- Claim up to `wanted` jobs. Returns them as {id, fields before this pick-up, id, ...}, the ms a rate limit lasts, the ms
--- of the next due job (0: none known), ids thrown out, and whether the queue had nothing and nothing held it back.
+-- of the next due job (0: none known), ids thrown out, whether the queue had nothing and nothing held it back, and what
+-- taking back a claim on trial needs: per job its score or '', and the id of its event.
 -- An entry whose key is no hash can't be run by anyone, and must not stop those behind it: it is thrown out.
 local function claim(base, wanted, now, meta, worker)
   local target, blocked = gate_of(base, meta.paused, meta.concurrency)
   promote_due(base, target, blocked, now)
   local allowed, limited = allowance(base, wanted, meta, worker)
-  if limited > 0 or blocked then return {}, limited, 0, {}, false end
-  local jobs, ids, odd = {}, {}, {}
+  if limited > 0 or blocked then return {}, limited, 0, {}, false, {} end
+  local jobs, ids, odd, traces = {}, {}, {}, {}
   local events, named = base .. 'events', worker.name ~= ''
-  for _, id in ipairs(take_ids(base, allowed)) do
+  local taken, scores = take_ids(base, allowed)
+  for place, id in ipairs(taken) do
     local job = base .. id
     local fields = redis.pcall('HGETALL', job)
     if fields.err then
@@ -68,7 +79,11 @@ local function claim(base, wanted, now, meta, worker)
         redis.call('HSET', job, 'processedOn', now, 'ats', starts)
       end
       redis.call('SET', job .. ':lock', worker.token, 'PX', worker.lease)
-      redis.call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
+      local event = redis.call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
+      if worker.on_trial then
+        traces[#traces + 1] = scores[place] or ''
+        traces[#traces + 1] = event
+      end
       local n = #ids + 1
       ids[n] = id
       jobs[2 * n - 1], jobs[2 * n] = id, fields
@@ -82,5 +97,5 @@ local function claim(base, wanted, now, meta, worker)
     if window then redis.call('PEXPIRE', base .. 'limiter', window) end
   end
   local due = #ids < wanted and next_due(base) or 0
-  return jobs, 0, math.floor(due), odd, #ids == 0 and due == 0
+  return jobs, 0, math.floor(due), odd, #ids == 0 and due == 0, traces
 end

@@ -76,11 +76,12 @@ local function complete_all(base, first, number, now, codes)
         if count then keep_completed(base, count, age, scores, dropped, now) end
         scores, dropped, count, age = {}, {}, ARGV[at + 3], ARGV[at + 4]
       end
-      if unique ~= '' then rare().give_back_unique(base, unique, id, now) end
+      -- A key or a parent of a foreign type keeps no job from being completed, nor those behind it.
+      if unique ~= '' then pcall(rare().give_back_unique, base, unique, id, now) end
       -- Unlike the rest, a parent can come and go while the job runs.
       local parent_key = redis.pcall('HGET', job, 'parentKey')
       if type(parent_key) == 'string' then
-        rare().child_completed(parent_key, redis.call('HGET', job, 'parent'), job, value, now)
+        pcall(rare().child_completed, parent_key, redis.call('HGET', job, 'parent'), job, value, now)
       end
       if count == '0' then
         dropped[#dropped + 1] = id

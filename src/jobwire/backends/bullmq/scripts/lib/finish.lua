@@ -29,10 +29,11 @@ local function fail(base, one, now)
   local id, job, failed = one.id, base .. one.id, base .. 'failed'
   local fields = redis.call('HMGET', job, 'parentKey', 'parent', 'deid', 'atm')
   local attempts = (tonumber(fields[4] or 0) or 0) + 1
-  if fields[3] then give_back_unique(base, fields[3], id, now) end
-  if fields[1] then child_failed(fields[1], fields[2], job, one.reason, now) end
+  -- A key or a parent of a foreign type keeps no job from being failed: it has been taken from `active` already.
+  if fields[3] then pcall(give_back_unique, base, fields[3], id, now) end
+  if fields[1] then pcall(child_failed, fields[1], fields[2], job, one.reason, now) end
   if one.count == '0' then
-    if fields[1] then leave_parent(fields[1], fields[2], job, now) end
+    if fields[1] then pcall(leave_parent, fields[1], fields[2], job, now) end
     delete_job_keys(base, {id})
   else
     redis.call('ZADD', failed, now, id)

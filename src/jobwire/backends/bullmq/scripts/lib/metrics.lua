@@ -10,7 +10,8 @@ local function count_finished(base, kind, number, now, size)
     return
   end
   size = tonumber(size)
-  local minutes = math.min(math.floor(tonumber(now) / 60000) - math.floor(tonumber(known[1]) / 60000), size)
+  local before = tonumber(known[1]) or tonumber(now)
+  local minutes = math.min(math.floor(tonumber(now) / 60000) - math.floor(before / 60000), size)
   if minutes <= 0 then return end
   local points = { count - (tonumber(known[2]) or 0) }
   for index = 2, minutes do points[index] = 0 end

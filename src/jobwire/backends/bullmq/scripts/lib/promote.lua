@@ -3,9 +3,10 @@
 --@include marker
 --@include prioritized
 
--- Needs the answer of gate(base). A job whose hash is of a foreign type is passed on; picking it up weeds it out.
+-- Needs the answer of gate(base). A job whose hash is of a foreign type is passed on; picking it up weeds it out. A score
+-- below zero, which BullMQ's clients never write and never look at, is a moment long past.
 local function promote_due(base, target, blocked, now)
-  local due = redis.call('ZRANGEBYSCORE', base .. 'delayed', 0, (tonumber(now) + 1) * 4096 - 1, 'LIMIT', 0, 1000)
+  local due = redis.call('ZRANGEBYSCORE', base .. 'delayed', '-inf', (tonumber(now) + 1) * 4096 - 1, 'LIMIT', 0, 1000)
   if #due == 0 then return 0 end
   call_many('ZREM', base .. 'delayed', due)
   local plain = {}

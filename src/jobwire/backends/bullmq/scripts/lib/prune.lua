@@ -9,7 +9,7 @@ local function forget_finished(base, set, ids, now)
   if #ids == 0 then return end
   for _, id in ipairs(ids) do
     local parent = redis.pcall('HMGET', base .. id, 'parentKey', 'parent')
-    if parent[1] then leave_parent(parent[1], parent[2], base .. id, now) end
+    if parent[1] then pcall(leave_parent, parent[1], parent[2], base .. id, now) end
   end
   delete_job_keys(base, ids)
   call_many('ZREM', set, ids)

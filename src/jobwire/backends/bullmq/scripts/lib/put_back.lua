@@ -38,7 +38,8 @@ local function wait_again(base, id, push)
   announce_waiting(base, id)
 end
 
--- To the very front, as if it had not been picked up. A job with a priority wakes nobody.
+-- To the very front, as if it had not been picked up. A worker is woken for it, also for one with a priority, which
+-- BullMQ leaves to the marker of the pick-up: another worker may have taken that one and found nothing.
 local function hand_back(base, id)
   local target, blocked = gate(base)
   local priority = priority_of(base .. id)
@@ -46,7 +47,26 @@ local function hand_back(base, id)
     insert_prioritized_first(base, id, priority)
   else
     redis.call('RPUSH', target, id)
-    if not blocked then mark_ready(base) end
   end
+  if not blocked then mark_ready(base) end
   announce_waiting(base, id)
+end
+
+-- To where it was, with nothing left of a pick-up that no handler has seen: neither fields nor event.
+local function take_back(base, id, score, event, fields)
+  for name, value in pairs(fields) do
+    if value == '' then
+      redis.call('HDEL', base .. id, name)
+    else
+      redis.call('HSET', base .. id, name, value)
+    end
+  end
+  redis.call('XDEL', base .. 'events', event)
+  local target, blocked = gate(base)
+  if score ~= '' then
+    redis.call('ZADD', base .. 'prioritized', score, id)
+  else
+    redis.call('RPUSH', target, id)
+  end
+  if not blocked then mark_ready(base) end
 end

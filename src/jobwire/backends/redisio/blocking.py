@@ -1,0 +1,151 @@
+"""A connection apart from the pool, for commands that the server answers when it has something to say."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub says too little
+from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import NoPermissionError, ResponseError
+
+from jobwire.backends.redisio.failure import reaching
+
+if TYPE_CHECKING:
+    from jobwire.backends.redisio.connect import RedisStore
+
+_log = logging.getLogger("jobwire.redis")
+_UNBLOCK_TIMEOUT = 2.0
+
+
+class BlockingLink:
+    """One connection that may wait long for its answer, named so that peers can list it.
+
+    Connects at the first call and again after `drop`, which may come at any moment: whatever is under way then ends
+    as StoreUnavailable. One call at a time.
+    """
+
+    def __init__(self, store: RedisStore, key: str, name: str) -> None:
+        self._store = store
+        self._key = key
+        self._name = "".join(char if "!" <= char <= "~" else "-" for char in name)
+        self._connection: Any = None
+        self._client_id: Any = None
+        self._node: Any = None
+        self.can_unblock = True
+        """False once the account turned out not to have the right to end a blocked command."""
+        self.unanswered = 0
+        """Commands that the server has, and whose answers are still to come, by `answer`."""
+
+    async def connect(self, within: float) -> None:
+        """Connect now rather than with the first call, so that `can_unblock` is known."""
+        with reaching(self._store.where):
+            await self._connected(within)
+
+    async def call(self, *command: Any, within: float, then: tuple[Any, ...] = ()) -> Any:
+        """One command; no answer within that many seconds means that the connection is dead.
+
+        `then` is a second command for the server to carry out right after the first, which need not wait for us to
+        have heard of that; its answer comes by `answer`, whatever the first was answered with.
+        """
+        commands = [command, then] if then else [command]
+        with reaching(self._store.where):
+            connection = await self._connected(within)
+            try:
+                async with asyncio.timeout(within):
+                    await connection.send_packed_command([pack_command(each) for each in commands], check_health=False)
+                self._still(connection)
+                self.unanswered = len(commands)
+            except BaseException:
+                await self.drop()
+                raise
+        return await self.answer(within)
+
+    async def answer(self, within: float) -> Any:
+        """The next answer that is due. Cancelled, it leaves the connection as it is."""
+        connection = self._connection
+        with reaching(self._store.where):
+            self._still(connection)
+            try:
+                async with asyncio.timeout(within):
+                    reply = await connection.read_response(disconnect_on_error=False)
+            except ResponseError:
+                self.unanswered -= 1
+                raise
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                dropped = self._connection is not connection
+                await self.drop()
+                if dropped:
+                    # What the driver makes of a connection that is closed under it may be any error.
+                    raise NoConnection("the connection was dropped") from error
+                raise
+        self.unanswered -= 1
+        return reply
+
+    async def unblock(self) -> None:
+        """Make the server answer the blocked command at once, as if its time were up."""
+        if self._client_id is not None:
+            command = ("CLIENT", "UNBLOCK", self._client_id)
+            client = self._node if self._node is not None else self._store.client
+            with reaching(self._store.where):
+                async with asyncio.timeout(_UNBLOCK_TIMEOUT):
+                    await client.execute_command(*command)
+
+    async def drop(self) -> None:
+        """Close the connection, whatever is under way on it."""
+        connection, self._connection, self._client_id = self._connection, None, None
+        self.unanswered = 0
+        if connection is not None:
+            await connection.disconnect(nowait=True)
+
+    def _still(self, connection: Any) -> None:
+        """Raise if the connection has been dropped meanwhile: the driver would open it again by itself."""
+        if connection is None or self._connection is not connection:
+            raise NoConnection("the connection was dropped")
+
+    async def _connected(self, within: float) -> Any:
+        if self._connection is not None:
+            return self._connection
+        try:
+            async with asyncio.timeout(within):
+                return await self._connect()
+        except BaseException:
+            await self.drop()
+            raise
+
+    async def _connect(self) -> Any:
+        client = self._store.client
+        if self._store.cluster:
+            await client.initialize()
+            self._node = client.get_node_from_key(self._key)
+            maker, options = self._node.connection_class, self._node.connection_kwargs
+        else:
+            maker, options = client.connection_pool.connection_class, client.connection_pool.connection_kwargs
+        connection = maker(**{**options, "socket_timeout": None})
+        self._connection = connection
+        try:
+            await connection.connect()
+            if self.can_unblock:
+                await self._introduce(connection)
+            self._still(connection)
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        return connection
+
+    async def _introduce(self, connection: Any) -> None:
+        """Give the connection its name and learn its number."""
+        try:
+            for command in (("CLIENT", "SETNAME", self._name), ("CLIENT", "ID")):
+                await connection.send_command(*command)
+                self._client_id = await connection.read_response()
+        except NoPermissionError:
+            self.can_unblock, self._client_id = False, None
+            _log.warning(
+                "%s: the account may not run CLIENT, so peers can't list this worker, and a job is claimed only after "
+                "a wait has ended",
+                self._store.where,
+            )
