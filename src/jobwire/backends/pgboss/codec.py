@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from jobwire import codec
 from jobwire.backends.pgboss.rows import Row, Unreadable
 from jobwire.model import Job, State
-
-if TYPE_CHECKING:
-    from jobwire.backends.pgboss.wire import Row
 
 READY = {"created", "retry"}
 _STATES = {
