@@ -20,16 +20,18 @@ _GRANTS = 3
 class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
     """Raise TimeoutError in a block that takes longer than `seconds` (None: never). A blocked loop is not counted."""
 
-    __slots__ = ("_due", "_grants", "_limit", "_loop", "_seconds", "_timer")
+    __slots__ = ("_due", "_entered", "_grants", "_limit", "_loop", "_seconds", "_timer")
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
         self._grants = _GRANTS
         self._limit = asyncio.timeout(None)
         self._timer: asyncio.TimerHandle | None = None
+        self._entered = False
 
     async def __aenter__(self) -> Self:
         await self._limit.__aenter__()
+        self._entered = True
         self._loop = asyncio.get_running_loop()
         if self._seconds is not None:
             self._start(self._seconds)
@@ -38,13 +40,17 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self._entered = False
         if self._timer is not None:
             self._timer.cancel()
         return await self._limit.__aexit__(kind, error, trace)
 
     def end(self) -> None:
         """Let the time be over now."""
-        if not self._limit.expired():
+        self._loop.call_soon(self._be_over)
+
+    def _be_over(self) -> None:
+        if self._entered and not self._limit.expired():
             self._limit.reschedule(self._loop.time())
 
     def _start(self, seconds: float) -> None:
@@ -57,4 +63,4 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
             self._grants -= 1
             self._start(min(max(late, _LEAST_GRANT), max(self._seconds or 0.0, _LEAST_GRANT)))
         else:
-            self.end()
+            self._be_over()

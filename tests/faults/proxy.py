@@ -40,6 +40,10 @@ class Proxy:
             pump.cancel()
         await asyncio.gather(*self._pumps, return_exceptions=True)
 
+    def through(self, url: str) -> str:
+        """The URL of the server behind the proxy, credentials and all, with the proxy in the server's place."""
+        return url.replace(f":{self._target}", f":{self.port}")
+
     def cut(self) -> None:
         """Reset every connection; new ones are accepted."""
         for writer in list(self._writers):

@@ -145,7 +145,7 @@ async def test_a_slow_link_that_breaks_leaves_nothing_in_the_running_set(queue: 
     random.seed(12)
     async with Proxy(urlsplit(server.url).port or 0) as proxy:
         proxy.delay = 0.03
-        url = f"bridgemq+redis://127.0.0.1:{proxy.port}/0"
+        url = f"bridgemq+{proxy.through(server.url)}"
         added: list[str] = []
 
         def worker() -> Worker:
@@ -180,7 +180,7 @@ async def test_a_worker_that_is_stopped_over_a_slow_link_leaves_no_job_active(
     async with contextlib.AsyncExitStack() as stack:
         proxy = await stack.enter_async_context(Proxy(urlsplit(server.url).port or 0))
         client = await stack.enter_async_context(redis.asyncio.Redis.from_url(server.url))
-        url = f"bridgemq+redis://127.0.0.1:{proxy.port}/0"
+        url = f"bridgemq+{proxy.through(server.url)}"
         async with Worker("work", echo, url, concurrency=concurrency) as worker:
             await eventually(lambda: worker.stats.calls > 0)
             proxy.delay = 0.3
@@ -195,7 +195,7 @@ async def test_a_signal_ends_a_worker_whose_connections_are_half_open(
     queue: Queue, server: embedded.Server, busy: bool
 ) -> None:
     async with Proxy(urlsplit(server.url).port or 0) as proxy:
-        process = await start_worker(f"bridgemq+redis://127.0.0.1:{proxy.port}/0", 5)
+        process = await start_worker(f"bridgemq+{proxy.through(server.url)}", 5)
         try:
             await (await queue.add(0)).wait(60)
             if busy:

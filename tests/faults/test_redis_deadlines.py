@@ -41,9 +41,9 @@ async def proxy(jobwire_valkey: Server) -> AsyncIterator[Proxy]:
 
 
 @pytest.fixture
-def url(protocol: str, option: str, proxy: Proxy) -> str:
+def url(protocol: str, option: str, proxy: Proxy, jobwire_valkey: Server) -> str:
     """Through the proxy."""
-    return f"{protocol}+redis://127.0.0.1:{proxy.port}/0?{option}"
+    return f"{protocol}+{proxy.through(jobwire_valkey.url)}?{option}"
 
 
 @pytest.fixture

@@ -31,6 +31,23 @@ def stack_of(error: BaseException) -> str:
         return f"{kind_of(error)}, whose traceback can't be formatted"
 
 
+def loggable(stack: str) -> bool:
+    """True if a log can take the traceback as Python prints it: of a sensible length, and without half characters,
+    which a log file in UTF-8 refuses together with the whole record."""
+    if len(stack) > _LONGEST:
+        return False
+    try:
+        stack.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(text: str) -> str:
+    """The text with half characters written as escapes."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def _cut(text: str) -> str:
     """The end of a stack and the start of a message say most, so the middle goes."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"

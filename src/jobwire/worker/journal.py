@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from jobwire.backend import Failed
+from jobwire.worker.failure import loggable, printable
 
 _LONGEST_REASON = 500
 """Characters of an error in a line of the log; the traceback below has all of it."""
@@ -51,7 +52,11 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
         reason = f"{failed.kind}: {failed.error}" if failed.kind not in ("", failed.error) else failed.error
         if len(reason) > _LONGEST_REASON:
             reason = reason[:_LONGEST_REASON] + "…"
-        self.error(text, job.id, job.name, attempt, reason, exc_info=error, extra=about)
+        if error is None or loggable(failed.stack):
+            self.error(text, job.id, job.name, attempt, printable(reason), exc_info=error, extra=about)
+        else:
+            text += "\n%s"
+            self.error(text, job.id, job.name, attempt, printable(reason), printable(failed.stack), extra=about)
 
 
 def few(ids: Collection[str], most: int = 5) -> str:

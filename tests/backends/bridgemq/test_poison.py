@@ -118,7 +118,8 @@ async def test_a_job_id_that_is_not_utf8_is_set_aside_once_with_a_reason_in_the_
     assert caplog.text.count("not valid UTF-8") == 1
     assert "broken-\\xff\\xfe" in caplog.text
     binary = peer.redis.get_connection_kwargs()
-    async with Redis(host=binary["host"], port=binary["port"], db=binary["db"]) as raw:
+    login = {key: binary.get(key) for key in ("host", "port", "db", "username", "password")}
+    async with Redis(**login) as raw:
         assert await raw.lrange(peer.key("jobs", "deadletter"), 0, -1) == [BAD_ID]
         assert not await raw.exists(peer.key("jobs", place))
         result = json.loads(await raw.get(peer.key("jobs", "result", "").encode() + BAD_ID))
