@@ -52,7 +52,7 @@ _INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
 _PEERS_OPTIONS = {"j": "journal", "keyPrefix": "prefix", "database": "the path, as in /name"}
 _FEW = 6
 _SHOWN = 60
-_SENTINELS_OWN = ("sentinel_username", "sentinel_password", "sentinel_tls")
+SENTINELS_OWN = ("sentinel_username", "sentinel_password", "sentinel_tls")
 """How to reach sentinels, which have credentials of their own. They stay in the driver's URL, as passwords do."""
 _MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
 _BARE_DRIVERS = {"postgres": "postgresql", "unix": "redis"}
@@ -262,7 +262,7 @@ def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str],
             if key in ours:
                 raise _Fault(f"gives {key} twice")
             ours[key] = _checked(key, _decoded(value))
-        elif key in _SENTINELS_OWN and transport == "sentinel":
+        elif key in SENTINELS_OWN and transport == "sentinel":
             if key == "sentinel_tls":
                 _checked("tls", _decoded(value))
             theirs.append(pair)

@@ -25,6 +25,7 @@ from jobwire.backend import (
     Verdict,
 )
 from jobwire.backends.bullmq import retries
+from jobwire.backends.redisio.clock import ServerClock
 from jobwire.errors import JobwireError
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import JobTree, State
@@ -62,6 +63,8 @@ class JobwireInterpreter:
         # Half a microsecond more: a float of seconds must not fall below its millisecond.
         with (
             mock.patch("time.time", return_value=self._clock / 1000 + 5e-7),
+            mock.patch.object(ServerClock, "now_ms", mock.AsyncMock(return_value=self._clock)),
+            mock.patch.object(ServerClock, "last_known_ms", return_value=float(self._clock)),
             mock.patch.object(retries.decide, "__defaults__", (lambda: JITTER,)),
         ):
             yield

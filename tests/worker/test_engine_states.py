@@ -249,7 +249,9 @@ class EngineStates(RuleBasedStateMachine):
                     call.answer.set_result("done")
             self.settle_down()
         free = len(self.engine.running) < self.concurrency
-        if self.outage.connected and not (self.stopped or self.unnoticed):
+        pause = vars(self.outage)["_pause"]
+        waits_out_an_outage = not self.outage.connected or (pause is not None and not pause.done())
+        if not (waits_out_an_outage or self.stopped or self.unnoticed):
             assert not (self.store.waiting and free), vars(self.store)
 
     @precondition(lambda self: self.store.calls)

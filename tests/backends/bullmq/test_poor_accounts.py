@@ -31,7 +31,8 @@ async def account(redis: Redis, prefix: str, jobwire_valkey: Server) -> AsyncIte
 
     async def make(missing: str) -> str:
         await redis.execute_command("ACL", "SETUSER", user, "on", ">pw", "~*", "&*", "+@all", *missing.split())
-        return f"bullmq+{jobwire_valkey.url.replace('://', f'://{user}:pw@')}?prefix={prefix}"
+        place = jobwire_valkey.url.rpartition("@")[2]
+        return f"bullmq+redis://{user}:pw@{place}?prefix={prefix}"
 
     yield make
     await redis.execute_command("ACL", "DELUSER", user)

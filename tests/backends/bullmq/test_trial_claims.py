@@ -17,6 +17,7 @@ from jobwire.backend import Backend, Completed, Consumer
 from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.embedded import Server
+from jobwire.native import BullMQWorker
 from jobwire.options import NewJob
 
 from .dump import dump
@@ -180,7 +181,7 @@ async def test_a_prioritised_job_that_is_taken_back_wakes_another_worker(
 async def test_every_start_is_a_run_under_bursts(jobwire_valkey: Server, redis: Redis, keys: Keys) -> None:
     """With one start allowed, a job that is claimed and handed back unrun would fail for good."""
     url = f"bullmq+{jobwire_valkey.url}?prefix={keys.prefix}"
-    rng = random.Random(7)
+    rng, once = random.Random(7), BullMQWorker(max_started_attempts=1)
 
     async def handle(job: Any) -> None:
         await asyncio.sleep(rng.uniform(0, 0.004))
@@ -188,8 +189,8 @@ async def test_every_start_is_a_run_under_bursts(jobwire_valkey: Server, redis: 
     added = 0
     async with (
         Queue("q", url) as queue,
-        Worker("q", handle, url, concurrency=3, maxStartedAttempts=1, name="a"),
-        Worker("q", handle, url, concurrency=3, maxStartedAttempts=1, name="b"),
+        Worker("q", handle, url, concurrency=3, native=once, name="a"),
+        Worker("q", handle, url, concurrency=3, native=once, name="b"),
     ):
         for _ in range(250):
             size = rng.randint(1, 5)

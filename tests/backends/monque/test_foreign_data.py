@@ -31,6 +31,7 @@ from awaiting import eventually
 from jobwire.backends.monque import Management, Selector
 from jobwire.errors import InvalidOption
 from jobwire.model import State
+from jobwire.native import MonqueWorker
 from jobwire.queue import Queue
 
 from .peer import now
@@ -274,7 +275,8 @@ async def test_good_jobs_complete_among_documents_of_any_shape(connection, queue
             continue
         stored += 1
     with caplog.at_level(logging.INFO, "jobwire"):
-        async with work(lambda job: job.data, recover_every=0.1, concurrency=3, max_stalled=3, max_retries=2) as worker:
+        native = MonqueWorker(max_retries=2)
+        async with work(lambda job: job.data, recover_every=0.1, concurrency=3, max_stalled=3, native=native) as worker:
             good = [await queue.add({"n": n}) for n in range(6)]
             results = await asyncio.gather(*(one.wait(timeout=30) for one in good))
             assert worker.running

@@ -32,7 +32,7 @@ from jobwire.backends.redisio.clock import ServerClock
 from jobwire.backends.redisio.failure import reaching
 from jobwire.backends.redisio.lines import Lines
 from jobwire.errors import InvalidOption, StoreUnavailable
-from jobwire.urls import Address, check_driver_options
+from jobwire.urls import SENTINELS_OWN, Address, check_driver_options
 
 _CONNECTIONS = 32
 _PATIENCE = 10.0
@@ -55,6 +55,7 @@ def check_url(address: Address) -> None:
         takers: list[Any] = [AbstractConnection, Connection, SSLConnection]
         takers.append(RedisCluster if address.transport == "cluster" else ConnectionPool)
         known = {name for taker in takers for name in inspect.signature(taker.__init__).parameters}
+        known |= set(SENTINELS_OWN) if address.transport == "sentinel" else set()
         check_driver_options(address, (known - _NOT_IN_A_URL).union(URL_QUERY_ARGUMENT_PARSERS))
         try:
             parse_url(address.driver_url)
