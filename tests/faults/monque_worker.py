@@ -7,6 +7,7 @@ import sys
 import time
 
 from jobwire import ActiveJob, Worker
+from jobwire.native import MonqueWorker
 
 URL, AHEAD, NAP = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
 
@@ -19,7 +20,7 @@ async def handle(job: ActiveJob) -> float:
 async def main() -> None:
     worker = Worker(
         "work", handle, URL, concurrency=5, lease=2.0, recover_every=0.2, max_stalled=0, shutdown_timeout=2.0,
-        base_retry_interval=0.1,
+        native=MonqueWorker(base_retry_interval=0.1),
     )  # fmt: skip
     await worker.run()
 

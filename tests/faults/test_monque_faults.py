@@ -22,10 +22,11 @@ from jobwire import Queue, Worker, embedded
 from jobwire.embedded import Server
 from jobwire.errors import StoreUnavailable
 from jobwire.model import State
+from jobwire.native import MonqueWorker
 
 pytestmark = pytest.mark.slow
 
-PATIENT = {"lease": 2.0, "recover_every": 0.3, "max_stalled": 1000, "max_retries": 1000}
+PATIENT = {"lease": 2.0, "recover_every": 0.3, "max_stalled": 1000, "native": MonqueWorker(max_retries=1000)}
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from psycopg.rows import dict_row
 from awaiting import eventually
 from faults.siege import echo
 from jobwire import Queue, Worker
+from jobwire.native import PgBossWorker
 
 PROGRAM = str(Path(__file__).parent / "wrong_clock_worker.py")
 
@@ -30,7 +31,10 @@ async def test_a_clock_that_is_wrong_changes_nothing(jobwire_postgres, unique, o
             return await (await database.execute(query.format(job=f"{unique}.job"))).fetchall()
 
         # A worker with the right clock beside it must not take its jobs away.
-        async with Queue("work", url), Worker("other", echo, url, recover_every=0.2, monitorIntervalSeconds=0.3):
+        async with (
+            Queue("work", url),
+            Worker("other", echo, url, recover_every=0.2, native=PgBossWorker(monitor_interval=0.3)),
+        ):
             wrong = await asyncio.create_subprocess_exec(sys.executable, PROGRAM, url, str(offset))
             try:
                 await eventually(

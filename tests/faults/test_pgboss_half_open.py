@@ -17,6 +17,7 @@ from faults.proxy import Proxy
 from faults.siege import echo
 from jobwire import Queue, StoreUnavailable, Worker, connect
 from jobwire.backends.pgboss.statements import statement
+from jobwire.native import PgBossWorker
 from jobwire.urls import parse
 
 pytestmark = pytest.mark.timeout(120)
@@ -84,7 +85,13 @@ async def test_many_adds_at_once_all_end(proxy, far_url):
 async def test_a_worker_hears_of_jobs_at_once_again_after_healing(proxy, url, far_url):
     async with connect(far_url) as connection, Queue("work", url) as queue:
         worker = Worker(
-            "work", echo, connection, concurrency=2, recover_every=0.5, flowIntervalSeconds=0.5, call_timeout=2
+            "work",
+            echo,
+            connection,
+            concurrency=2,
+            recover_every=0.5,
+            native=PgBossWorker(flow_interval=0.5),
+            call_timeout=2,
         )
         async with worker:
             hurry(connection)

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from jobwire import NewJob, Queue, Worker, connect
+from jobwire.native import PgBossWorker
 
 CHUNK = 1000
 
@@ -57,8 +58,10 @@ async def main(order: dict[str, Any]) -> dict[str, Any]:
             # As for pg-boss: the tables are there before the clock starts, and supervision is off.
             await queue.pause()
             await queue.resume()
-            quiet = {"supervise": False, "schedule": False}
-            worker = Worker("bench", nothing, connection, concurrency=order["concurrency"], observers=[finish], **quiet)
+            quiet = PgBossWorker(supervise=False, schedule=False)
+            worker = Worker(
+                "bench", nothing, connection, concurrency=order["concurrency"], observers=[finish], native=quiet
+            )
             began = time.perf_counter()
             async with worker:
                 await finish.done.wait()

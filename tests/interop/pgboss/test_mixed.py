@@ -203,7 +203,7 @@ async def test_node_lets_the_last_attempt_of_a_dead_python_worker_run_again(node
     async def handler(job):
         raise RuntimeError(f"attempt {job.attempts_made + 1} of {job.attempts}")
 
-    async with work(handler, supervise=False, lease=1):
+    async with work(handler, native=PgBossWorker(supervise=False), lease=1):
         await eventually(lambda: rows("SELECT 1 FROM job WHERE id = %s AND state = 'failed'", job_id))
     [row] = await rows("SELECT output->>'message' AS message, heartbeat_seconds FROM job WHERE id = %s", job_id)
     assert row == {"message": "attempt 2 of 2", "heartbeat_seconds": None}
