@@ -110,13 +110,15 @@ class Operations:
     async def update_progress(self, job_id: str, value: Any) -> None:
         """Publish how far a job is, from outside its handler: any JSON value, by custom a number from 0 to 100."""
         self.capabilities.require("progress", "progress")
-        acted = await self._backend.update_progress(self.name, job_id, codec.dumps(value, field="progress"))
+        wanted, encoded = checks.job_id(job_id), codec.dumps(value, field="progress")
+        acted = await (await self._reach()).update_progress(self.name, wanted, encoded)
         self._expect(job_id, [acted], "given a progress")
 
     async def log(self, job_id: str, line: str, *, keep: int = 0) -> None:
         """Append a line to a job's log, from outside its handler, keeping the last `keep` lines (0: all)."""
         self.capabilities.require("logs", "job logs")
-        acted = await self._backend.log(self.name, job_id, str(line), whole("keep", keep, minimum=0))
+        wanted, kept = checks.job_id(job_id), whole("keep", keep, minimum=0)
+        acted = await (await self._reach()).log(self.name, wanted, str(line), kept)
         self._expect(job_id, [acted], "logged for")
 
     async def children(self, job_id: str) -> Children:
@@ -167,7 +169,7 @@ class Operations:
         """How many jobs of each of these priorities wait; 0 stands for those without one."""
         self.capabilities.require("priority_counts", "counts per priority")
         wanted = [whole("priorities", priority, minimum=0) for priority in priorities]
-        return await cast(PriorityCounts, self._backend).counts_by_priority(self.name, wanted)
+        return await cast(PriorityCounts, await self._reach()).counts_by_priority(self.name, wanted)
 
     async def drain(self, *, delayed: bool = False) -> None:
         """Delete the jobs that wait, and the delayed ones if asked. Running and finished jobs stay."""

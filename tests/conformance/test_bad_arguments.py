@@ -20,7 +20,13 @@ BY_ID = [
     for name, member in vars(part).items()
     if not name.startswith("_") and callable(member) and "job_id" in inspect.signature(member).parameters
 ]
-MORE = {"update_data": ({"n": 1},), "change_priority": (1,), "change_delay": (1.0,)}
+MORE = {
+    "update_data": ({"n": 1},),
+    "change_priority": (1,),
+    "change_delay": (1.0,),
+    "update_progress": (50,),
+    "log": ("x",),
+}
 BAD_IDS = {"a number": 7, "none": None, "bytes": b"7", "empty": "", "a surrogate": "a\ud800", "a query": {"$ne": None}}
 
 
