@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -22,6 +23,7 @@ _PORT_ATTEMPTS = 10
 _LOG_LIMIT = 8 * 1024 * 1024
 _PORT_TAKEN = "Address already in use"
 _DISK_FULL = "No space left on device"
+_NO_ROOM = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def launch(
         if _becomes_ready(recipe, folder, chosen, process):
             return Running(process, chosen)
         said = tail(log, start, lines=1000)  # MongoDB has a lot to say after either of these
-        if _DISK_FULL in said:
+        # On a full disk the server may not even have been able to log why it ended.
+        if _DISK_FULL in said or shutil.disk_usage(folder).free < _NO_ROOM:
             raise OSError(errno.ENOSPC, _DISK_FULL)
         if _PORT_TAKEN not in said:
             raise EmbeddedFailed(_failure(recipe, process, log, tail(log, start)))
