@@ -39,6 +39,7 @@ def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(spawn: Call, tmp_p
     assert int(progress[-1][0]) > 100
     assert re.search(r"✓ nothing lost: \d+ added = \d+ completed \+ \d+ failed \+ 0 left", said.out), said.out
     assert (tmp_path / ".jobwire" / "demo" / "valkey").is_dir()
+    assert "ConnectionError: the mail server is busy" in (tmp_path / ".jobwire" / "demo" / "workers.log").read_text()
 
     listed = spawn("jobs", "images", "--state", "completed", "--url", "bullmq+embedded:.jobwire/demo", "--json")
     assert {job["name"] for job in json.loads(listed.out)} == {"thumbnail"}

@@ -130,7 +130,7 @@ def test_names_stop_a_move_to_a_protocol_without_them_unless_they_may_be_dropped
     filled(here, "mail", [NewJob({"n": 1}, name="welcome"), NewJob({"n": 2})])
 
     plan = plan_move(spark, here, there, "mail")
-    with pytest.raises(JobwireError, match="names: 1 jobs"):
+    with pytest.raises(JobwireError, match="names: 1 job, such as 1"):
         move(spark, Lake(lake), here, there, "mail")
     with Queue("mail", here) as queue:
         untouched = (queue.paused(), queue.counts()["waiting"])
@@ -160,7 +160,7 @@ def test_an_id_that_the_target_already_has_is_never_taken_for_the_moved_job(
     filled(here, "mail", [NewJob({"n": 1}, id="same")])
     filled(there, "mail", [NewJob({"n": 1}, id="same")])
 
-    with pytest.raises(JobwireError, match="taken: 1 jobs, such as same"):
+    with pytest.raises(JobwireError, match="taken: 1 job, such as same"):
         move(spark, Lake(lake), here, there, "mail")
 
     assert [job["n"] for job in seen(here, "mail").ready] == [1]

@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -277,13 +277,26 @@ class MonqueConsumer:
 
     def duties(self) -> Sequence[Duty]:
         duties = [
-            Duty("recover stale jobs", self._settings.recover_every, self._recover),
-            Duty("set malformed jobs aside", self._settings.recover_every, self._malformed.run),
-            Duty("sweep notes of jobs that are gone", _SWEEP_EVERY, self._retention.sweep),
+            self._duty("recover stale jobs", self._settings.recover_every, self._recover),
+            self._duty("set malformed jobs aside", self._settings.recover_every, self._malformed.run),
+            self._duty("sweep notes of jobs that are gone", _SWEEP_EVERY, self._retention.sweep),
         ]
         if self._retention.wanted:
-            duties.append(Duty("delete old finished jobs", self._ours.retention_interval, self._retention.run))
+            duties.append(self._duty("delete old finished jobs", self._ours.retention_interval, self._retention.run))
         return duties
+
+    def _duty(self, name: str, every: float, run: Callable[[], Coroutine[Any, Any, DutyReport]]) -> Duty:
+        """A duty that goes on to its end when its worker is closed, see `sheltered`. It never overlaps itself: a run
+        that was given up is joined if it still goes on."""
+        under_way: asyncio.Task[DutyReport] | None = None
+
+        def begin_or_join() -> Awaitable[DutyReport]:
+            nonlocal under_way
+            if under_way is None or under_way.done():
+                under_way = self._store.send(run())
+            return asyncio.shield(under_way)
+
+        return Duty(name, every, begin_or_join)
 
     async def _recover(self) -> DutyReport:
         recovered = await recovery.recover(self._store, self._settings.queue, round(self._ours.lock_timeout * 1000))

@@ -37,6 +37,7 @@ def demo(
     from jobwire.cli.demo.run import Plan, run
     from jobwire.cli.demo.stations import stations
     from jobwire.cli.demo.watch import watcher
+    from jobwire.cli.demo.worker_log import worker_log
     from jobwire.cli.output import console, emit, remark
     from jobwire.errors import JobwireError
 
@@ -45,7 +46,7 @@ def demo(
     page: str | None = None
     with reserved(folder), ExitStack() as servers:
         past = History.begin(servers, folder, [station.url for station in shown]) if history else None
-        with watcher(as_json=as_json) as watch:
+        with worker_log(folder), watcher(as_json=as_json) as watch:
             report: Report = asyncio.run(run(shown, plan, watch))
         if past is not None and not report.interrupted:
             try:

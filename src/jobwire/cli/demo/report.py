@@ -84,7 +84,12 @@ class Report:
         for purpose, command in self._next_steps():
             console.print(Text(f"  {purpose}:", style="dim"))
             console.print(Text(f"    {command}", style="cyan"))
-        console.print(Text(f"The demo's data is in {display(folder)}; the next demo starts afresh.", style="dim"))
+        console.print(
+            Text(
+                f"The demo's data and its workers.log are in {display(folder)}; the next demo starts afresh.",
+                style="dim",
+            )
+        )
 
     def _next_steps(self) -> Iterator[tuple[str, str]]:
         for station in self.stations[:1]:
