@@ -13,6 +13,8 @@ from jobwire.model import Event, Job, State
 _ENDS = ("completed", "failed", "cancelled", "removed")
 _POLL_FIRST = 0.02
 _POLL_LAST = 1.0
+_LATE_EVENT = 1.0
+"""How long the event of a job that is gone may take to arrive, in seconds."""
 
 
 class Finishes:
@@ -23,6 +25,7 @@ class Finishes:
         self._queue = queue
         self._waiting: dict[str, list[asyncio.Future[Any]]] = {}
         self._reader: asyncio.Task[None] | None = None
+        self._read_to = ""
         self._starting = asyncio.Lock()
 
     async def wait(self, job_id: str, timeout: float | None) -> Any:
@@ -42,13 +45,11 @@ class Finishes:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(job_id, []).append(future)
         try:
-            # The reader is past "now" before the job is looked at, so a finish can't fall between the two.
+            # The reader starts before the job is looked at, so it reads every finish that the look is too early for.
             [job] = await self._backend.get(self._queue, [job_id])
-            if future.done():
-                return await future
-            if job is None:
-                raise JobNotFound(self._queue, job_id)
-            if job.state.finished:
+            if job is None and not future.done():
+                return await self._of_missing(job_id, future)
+            if job is not None and job.state.finished and not future.done():
                 return _result_of(job)
             return await future
         finally:
@@ -59,6 +60,15 @@ class Finishes:
                 self._waiting.pop(job_id, None)
             if future.done() and not future.cancelled():
                 future.exception()
+
+    async def _of_missing(self, job_id: str, future: asyncio.Future[Any]) -> Any:
+        """Returns the result of a job that is no longer stored, if it finished a moment ago: the event may be on its
+        way. Raises JobNotFound otherwise."""
+        if await self._backend.cursor(self._queue) != self._read_to:
+            await asyncio.wait([future], timeout=_LATE_EVENT)
+        if not future.done():
+            raise JobNotFound(self._queue, job_id)
+        return await future
 
     async def _by_polling(self, job_id: str) -> Any:
         pause = _POLL_FIRST
@@ -75,6 +85,7 @@ class Finishes:
         async with self._starting:
             if self._reader is None or self._reader.done():
                 since = await self._backend.cursor(self._queue)
+                self._read_to = since
                 self._reader = asyncio.create_task(self._read(since))
 
     async def _read(self, since: str) -> None:
@@ -82,6 +93,7 @@ class Finishes:
             async for event in self._backend.events(self._queue, since):
                 if event.type in _ENDS and event.job_id in self._waiting:
                     self._tell(event)
+                self._read_to = event.id
         except Exception as error:
             for futures in self._waiting.values():
                 for future in futures:

@@ -75,3 +75,28 @@ async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queu
                 await added.wait(timeout=0.2)
             listening.set()
             assert await waiting == 5
+
+
+async def test_a_job_that_finishes_and_goes_while_it_is_looked_up_is_found_by_its_event(
+    queue, work, needs, eventually, monkeypatch
+):
+    with needs(queue, "keep", "results", "events"):
+        added = await queue.add(5, keep_completed=False)
+        backend, looked = queue._backend, asyncio.Event()
+        get, events = backend.get, backend.events
+
+        async def get_when_it_is_gone(name, ids):
+            async with work(handler) as worker:
+                await eventually(lambda: worker.stats.completed == 1)
+            found = await get(name, ids)
+            asyncio.get_running_loop().call_soon(looked.set)
+            return found
+
+        async def events_after_the_look(name, since):
+            await looked.wait()
+            async for event in events(name, since):
+                yield event
+
+        monkeypatch.setattr(backend, "get", get_when_it_is_gone)
+        monkeypatch.setattr(backend, "events", events_after_the_look)
+        assert await added.wait(timeout=20) == 5
