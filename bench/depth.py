@@ -25,7 +25,7 @@ from bench.bullmq.contenders import CLIENTS, NODE
 from redis import Redis
 
 from jobwire import NewJob, Queue, embedded
-from jobwire.backend import ConsumerSettings
+from jobwire.boundary import ConsumerSettings
 
 SIDES = {
     "jobwire": (sys.executable, str(CLIENTS / "paths.py")),

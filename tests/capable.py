@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 
 from jobwire import backends
-from jobwire.backend import Capabilities
+from jobwire.boundary import Capabilities, Feature
 
 
 def all_capabilities() -> dict[str, Capabilities]:
@@ -19,6 +19,6 @@ def all_capabilities() -> dict[str, Capabilities]:
     return found
 
 
-def protocols_with(feature: str) -> list[str]:
+def protocols_with(feature: Feature) -> list[str]:
     """Names of the protocols that have the feature."""
-    return [name for name, can in all_capabilities().items() if getattr(can, feature)]
+    return [name for name, can in all_capabilities().items() if can.has(feature)]

@@ -8,7 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from jobwire import NewJob, Queue, Target
-from jobwire.backend import Completed, ConsumerSettings
+from jobwire.boundary import Completed, ConsumerSettings
 
 KIND = "mail"
 SIZES = (100, 1_000, 10_000, 100_000)

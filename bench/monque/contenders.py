@@ -19,7 +19,7 @@ from pymongo import AsyncMongoClient, ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
 from jobwire import Worker, connect
-from jobwire.backend import Claim, Outcome, Verdict
+from jobwire.boundary import Claim, Outcome, Verdict
 
 Jobs = AsyncCollection[dict[str, Any]]
 QUEUE = "bench"

@@ -1,8 +1,8 @@
 """One Python API over the job queues that companies already run."""
 
 from jobwire._version import __version__
-from jobwire.backend import Capabilities
 from jobwire.backoff import Backoff
+from jobwire.boundary import Capabilities
 from jobwire.connection import Connection, connect
 from jobwire.errors import (
     Closed,

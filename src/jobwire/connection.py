@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from jobwire import forking, urls
-from jobwire.backend import Backend
 from jobwire.backoff import reconnect_delay
+from jobwire.boundary import Backend
 from jobwire.errors import Closed, MissingExtra, StoreUnavailable
 from jobwire.options import Seconds, seconds
 

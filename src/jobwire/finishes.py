@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import Any
 
-from jobwire.backend import Backend
+from jobwire.boundary import Backend, Events
 from jobwire.errors import JobFailed, JobNotFound, WaitTimeout
 from jobwire.model import Event, Job, State
 
@@ -32,23 +32,23 @@ class Finishes:
         """The result of the job; JobFailed with its error, JobNotFound if it is gone, WaitTimeout."""
         try:
             async with asyncio.timeout(timeout):
-                if self._backend.capabilities.events:
-                    return await self._by_event(job_id)
+                if self._backend.events is not None:
+                    return await self._by_event(job_id, self._backend.events)
                 return await self._by_polling(job_id)
         except TimeoutError as late:
             if isinstance(late, WaitTimeout):
                 raise
             raise WaitTimeout(f"job {job_id!r} did not finish within {timeout:g} s") from None
 
-    async def _by_event(self, job_id: str) -> Any:
-        await self._start_reader()
+    async def _by_event(self, job_id: str, events: Events) -> Any:
+        await self._start_reader(events)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(job_id, []).append(future)
         try:
             # The reader starts before the job is looked at, so it reads every finish that the look is too early for.
             [job] = await self._backend.get(self._queue, [job_id])
             if job is None and not future.done():
-                return await self._of_missing(job_id, future)
+                return await self._of_missing(job_id, future, events)
             if job is not None and job.state.finished and not future.done():
                 return _result_of(job)
             return await future
@@ -61,10 +61,10 @@ class Finishes:
             if future.done() and not future.cancelled():
                 future.exception()
 
-    async def _of_missing(self, job_id: str, future: asyncio.Future[Any]) -> Any:
+    async def _of_missing(self, job_id: str, future: asyncio.Future[Any], events: Events) -> Any:
         """Returns the result of a job that is no longer stored, if it finished a moment ago: the event may be on its
         way. Raises JobNotFound otherwise."""
-        if await self._backend.cursor(self._queue) != self._read_to:
+        if await events.cursor(self._queue) != self._read_to:
             await asyncio.wait([future], timeout=_LATE_EVENT)
         if not future.done():
             raise JobNotFound(self._queue, job_id)
@@ -81,16 +81,16 @@ class Finishes:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _POLL_LAST)
 
-    async def _start_reader(self) -> None:
+    async def _start_reader(self, events: Events) -> None:
         async with self._starting:
             if self._reader is None or self._reader.done():
-                since = await self._backend.cursor(self._queue)
+                since = await events.cursor(self._queue)
                 self._read_to = since
-                self._reader = asyncio.create_task(self._read(since))
+                self._reader = asyncio.create_task(self._read(events, since))
 
-    async def _read(self, since: str) -> None:
+    async def _read(self, events: Events, since: str) -> None:
         try:
-            async for event in self._backend.events(self._queue, since):
+            async for event in events.events(self._queue, since):
                 if event.type in _ENDS and event.job_id in self._waiting:
                     self._tell(event)
                 self._read_to = event.id

@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Never, Self, Unpack, cast
+from typing import Any, Never, Self, Unpack
 
 from jobwire import forking, spelling
-from jobwire.backend import Backend
+from jobwire.boundary import Backend, Feature, FlowNode, Flows, OnFailure, levels
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption, JobNotFound
-from jobwire.facets import FlowNode, Flows, OnFailure, levels
 from jobwire.model import Job, JobKey, JobTree, Waiter
 from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, Parent, check_names, text, whole
 from jobwire.preparing import prepare, snapshot
@@ -71,7 +70,7 @@ class Flow:
         self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
         self._backend = self.connection.backend
-        self._backend.capabilities.require("flows", "flows")
+        self._backend.capabilities.require(Feature.FLOWS)
         self._queues: dict[str, Queue] = {}
         forking.follow(self, Flow._after_fork)
 
@@ -121,7 +120,7 @@ class Flow:
         children: dict[JobKey, Sequence[JobKey]] = {}
         whole("width", width, minimum=1)
         for _ in range(whole("depth", depth, minimum=1) - 1):
-            found = await cast(Flows, self._backend).children_of(levels[-1], width)
+            found = await _flows(self._backend).children_of(levels[-1], width)
             children.update(zip(levels[-1], found, strict=True))
             below = [key for keys in found for key in keys]
             if not below:
@@ -147,6 +146,10 @@ class Flow:
         if name not in self._queues:
             self._queues[name] = Queue(name, self.connection)
         return self._queues[name]
+
+
+def _flows(backend: Backend) -> Flows:
+    return backend.capabilities.part(backend.flows, Feature.FLOWS)
 
 
 def prepare_tree(
@@ -180,7 +183,7 @@ async def add_trees(
 ) -> list[JobTree]:
     """Store prepared trees, all or nothing. `origin`: where jobs of a queue are waited for."""
     nodes = levels(roots)
-    flows = cast(Flows, backend)
+    flows = _flows(backend)
     parents = [root.job.new.parent.queue for root in roots if root.job.new.parent is not None]
     flows.check_flow([*parents, *(node.queue for node in nodes)])
     jobs: dict[int, Job] = {}

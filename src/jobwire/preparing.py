@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 from typing import Any, cast, overload
 
 from jobwire import codec
-from jobwire.backend import Added, Backend, Capabilities, PreparedJob
+from jobwire.boundary import Added, Backend, Capabilities, PreparedJob
 from jobwire.counted import counted
-from jobwire.demands import demand_job
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, State, Waiter
 from jobwire.options import NO_DATA, JobOptions, NewJob
+from jobwire.required_features import require_for_job
 
 
 def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -> PreparedJob:
     """The job as it will be written. `size_limit` bounds data and options together, in bytes."""
     if job.data is NO_DATA:
         job = replace(job, data=codec.loads(backend.capabilities.no_data))
-    demand_job(backend.capabilities, queue, job)
+    require_for_job(backend.capabilities, queue, job)
     options = backend.check(queue, job)
     data = codec.dumps(job.data)
     if size_limit is not None:

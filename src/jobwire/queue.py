@@ -11,10 +11,9 @@ from typing import Any, Never, Self, Unpack
 
 from jobwire import forking, spelling
 from jobwire import options as checks
-from jobwire.backend import Added, Backend, PreparedJob
+from jobwire.boundary import Added, Backend, Feature, PreparedJob, Schedules
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
-from jobwire.demands import demand_schedule
 from jobwire.errors import Closed, InvalidOption
 from jobwire.finishes import Finishes
 from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
@@ -31,6 +30,7 @@ from jobwire.options import (
     whole,
 )
 from jobwire.preparing import AddedJobs, defaults_of, prepare, snapshot, with_defaults
+from jobwire.required_features import require_for_schedule
 
 _ADD_TOGETHER = 500
 _all_new = frozenset({NewJob}).issuperset
@@ -69,7 +69,7 @@ class Queue(Operations):
         self._events_max_len = events_max_len
         if events_max_len is not None:
             whole("events_max_len", events_max_len, minimum=1)
-            self.capabilities.require("custom_events", "control of the event stream")
+            self.capabilities.require(Feature.EVENT_CONTROL)
         self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
         self._finishes = Finishes(self._backend, name)
         self._is_open = False
@@ -95,7 +95,8 @@ class Queue(Operations):
             return
         await self._backend.register(self.name)
         if self._events_max_len is not None:
-            await self._limit_events(self._events_max_len)
+            control = self.capabilities.part(self._backend.event_control, Feature.EVENT_CONTROL)
+            await control.limit_events(self.name, self._events_max_len)
         if self._closed:
             self._adds = Coalescer(self._send, _ADD_TOGETHER)
         self._is_open, self._closed = True, False
@@ -146,7 +147,7 @@ class Queue(Operations):
         if not (self._is_open and self.connection.is_open):
             await self._reach()
         if connection is not None:
-            self.capabilities.require("transactional_add", "add inside the caller's transaction")
+            self.capabilities.require(Feature.TRANSACTIONAL_ADD)
             [added] = await self._backend.add(self.name, [job], connection)
         elif job.new.parent is not None:
             # It is refused if its parent is gone, and must not take other callers' jobs down with it.
@@ -164,7 +165,7 @@ class Queue(Operations):
             raise InvalidOption(f"jobs[{place}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
         prepared = [self._prepare(self._filled(job)) for job in given]
         if connection is not None:
-            self.capabilities.require("transactional_add", "add inside the caller's transaction")
+            self.capabilities.require(Feature.TRANSACTIONAL_ADD)
         added = await (await self._reach()).add(self.name, prepared, connection)
         return AddedJobs(self.capabilities, self.name, prepared, added, self)
 
@@ -203,14 +204,12 @@ class Queue(Operations):
 
     async def logs(self, job_id: str) -> Sequence[str]:
         """The lines that handlers have logged for the job, oldest first."""
-        self.capabilities.require("logs", "job logs")
         wanted = checks.job_id(job_id)
-        return await (await self._reach()).logs(self.name, wanted)
+        return await (await self._reach_part(lambda backend: backend.logs, Feature.LOGS)).logs(self.name, wanted)
 
     async def workers(self) -> Sequence[WorkerInfo]:
         """Workers that are connected to the queue, whatever language they are written in."""
-        self.capabilities.require("workers", "list of workers")
-        return await (await self._reach()).workers(self.name)
+        return await (await self._reach_part(lambda backend: backend.workers, Feature.WORKERS)).workers(self.name)
 
     async def wait(self, job_id: str, timeout: Seconds | None = None) -> Any:
         """The job's result once it has completed. Raises JobFailed, JobNotFound or WaitTimeout."""
@@ -221,11 +220,10 @@ class Queue(Operations):
     async def events(self, since: str | None = None) -> AsyncIterator[Event]:
         """What happens on the queue, from now on or after the event whose id is given. Never ends by itself."""
         place = checks.cursor("since", since)
-        backend = await self._reach()
-        self.capabilities.require("events", "event stream")
+        stream = await self._reach_part(lambda backend: backend.events, Feature.EVENTS)
         if place is None:
-            place = await backend.cursor(self.name)
-        async for event in backend.events(self.name, place):
+            place = await stream.cursor(self.name)
+        async for event in stream.events(self.name, place):
             yield event
 
     # --- schedules --------------------------------------------------------------------------------------------------
@@ -249,16 +247,17 @@ class Queue(Operations):
         checks.check_names(options, _SCHEDULE_OPTIONS, "a schedule")
         job = NewJob(data, name, **options)
         schedule = NewSchedule(key, job, every, cron, tz, limit, start_at, end_at, immediately)
-        demand_schedule(self.capabilities, self.name, schedule)
+        require_for_schedule(self.capabilities, self.name, schedule)
         prepared = self._prepare(job)
-        return await (await self._reach()).schedule(self.name, schedule, prepared)
+        return await (await self._schedules()).schedule(self.name, schedule, prepared)
 
     async def unschedule(self, key: str) -> bool:
         """Stop a repeating job; False if there was none."""
-        self.capabilities.require("schedules", "schedules")
         wanted = text("key", key)
-        return await (await self._reach()).unschedule(self.name, wanted)
+        return await (await self._schedules()).unschedule(self.name, wanted)
 
     async def schedules(self) -> Sequence[Schedule]:
-        self.capabilities.require("schedules", "schedules")
-        return await (await self._reach()).schedules(self.name)
+        return await (await self._schedules()).schedules(self.name)
+
+    async def _schedules(self) -> Schedules:
+        return await self._reach_part(lambda backend: backend.schedules, Feature.SCHEDULES)

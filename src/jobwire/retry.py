@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from jobwire.backend import Failed, Strategy
 from jobwire.backoff import LONGEST, Backoff, Curve
+from jobwire.boundary import Failed, Strategy
 from jobwire.errors import shown
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Never, Self, Unpack
 
 from jobwire import model, urls
-from jobwire.backend import Backend, Capabilities
+from jobwire.boundary import Backend, Capabilities
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, Limits, Schedule, State, WorkerInfo
 from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from jobwire.backend import Capabilities
 from jobwire.backoff import Backoff
+from jobwire.boundary import Capabilities
 from jobwire.cli.demo.moment import Moment
 from jobwire.cli.demo.report import QueueReport, Report, StationReport
 from jobwire.cli.demo.run import Plan, run

@@ -1,6 +1,6 @@
 """One suite, run on every protocol. A new protocol joins with one entry in PROTOCOLS.
 
-What only some protocols can do is tested inside `with needs(queue, "feature"):`; on a protocol without the feature
+What only some protocols can do is tested inside `with needs(queue, Feature.PAUSE):`; on a protocol without the feature
 the same body must raise NotSupported instead.
 """
 
@@ -16,7 +16,7 @@ import pytest
 from pymongo import MongoClient
 
 import awaiting
-from jobwire.backend import Consumer, ConsumerSettings
+from jobwire.boundary import Consumer, ConsumerSettings, Feature
 from jobwire.connection import Connection, connect
 from jobwire.errors import NotSupported
 from jobwire.model import Job
@@ -86,7 +86,7 @@ def with_attempts(number: int) -> pytest.MarkDecorator:
 @pytest.fixture
 def tries(connection: Connection, attempts: int) -> Tries:
     """Options that give a job its `attempts`. Where no job can ask for them, the instance was opened with them."""
-    if connection.backend.capabilities.per_job_attempts:
+    if connection.backend.capabilities.has(Feature.ATTEMPTS):
         return Tries({"attempts": attempts})
 
     def at_once(failures: int, job: Job, error: BaseException | str) -> float:
@@ -180,12 +180,12 @@ def recover(eventually: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def needs() -> Callable[..., contextlib.AbstractContextManager[None]]:
-    """Run the body where the protocol has every feature ("unique.ttl": one of a set); elsewhere it must be refused."""
+    """Runs the body where the protocol has every feature; elsewhere it must be refused."""
 
     @contextlib.contextmanager
-    def ask(queue: Queue, *features: str) -> Iterator[None]:
+    def ask(queue: Queue, *features: Feature) -> Iterator[None]:
         can = queue.capabilities
-        if all(_has(getattr(can, name), one) for name, _, one in (feature.partition(".") for feature in features)):
+        if all(can.has(feature) for feature in features):
             yield
             return
         with pytest.raises(NotSupported) as refusal:
@@ -193,7 +193,3 @@ def needs() -> Callable[..., contextlib.AbstractContextManager[None]]:
         assert refusal.value.protocol == can.protocol
 
     return ask
-
-
-def _has(value: Any, one: str) -> bool:
-    return one in value if one else bool(value)

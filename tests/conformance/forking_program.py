@@ -15,6 +15,7 @@ import pytest
 from jobwire import Queue as AsyncQueue
 from jobwire import State, sync
 from jobwire import Worker as AsyncWorker
+from jobwire.boundary import Feature
 from jobwire.errors import Closed
 
 QUEUE = "letters"
@@ -156,7 +157,7 @@ def worker_in_child(url: str) -> None:
 def iterator(url: str) -> None:
     """An iterator is not for children; theirs is a new one."""
     with sync.Queue(QUEUE, url) as queue:
-        if not queue.capabilities.events:
+        if not queue.capabilities.has(Feature.EVENTS):
             return
         queue.add(1)
         events = queue.events(since=None)

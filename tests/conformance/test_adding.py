@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, NotSupported
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -32,8 +33,8 @@ async def test_a_job_reads_back_as_it_was_added(queue):
 async def test_add_states_of_a_job_only_what_is_true(queue, options):
     """What the client can't know, as attempts where the store's own settings decide, is None."""
     can = queue.capabilities
-    missing = (not can.priority and "priority" in options) or (not can.per_job_attempts and "attempts" in options)
-    if missing or (not can.job_names and "name" in options):
+    needed = {"priority": Feature.PRIORITIES, "attempts": Feature.ATTEMPTS, "name": Feature.JOB_NAMES}
+    if any(not can.has(feature) for option, feature in needed.items() if option in options):
         with pytest.raises(NotSupported):
             await queue.add(1, **options)
         return
@@ -60,7 +61,7 @@ async def test_a_job_whose_data_is_none_carries_null(queue):
 
 
 async def test_a_job_keeps_a_name_of_its_own(queue, needs):
-    with needs(queue, "job_names"):
+    with needs(queue, Feature.JOB_NAMES):
         added = await queue.add(1, name="welcome")
         assert (await queue.get(added.id)).name == "welcome"
 

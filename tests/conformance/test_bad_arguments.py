@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from jobwire import native
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, NotSupported, PayloadTooLarge, WaitTimeout
 from jobwire.operations import Operations
 from jobwire.options import DEFAULT_SIZE_LIMIT, NewJob
@@ -108,7 +109,7 @@ async def test_native_options_of_another_protocol_are_refused_when_the_worker_is
 
 async def test_what_a_consumer_would_refuse_is_refused_when_the_worker_is_made(connection):
     can = connection.backend.capabilities
-    if not can.rate_limit:
+    if not can.has(Feature.RATE_LIMIT):
         with pytest.raises(NotSupported):
             Worker("letters", print, connection, rate=(1, 1))
     for options in ({"backoff": lambda failures, job, error: 1.0}, {"keep_completed": 5}):
@@ -122,7 +123,7 @@ async def test_what_a_consumer_would_refuse_is_refused_when_the_worker_is_made(c
 async def test_new_data_obeys_the_limit_of_the_queue(connection, needs):
     async with Queue("letters", connection, size_limit=100) as queue:
         job = await queue.add("small")
-        with needs(queue, "edits.data"):
+        with needs(queue, Feature.EDITS):
             await queue.update_data(job.id, "x" * 90)
             with pytest.raises(PayloadTooLarge, match="102 bytes exceeds limit of 100 bytes"):
                 await queue.update_data(job.id, "x" * 100)
@@ -133,8 +134,8 @@ async def test_new_data_from_a_handler_obeys_the_limit_too(queue, work, finished
     async def grow(job):
         await job.update_data("x" * DEFAULT_SIZE_LIMIT)
 
-    with needs(queue, "edits.data"):
-        queue.capabilities.require("edits", "changes to a job's data", one="data")
+    with needs(queue, Feature.EDITS):
+        queue.capabilities.require(Feature.EDITS)
         added = await queue.add("small")
         async with work(grow):
             job = await finished(queue, added.id)

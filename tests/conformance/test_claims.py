@@ -8,7 +8,7 @@ import time
 import pytest
 
 from awaiting import assert_left
-from jobwire.backend import Completed, Failed, Released, Snoozed, Verdict
+from jobwire.boundary import Completed, Failed, Feature, Released, Snoozed, Verdict
 from jobwire.model import State
 from jobwire.options import NewJob
 
@@ -133,7 +133,7 @@ async def test_a_released_job_runs_next_and_is_charged_no_attempt(queue, consume
 
 
 async def test_a_released_job_with_a_priority_runs_before_its_equals(queue, consume, needs):
-    with needs(queue, "priority"):
+    with needs(queue, Feature.PRIORITIES):
         await queue.add_many([NewJob("first", priority=3), NewJob("second", priority=3)])
         consumer = consume()
         [claim] = await claim_of(consumer)
@@ -213,7 +213,7 @@ async def test_another_consumer_may_renew_a_claim(queue, consume, connection):
     twin = connection.backend.twin()
     await twin.open()
     try:
-        from jobwire.backend import ConsumerSettings
+        from jobwire.boundary import ConsumerSettings
 
         keeper = twin.consumer(ConsumerSettings(queue=queue.name, worker_id="worker-1"))
         assert list(await keeper.extend([claim])) == []

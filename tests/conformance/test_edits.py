@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, JobNotFound, Unrecoverable, WrongState
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -17,7 +18,7 @@ async def test_a_worker_gets_the_data_that_a_job_was_given_later(queue, work, ne
     async def handle(job):
         return job.data
 
-    with needs(queue, "edits.data"):
+    with needs(queue, Feature.EDITS):
         job = await queue.add({"draft": 1})
         await queue.update_data(job.id, {"final": [1, "é"]})
         async with work(handle):
@@ -38,7 +39,7 @@ async def test_a_handler_notes_how_far_it_is_in_its_data(queue, work, needs):
             raise OSError("lost the way")
         return "there"
 
-    with needs(queue, "edits.data", "per_job_attempts"):
+    with needs(queue, Feature.EDITS, Feature.ATTEMPTS):
         job = await queue.add("step 1", attempts=2)
         await queue.update_data(job.id, "step 1")
         async with work(handle):
@@ -47,7 +48,7 @@ async def test_a_handler_notes_how_far_it_is_in_its_data(queue, work, needs):
 
 
 async def test_a_job_moves_to_its_new_priority(queue, needs):
-    with needs(queue, "edits.priority"):
+    with needs(queue, Feature.EDITS):
         ids = {data: (await queue.add(data, priority=5)).id for data in ("a", "b", "c")}
         await queue.change_priority(ids["c"], 1)
         assert await _order(queue) == ["c", "a", "b"]
@@ -66,7 +67,7 @@ async def test_a_delayed_job_comes_due_at_its_new_time(queue, work, needs):
     async def handle(job):
         return "soon"
 
-    with needs(queue, "edits.delay"):
+    with needs(queue, Feature.EDITS):
         job = await queue.add(1, delay=600)
         await queue.change_delay(job.id, 0.05)
         async with work(handle):
@@ -84,7 +85,7 @@ async def test_logs_are_cleared_but_for_the_last_lines(queue, work, needs):
         for line in ("1", "2", "3"):
             await job.log(line)
 
-    with needs(queue, "edits.logs"):
+    with needs(queue, Feature.EDITS):
         job = await queue.add(1)
         await queue.clear_logs(job.id)
         async with work(handle):
@@ -104,7 +105,7 @@ async def test_all_failed_jobs_run_again(queue, work, needs, eventually):
         if failing:
             raise Unrecoverable("not yet")
 
-    with needs(queue, "bulk"):
+    with needs(queue, Feature.BULK):
         assert await queue.retry_all() == 0
         await queue.add_many([NewJob(n) for n in range(5)])
         async with work(handle, concurrency=5):
@@ -123,7 +124,7 @@ async def test_all_failed_jobs_run_again(queue, work, needs, eventually):
 
 
 async def test_all_delayed_jobs_become_ready(queue, needs):
-    with needs(queue, "bulk"):
+    with needs(queue, Feature.BULK):
         assert await queue.promote_all() == 0
         await queue.add_many([NewJob(n, delay=600 + n) for n in range(5)])
         assert await queue.promote_all() == 5
@@ -137,7 +138,7 @@ async def test_a_retry_gives_a_job_its_attempts_again_if_so_asked(queue, work, n
         runs.append(job.attempts_made)
         raise OSError("no")
 
-    with needs(queue, "retry_anew", "per_job_attempts"):
+    with needs(queue, Feature.EDITS, Feature.ATTEMPTS):
         job = await queue.add(1, attempts=2)
         async with work(handle):
             await finished(queue, job.id)

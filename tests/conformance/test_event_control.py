@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption
 from jobwire.options import Unique
 from jobwire.queue import Queue
@@ -19,7 +20,7 @@ async def _next_event(queue, since):
 
 
 async def test_an_event_of_ones_own_is_heard_by_whoever_listens(queue, needs):
-    with needs(queue, "custom_events"):
+    with needs(queue, Feature.EVENT_CONTROL):
         before = await queue.publish("first")
         event_id = await queue.publish("lunch", {"place": "É", "record": "1", "jobId": "7"})
         event = await _next_event(queue, before)
@@ -31,7 +32,7 @@ async def test_an_event_of_ones_own_is_heard_by_whoever_listens(queue, needs):
 
 
 async def test_the_stream_is_trimmed(queue, needs):
-    with needs(queue, "custom_events"):
+    with needs(queue, Feature.EVENT_CONTROL):
         before = await queue.publish("first")
         for n in range(5):
             await queue.publish("more", {"n": str(n)})
@@ -42,7 +43,7 @@ async def test_the_stream_is_trimmed(queue, needs):
 
 
 async def test_a_queue_keeps_about_as_many_events_as_it_was_opened_with(queue, needs):
-    with needs(queue, "custom_events"):
+    with needs(queue, Feature.EVENT_CONTROL):
         async with Queue("short", queue.connection, events_max_len=100) as short:
             first = await short.publish("e", {"n": "0"})
             for n in range(1, 400):
@@ -58,7 +59,7 @@ async def test_a_queue_keeps_about_as_many_events_as_it_was_opened_with(queue, n
 
 
 async def test_who_holds_a_unique_key_is_known_and_the_key_can_be_released(queue, needs):
-    with needs(queue, "unique.owner"):
+    with needs(queue, Feature.UNIQUE_OWNERS):
         assert await queue.unique_owner("invoice-7") is None
         job = await queue.add(1, unique=Unique("invoice-7", ttl=600))
         assert await queue.unique_owner("invoice-7") == job.id

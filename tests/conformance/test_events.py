@@ -6,7 +6,14 @@ import asyncio
 import contextlib
 from datetime import UTC, datetime, timedelta
 
+from jobwire.boundary import Feature
+
 from .conftest import with_attempts
+
+
+async def cursor(queue):
+    """Returns the position after everything that has happened."""
+    return await queue.capabilities.part(queue.connection.backend.events, Feature.EVENTS).cursor(queue.name)
 
 
 @contextlib.asynccontextmanager
@@ -38,8 +45,8 @@ async def test_a_job_tells_its_life(queue, connection, work, eventually, needs):
         await job.update_progress({"half": True})
         return {"sent": 1}
 
-    with needs(queue, "events", "progress"):
-        since = await connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS, Feature.PROGRESS):
+        since = await cursor(queue)
         async with recording(queue, since) as events, work(handler):
             added = await queue.add(1)
             [completed] = await ended(eventually, events, added.id)
@@ -55,8 +62,8 @@ async def test_a_failure_tells_its_error(queue, connection, work, eventually, ne
     async def handler(job):
         raise RuntimeError("mailbox full")
 
-    with needs(queue, "events"):
-        since = await connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS):
+        since = await cursor(queue)
         async with recording(queue, since) as events, work(handler):
             added = await queue.add(1)
             [failed] = await ended(eventually, events, added.id)
@@ -72,8 +79,8 @@ async def test_a_run_that_will_be_retried_is_no_failure_yet(queue, work, eventua
         if len(runs) == 1:
             raise RuntimeError("once")
 
-    with needs(queue, "events"):
-        since = await queue.connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS):
+        since = await cursor(queue)
         async with recording(queue, since) as events, work(handler, **tries.worker):
             added = await queue.add(1, **tries.job)
             await ended(eventually, events, added.id)
@@ -83,8 +90,8 @@ async def test_a_run_that_will_be_retried_is_no_failure_yet(queue, work, eventua
 
 
 async def test_a_reader_goes_on_after_the_event_it_saw_last(queue, connection, eventually, needs):
-    with needs(queue, "events"):
-        since = await connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS):
+        since = await cursor(queue)
         first = await queue.add(1)
         async with recording(queue, since) as events:
             await eventually(lambda: len(of(events, first.id)) >= 2)
@@ -96,8 +103,8 @@ async def test_a_reader_goes_on_after_the_event_it_saw_last(queue, connection, e
 
 
 async def test_event_ids_never_repeat(queue, connection, eventually, needs):
-    with needs(queue, "events"):
-        since = await connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS):
+        since = await cursor(queue)
         async with recording(queue, since) as events:
             added = [await queue.add(n) for n in range(20)]
             await eventually(lambda: of(events, added[-1].id))
@@ -106,8 +113,8 @@ async def test_event_ids_never_repeat(queue, connection, eventually, needs):
 
 
 async def test_two_readers_see_the_same(queue, connection, eventually, needs):
-    with needs(queue, "events"):
-        since = await connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS):
+        since = await cursor(queue)
         async with recording(queue, since) as one, recording(queue, since) as two:
             added = await queue.add(1)
             await eventually(lambda: len(of(one, added.id)) >= 2 and len(of(two, added.id)) >= 2)
@@ -115,8 +122,8 @@ async def test_two_readers_see_the_same(queue, connection, eventually, needs):
 
 
 async def test_a_removed_job_says_so(queue, connection, eventually, needs):
-    with needs(queue, "events"):
-        since = await connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS):
+        since = await cursor(queue)
         async with recording(queue, since) as events:
             added = await queue.add(1)
             await queue.remove(added.id)
@@ -124,8 +131,8 @@ async def test_a_removed_job_says_so(queue, connection, eventually, needs):
 
 
 async def test_a_pause_says_so(queue, connection, eventually, needs):
-    with needs(queue, "events", "pause"):
-        since = await connection.backend.cursor(queue.name)
+    with needs(queue, Feature.EVENTS, Feature.PAUSE):
+        since = await cursor(queue)
         async with recording(queue, since) as events:
             await queue.pause()
             await queue.resume()
@@ -135,8 +142,8 @@ async def test_a_pause_says_so(queue, connection, eventually, needs):
 
 
 async def test_a_reader_without_a_cursor_sees_only_what_happens_from_now_on(queue, eventually, needs):
-    with needs(queue, "events"):
-        queue.capabilities.require("events", "event stream")  # a reader in the background could not raise it
+    with needs(queue, Feature.EVENTS):
+        queue.capabilities.require(Feature.EVENTS)  # a reader in the background could not raise it
         old = await queue.add("old")
         async with recording(queue, None) as events:
 

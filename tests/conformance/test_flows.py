@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capable import protocols_with
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, JobFailed, JobNotFound, Unrecoverable, WaitForChildren, WrongState
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import JobKey, State
@@ -13,7 +14,7 @@ from jobwire.queue import Queue
 from jobwire.worker import Worker
 
 # Where there are flows; what the other protocols say instead is in test_facets.
-pytestmark = pytest.mark.parametrize("url", protocols_with("flows"), indirect=True)
+pytestmark = pytest.mark.parametrize("url", protocols_with(Feature.FLOWS), indirect=True)
 PAGES = "pages"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.hostile import ACTS, act, act_async
 from jobwire import Backoff, NewJob
+from jobwire.boundary import Feature
 from jobwire.model import State
 
 HANDLERS = {"async": act_async, "thread": act, "process": act}
@@ -53,7 +54,7 @@ async def test_no_answer_of_a_backoff_strategy_can_stop_a_worker(queue, work, fi
         raise ValueError("boom")
 
     answers = {name: lambda failures, job, error, value=value: value for name, value in ODD_ANSWERS.items()}
-    with needs(queue, "per_job_attempts", "backoff.custom"):
+    with needs(queue, Feature.ATTEMPTS, Feature.BACKOFF_CUSTOM):
         strategies = {**answers, "raises": raising, "coroutine": late}
         added = [await queue.add(name, attempts=3, backoff=Backoff.custom(name)) for name in strategies]
         async with work(fail, backoff=strategies, concurrency=4):
@@ -69,7 +70,7 @@ async def test_a_backoff_strategy_answers_with_a_number_or_a_timedelta(queue, wo
     def fail(job):
         raise ValueError("boom")
 
-    with needs(queue, "per_job_attempts", "backoff.custom"):
+    with needs(queue, Feature.ATTEMPTS, Feature.BACKOFF_CUSTOM):
         strategies = {name: lambda failures, job, error, value=value: value for name, value in GOOD_ANSWERS.items()}
         added = [await queue.add(name, attempts=3, backoff=Backoff.custom(name)) for name in strategies]
         async with work(fail, backoff=strategies, max_backoff=0.05, concurrency=4):

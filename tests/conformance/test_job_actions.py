@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobwire.backend import Completed
+from jobwire.boundary import Completed, Feature
 from jobwire.errors import JobNotFound, WrongState
 from jobwire.model import State
 
@@ -57,7 +57,7 @@ async def test_removing_or_retrying_what_is_not_there_says_so(queue):
 
 
 async def test_the_log_goes_with_the_removed_job(queue, work, finished, needs):
-    with needs(queue, "logs", "custom_ids"):
+    with needs(queue, Feature.LOGS, Feature.CUSTOM_IDS):
 
         async def handler(job):
             await job.log("a line")
@@ -115,7 +115,7 @@ async def test_a_waiting_job_can_not_be_retried(queue):
 
 
 async def test_a_cancelled_job_is_kept_and_never_run(queue, consume, needs):
-    with needs(queue, "cancel"):
+    with needs(queue, Feature.CANCEL):
         waiting = await queue.add(1)
         delayed = await queue.add(2, delay=3600)
         await queue.cancel(waiting.id)
@@ -126,7 +126,7 @@ async def test_a_cancelled_job_is_kept_and_never_run(queue, consume, needs):
 
 
 async def test_a_finished_job_can_not_be_cancelled(queue, work, finished, needs):
-    with needs(queue, "cancel"):
+    with needs(queue, Feature.CANCEL):
         added = await queue.add(1)
         async with work(lambda job: None):
             await finished(queue, added.id)

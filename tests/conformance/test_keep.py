@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from jobwire.boundary import Feature
 from jobwire.errors import WaitTimeout
 from jobwire.model import State
 from jobwire.options import Keep, NewJob
@@ -30,7 +31,7 @@ async def test_finished_jobs_stay_unless_told_otherwise(queue, work, eventually)
 
 
 async def test_a_job_that_is_not_to_be_kept_leaves_nothing(queue, work, eventually, needs):
-    with needs(queue, "keep"):
+    with needs(queue, Feature.KEEP):
         jobs = [NewJob(1, keep_completed=False), NewJob("bad", keep_failed=False)]
         counts = await run(queue, work, eventually, jobs)
         assert sum(counts.values()) == 0
@@ -38,28 +39,28 @@ async def test_a_job_that_is_not_to_be_kept_leaves_nothing(queue, work, eventual
 
 @pytest.mark.parametrize("keep", [2, Keep(count=2), Keep(count=2, age=3600)])
 async def test_only_the_newest_are_kept(queue, work, eventually, needs, keep):
-    with needs(queue, "keep"):
+    with needs(queue, Feature.KEEP):
         counts = await run(queue, work, eventually, [NewJob(n, keep_completed=keep) for n in range(5)])
         assert counts[State.COMPLETED] == 2
         assert sorted(job.data for job in await queue.jobs(State.COMPLETED)) == [3, 4]
 
 
 async def test_jobs_older_than_their_age_go_when_another_finishes(queue, work, eventually, needs):
-    with needs(queue, "keep"):
+    with needs(queue, Feature.KEEP):
         await run(queue, work, eventually, [NewJob("old")])
         counts = await run(queue, work, eventually, [NewJob("new", keep_completed=Keep(age=0))])
         assert counts[State.COMPLETED] == 0
 
 
 async def test_a_worker_has_a_rule_for_jobs_without_one(queue, work, eventually, needs):
-    with needs(queue, "keep"):
+    with needs(queue, Feature.KEEP):
         jobs = [NewJob(1), NewJob(2, keep_completed=True), NewJob(3)]
         counts = await run(queue, work, eventually, jobs, keep_completed=1)
         assert counts[State.COMPLETED] == 1
 
 
 async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queue, work, needs, eventually):
-    with needs(queue, "keep", "results", "events"):
+    with needs(queue, Feature.KEEP, Feature.RESULTS, Feature.EVENTS):
         listening = asyncio.Event()
 
         async def after_all_listen(job):
@@ -80,7 +81,7 @@ async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queu
 async def test_a_job_that_finishes_and_goes_while_it_is_looked_up_is_found_by_its_event(
     queue, work, needs, eventually, monkeypatch
 ):
-    with needs(queue, "keep", "results", "events"):
+    with needs(queue, Feature.KEEP, Feature.RESULTS, Feature.EVENTS):
         added = await queue.add(5, keep_completed=False)
         backend, looked = queue._backend, asyncio.Event()
         get, events = backend.get, backend.events

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from awaiting import assert_left
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, RateLimited
 from jobwire.model import Limits, State
 from jobwire.options import NewJob
@@ -25,7 +26,7 @@ async def test_no_more_jobs_run_at_a_time_than_the_queue_allows(queue, work, nee
         running.remove(job.id)
         done.append(job.id)
 
-    with needs(queue, "global_concurrency"):
+    with needs(queue, Feature.LIMITS):
         await queue.limit_concurrency(2)
         assert (await queue.limits()).concurrency == 2
         await queue.add_many([NewJob(n) for n in range(8)])
@@ -44,7 +45,7 @@ async def test_no_more_jobs_start_in_a_window_than_the_queue_allows(queue, work,
     async def handle(job):
         starts.append(time.monotonic())
 
-    with needs(queue, "global_rate"):
+    with needs(queue, Feature.LIMITS):
         await queue.limit_rate(2, 0.5)
         assert (await queue.limits()).rate == (2, 0.5)
         await queue.add_many([NewJob(n) for n in range(5)])
@@ -57,7 +58,7 @@ async def test_no_more_jobs_start_in_a_window_than_the_queue_allows(queue, work,
 
 
 async def test_a_throttled_queue_starts_nothing_until_it_is_let_go(queue, consume, needs):
-    with needs(queue, "throttle", "rate_limit"):
+    with needs(queue, Feature.THROTTLE, Feature.RATE_LIMIT):
         began = time.monotonic()
         await queue.throttle(20)
         await queue.add(1)
@@ -79,7 +80,7 @@ async def test_a_rate_limited_handler_runs_again_after_the_time_and_is_charged_n
             raise RateLimited(0.4)
         return job.attempts_made
 
-    with needs(queue, "throttle"):
+    with needs(queue, Feature.THROTTLE):
         await queue.limits()
         first = await queue.add(1)
         second = await queue.add(2)
@@ -92,7 +93,7 @@ async def test_a_rate_limited_handler_runs_again_after_the_time_and_is_charged_n
 
 
 async def test_a_plain_function_in_a_process_can_ask_for_a_rest_too(queue, work, needs):
-    with needs(queue, "throttle"):
+    with needs(queue, Feature.THROTTLE):
         await queue.limits()
         job = await queue.add("rest")
         async with work(_rest_once, executor="process") as worker:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobwire.boundary import Feature
 from jobwire.model import State
 from jobwire.options import NewJob
 
@@ -24,7 +25,7 @@ async def test_jobs_run_in_the_order_in_which_they_were_added(queue, work, event
 
 
 async def test_the_more_urgent_job_runs_first_in_the_protocols_own_direction(queue, work, eventually, needs):
-    with needs(queue, "priority"):
+    with needs(queue, Feature.PRIORITIES):
         urgent, normal, idle = (1, 5, 9) if queue.capabilities.priority == "low_first" else (9, 5, 1)
         await queue.add_many(
             [NewJob("idle", priority=idle), NewJob("urgent", priority=urgent), NewJob("normal", priority=normal)]
@@ -37,18 +38,18 @@ async def test_the_more_urgent_job_runs_first_in_the_protocols_own_direction(que
 
 
 async def test_jobs_of_one_priority_keep_their_order(queue, work, eventually, needs):
-    with needs(queue, "priority"):
+    with needs(queue, Feature.PRIORITIES):
         await queue.add_many([NewJob(n, priority=3) for n in range(10)])
         assert await run_all(queue, work, eventually) == list(range(10))
 
 
 async def test_a_job_shows_its_priority(queue, needs):
-    with needs(queue, "priority"):
+    with needs(queue, Feature.PRIORITIES):
         added = await queue.add(1, priority=7)
         assert (await queue.get(added.id)).priority == 7
 
 
 async def test_a_lifo_job_runs_before_those_that_wait(queue, work, eventually, needs):
-    with needs(queue, "lifo"):
+    with needs(queue, Feature.LIFO):
         await queue.add_many([NewJob("first"), NewJob("second"), NewJob("jumps the queue", lifo=True)])
         assert await run_all(queue, work, eventually) == ["jumps the queue", "first", "second"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from jobwire.boundary import Feature
 from jobwire.model import State
 from jobwire.options import NewJob
 
@@ -14,7 +15,7 @@ async def waiting_in(queue) -> int:
 
 
 async def test_a_queue_tells_whether_it_is_paused(queue, needs):
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         assert await queue.paused() is False
         await queue.pause()
         await queue.pause()
@@ -24,7 +25,7 @@ async def test_a_queue_tells_whether_it_is_paused(queue, needs):
 
 
 async def test_no_job_is_claimed_while_the_queue_is_paused(queue, consume, needs):
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         await queue.add(1)
         await queue.pause()
         await queue.add(2)
@@ -38,7 +39,7 @@ async def test_a_resumed_queue_runs_everything_in_order(queue, work, eventually,
     async def handler(job):
         seen.append(job.data)
 
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         await queue.add_many([NewJob(n) for n in range(3)])
         await queue.pause()
         await queue.add_many([NewJob(n) for n in range(3, 6)])
@@ -49,7 +50,7 @@ async def test_a_resumed_queue_runs_everything_in_order(queue, work, eventually,
 
 
 async def test_an_idle_worker_wakes_up_when_the_queue_is_resumed(queue, work, eventually, needs, no_polling):
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         seen = asyncio.Event()
 
         async def handler(job):
@@ -65,7 +66,7 @@ async def test_an_idle_worker_wakes_up_when_the_queue_is_resumed(queue, work, ev
 
 
 async def test_a_job_that_runs_when_the_queue_is_paused_finishes(queue, work, finished, needs):
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         started, go_on = asyncio.Event(), asyncio.Event()
 
         async def handler(job):
@@ -83,7 +84,7 @@ async def test_a_job_that_runs_when_the_queue_is_paused_finishes(queue, work, fi
 
 
 async def test_a_delayed_job_that_comes_due_while_paused_waits(queue, consume, eventually, needs):
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         await queue.pause()
         await queue.add(1, delay=0.1)
         consumer = consume()

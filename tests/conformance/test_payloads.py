@@ -7,6 +7,7 @@ import datetime
 import pytest
 
 from jobwire import codec
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, PayloadTooLarge
 from jobwire.queue import Queue
 
@@ -57,7 +58,7 @@ async def test_a_value_is_the_same_for_reader_and_handler_and_as_a_result(queue,
     assert seen == [value]
     assert type(seen[0]) is type(value)
     assert job.data == value
-    if queue.capabilities.results:
+    if queue.capabilities.has(Feature.RESULTS):
         assert job.result == value
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from jobwire.boundary import Feature
 from jobwire.model import State
 
 
 async def test_progress_can_be_read_while_the_job_runs(queue, work, eventually, needs):
-    with needs(queue, "progress"):
+    with needs(queue, Feature.PROGRESS):
         added = await queue.add(1)
 
         async def seen_half_way():
@@ -27,7 +28,7 @@ async def test_progress_can_be_read_while_the_job_runs(queue, work, eventually, 
 
 @pytest.mark.parametrize("value", [0, 100, 12.5, "half way", None, False, {"a": [1]}, ["é", "🚀"]])
 async def test_progress_may_be_any_json_value(queue, work, finished, needs, value):
-    with needs(queue, "progress"):
+    with needs(queue, Feature.PROGRESS):
 
         async def handler(job):
             await job.update_progress(value)
@@ -39,7 +40,7 @@ async def test_progress_may_be_any_json_value(queue, work, finished, needs, valu
 
 
 async def test_log_lines_are_kept_in_order(queue, work, finished, needs):
-    with needs(queue, "logs"):
+    with needs(queue, Feature.LOGS):
 
         async def handler(job):
             for line in ("first", "zweite Zeile ✓", "third\nwith two lines"):
@@ -52,7 +53,7 @@ async def test_log_lines_are_kept_in_order(queue, work, finished, needs):
 
 
 async def test_a_log_keeps_only_the_newest_lines_when_asked_to(queue, work, finished, needs):
-    with needs(queue, "logs"):
+    with needs(queue, Feature.LOGS):
 
         async def handler(job):
             for n in range(5):
@@ -65,13 +66,13 @@ async def test_a_log_keeps_only_the_newest_lines_when_asked_to(queue, work, fini
 
 
 async def test_a_job_that_logged_nothing_has_an_empty_log(queue, needs):
-    with needs(queue, "logs"):
+    with needs(queue, Feature.LOGS):
         added = await queue.add(1)
         assert list(await queue.logs(added.id)) == []
 
 
 async def test_a_plain_function_reports_from_its_thread(queue, work, finished, needs):
-    with needs(queue, "progress", "logs"):
+    with needs(queue, Feature.PROGRESS, Feature.LOGS):
 
         def handler(job):
             job.update_progress(7)
@@ -87,14 +88,14 @@ async def test_a_plain_function_reports_from_its_thread(queue, work, finished, n
 
 async def test_progress_can_be_published_from_outside_the_handler(queue, needs):
     added = await queue.add(1)
-    with needs(queue, "progress"):
+    with needs(queue, Feature.PROGRESS):
         await queue.update_progress(added.id, {"done": 1})
         assert (await queue.get(added.id)).progress == {"done": 1}
 
 
 async def test_lines_can_be_logged_from_outside_the_handler(queue, needs):
     added = await queue.add(1)
-    with needs(queue, "logs"):
+    with needs(queue, Feature.LOGS):
         for line in ("one", "two", "three"):
             await queue.log(added.id, line, keep=2)
         assert list(await queue.logs(added.id)) == ["two", "three"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobwire.backend import Completed
+from jobwire.boundary import Completed, Feature
 from jobwire.errors import WrongState
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -24,7 +24,7 @@ async def test_draining_deletes_what_waits_and_nothing_else(queue, consume, work
 
 
 async def test_draining_deletes_prioritised_jobs_too(queue, needs):
-    with needs(queue, "priority"):
+    with needs(queue, Feature.PRIORITIES):
         await queue.add_many([NewJob(1, priority=3), NewJob(2)])
         await queue.drain()
         assert sum((await queue.counts()).values()) == 0
@@ -38,7 +38,7 @@ async def test_draining_deletes_delayed_jobs_when_asked_to(queue):
 
 
 async def test_draining_a_paused_queue_empties_it(queue, needs):
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         await queue.add(1)
         await queue.pause()
         await queue.add(2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from awaiting import assert_left
+from jobwire.boundary import Feature
 from jobwire.options import NewJob
 
 
@@ -24,7 +25,7 @@ async def test_no_more_jobs_start_in_a_window_than_the_rate_allows(queue, work, 
     async def handler(job):
         starts.append(time.monotonic())
 
-    with needs(queue, "rate_limit"):
+    with needs(queue, Feature.RATE_LIMIT):
         await queue.add_many([NewJob(n) for n in range(6)])
         began = time.monotonic()
         async with work(handler, concurrency=5, rate=(2, 0.5)):
@@ -38,7 +39,7 @@ async def test_the_rate_is_shared_by_all_workers(queue, work, eventually, needs)
     async def handler(job):
         starts.append(time.monotonic())
 
-    with needs(queue, "rate_limit"):
+    with needs(queue, Feature.RATE_LIMIT):
         await queue.add_many([NewJob(n) for n in range(4)])
         began = time.monotonic()
         async with work(handler, rate=(2, 0.5)), work(handler, rate=(2, 0.5)):
@@ -47,7 +48,7 @@ async def test_the_rate_is_shared_by_all_workers(queue, work, eventually, needs)
 
 
 async def test_a_consumer_is_told_how_long_it_is_blocked(queue, consume, needs):
-    with needs(queue, "rate_limit"):
+    with needs(queue, Feature.RATE_LIMIT):
         await queue.add_many([NewJob(n) for n in range(5)])
         consumer = consume(rate=(2, 20.0))
         began = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -44,7 +45,7 @@ async def test_jobs_are_counted_where_they_stand(queue, consume, work, finished)
 
 
 async def test_prioritised_jobs_are_waiting_jobs(queue, needs):
-    with needs(queue, "priority"):
+    with needs(queue, Feature.PRIORITIES):
         await queue.add_many([NewJob(1), NewJob(2, priority=3)])
         assert (await queue.counts())[State.WAITING] == 2
         assert {job.data for job in await queue.jobs(State.WAITING)} == {1, 2}
@@ -59,7 +60,7 @@ async def test_paging_shows_every_waiting_job_once_and_in_order(queue, limit):
 
 
 async def test_paging_crosses_from_one_priority_to_the_next(queue, needs):
-    with needs(queue, "priority"):
+    with needs(queue, Feature.PRIORITIES):
         priorities = (1, 2) if queue.capabilities.priority == "low_first" else (2, 1)
         await queue.add_many([NewJob(n, priority=priorities[n // 4]) for n in range(8)])
         pages = await all_pages(queue, State.WAITING, 3)

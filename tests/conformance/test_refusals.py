@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobwire.backoff import Backoff
+from jobwire.boundary import Feature
 from jobwire.errors import NotSupported
 from jobwire.options import Parent, Target, Unique
 
@@ -38,14 +39,14 @@ async def test_an_option_is_honoured_or_refused(queue, needs, feature, options):
 
 
 async def test_a_parent_is_honoured_or_refused(queue, needs):
-    with needs(queue, "flows"):
+    with needs(queue, Feature.FLOWS):
         parent = await queue.add("parent", delay=3600)
         child = await queue.add("child", parent=Parent(parent.id, queue.name))
         assert (await queue.get(child.id)).data == "child"
 
 
 async def test_an_add_inside_a_transaction_is_refused_where_there_are_none(queue):
-    if queue.capabilities.transactional_add:
+    if queue.capabilities.has(Feature.TRANSACTIONAL_ADD):
         assert (await queue.add(1, connection=None)).id
         return
     with pytest.raises(NotSupported, match="transaction"):

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from jobwire.boundary import Feature
 from jobwire.errors import JobFailed, JobNotFound, WaitTimeout
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -20,7 +21,7 @@ async def test_a_result_reads_back_as_it_was_returned(queue, work, finished, nee
     async def handler(job):
         return value
 
-    with needs(queue, "results"):
+    with needs(queue, Feature.RESULTS):
         added = await queue.add(1)
         async with work(handler):
             job = await finished(queue, added.id)
@@ -35,7 +36,7 @@ async def test_a_completed_job_tells_when_it_ran(queue, work, finished):
 
 
 async def test_waiting_returns_the_result_of_a_job_that_finishes_later(queue, work, needs):
-    with needs(queue, "results"):
+    with needs(queue, Feature.RESULTS):
         added = await queue.add(21)
         waiting = asyncio.create_task(added.wait(timeout=20))
         async with work(double):
@@ -43,7 +44,7 @@ async def test_waiting_returns_the_result_of_a_job_that_finishes_later(queue, wo
 
 
 async def test_waiting_returns_the_result_of_a_job_that_has_finished_before(queue, work, finished, needs):
-    with needs(queue, "results"):
+    with needs(queue, Feature.RESULTS):
         added = await queue.add(21)
         async with work(double):
             await finished(queue, added.id)
@@ -75,7 +76,7 @@ async def test_waiting_for_a_job_that_is_not_there_says_so(queue):
 
 
 async def test_many_callers_wait_at_once_each_for_its_own_job(queue, work, needs):
-    with needs(queue, "results"):
+    with needs(queue, Feature.RESULTS):
         added = await queue.add_many([NewJob(n) for n in range(50)])
         waits = [asyncio.create_task(job.wait(timeout=20)) for job in added]
         async with work(double, concurrency=10):
@@ -83,7 +84,7 @@ async def test_many_callers_wait_at_once_each_for_its_own_job(queue, work, needs
 
 
 async def test_two_callers_may_wait_for_the_same_job(queue, work, needs):
-    with needs(queue, "results"):
+    with needs(queue, Feature.RESULTS):
         added = await queue.add(4)
         waits = [asyncio.create_task(added.wait(timeout=20)) for _ in range(2)]
         async with work(double):
@@ -94,7 +95,7 @@ async def test_waiting_for_a_job_that_is_cancelled_meanwhile_says_so(queue, need
     job = await queue.add("x", delay=60)
     waiting = asyncio.create_task(job.wait(20))
     try:
-        with needs(queue, "cancel"):
+        with needs(queue, Feature.CANCEL):
             await queue.cancel(job.id)
             with pytest.raises(JobFailed, match="cancelled"):
                 await waiting

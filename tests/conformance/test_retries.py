@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobwire.backend import Failed
 from jobwire.backoff import Backoff
+from jobwire.boundary import BACKOFFS, Failed, Feature
 from jobwire.errors import Snooze, Unrecoverable
 from jobwire.model import State
 
@@ -77,13 +77,13 @@ async def test_a_job_that_succeeds_at_last_has_completed(queue, work, finished, 
 
 
 async def test_the_number_of_attempts_is_the_jobs_own_or_refused(queue, needs):
-    with needs(queue, "per_job_attempts"):
+    with needs(queue, Feature.ATTEMPTS):
         added = await queue.add(1, attempts=3)
         assert (await queue.get(added.id)).attempts == 3
 
 
 async def test_no_run_begins_before_the_wait_of_its_backoff_is_over(queue, work, finished, needs):
-    with needs(queue, "per_job_attempts", "backoff.fixed"):
+    with needs(queue, Feature.ATTEMPTS, Feature.BACKOFF_FIXED):
         handler = Failing(2)
         added = await queue.add(1, attempts=3, backoff=Backoff.fixed(0.2))
         async with work(handler):
@@ -102,7 +102,7 @@ WAITS = {
 async def test_each_kind_of_backoff_waits_by_its_own_formula(queue, consume, needs, kind):
     """Nothing waits here: the due time that was stored is read, and an operator makes the job ready before it."""
     rule, formula = WAITS[kind]
-    with needs(queue, "per_job_attempts", f"backoff.{kind}", "promote"):
+    with needs(queue, Feature.ATTEMPTS, BACKOFFS[kind]):
         added = await queue.add(1, attempts=9, backoff=rule)
         consumer = consume()
         for failure, wait in enumerate(formula, 1):
@@ -119,7 +119,7 @@ async def test_each_kind_of_backoff_waits_by_its_own_formula(queue, consume, nee
 
 
 async def test_while_it_waits_for_its_next_run_a_job_is_delayed_and_shows_its_error(queue, work, eventually, needs):
-    with needs(queue, "per_job_attempts", "backoff.fixed"):
+    with needs(queue, Feature.ATTEMPTS, Feature.BACKOFF_FIXED):
         added = await queue.add(1, attempts=2, backoff=Backoff.fixed(3600))
 
         async def delayed():
@@ -133,7 +133,7 @@ async def test_while_it_waits_for_its_next_run_a_job_is_delayed_and_shows_its_er
 
 
 async def test_a_custom_backoff_is_computed_by_the_worker(queue, work, finished, needs):
-    with needs(queue, "per_job_attempts", "backoff.custom"):
+    with needs(queue, Feature.ATTEMPTS, Feature.BACKOFF_CUSTOM):
         asked = []
 
         def strategy(failures, job, error):
@@ -148,7 +148,7 @@ async def test_a_custom_backoff_is_computed_by_the_worker(queue, work, finished,
 
 
 async def test_a_custom_backoff_may_give_the_job_up(queue, work, finished, needs):
-    with needs(queue, "per_job_attempts", "backoff.custom"):
+    with needs(queue, Feature.ATTEMPTS, Feature.BACKOFF_CUSTOM):
         handler = Failing(99)
         added = await queue.add(1, attempts=5, backoff=Backoff.custom("impatient"))
         async with work(handler, backoff=lambda failures, job, error: 0.0 if failures < 2 else None):
@@ -213,7 +213,7 @@ async def test_a_handler_that_runs_longer_than_its_worker_allows_fails(queue, wo
 
 
 async def test_a_handler_that_runs_longer_than_its_job_allows_fails(queue, work, finished, needs):
-    with needs(queue, "job_timeout"):
+    with needs(queue, Feature.TIMEOUTS):
         added = await queue.add(1, timeout=1)
         async with work(never_ending, timeout=60):
             job = await finished(queue, added.id)
@@ -223,7 +223,7 @@ async def test_a_handler_that_runs_longer_than_its_job_allows_fails(queue, work,
 
 @pytest.mark.parametrize("concurrency", [1, 2, 5])
 async def test_a_job_that_is_due_again_runs_then_whatever_the_concurrency(queue, work, finished, needs, concurrency):
-    with needs(queue, "per_job_attempts", "backoff.fixed"):
+    with needs(queue, Feature.ATTEMPTS, Feature.BACKOFF_FIXED):
         handler = Failing(1)
         async with work(handler, concurrency=concurrency):
             added = await queue.add(1, attempts=2, backoff=Backoff.fixed(1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from jobwire.backend import Completed, Verdict
+from jobwire.boundary import Completed, Verdict
 from jobwire.model import State
 from jobwire.options import NewJob
 

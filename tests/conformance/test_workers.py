@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobwire.boundary import Feature
 from jobwire.queue import Queue
 from jobwire.worker import Worker
 
@@ -13,7 +14,7 @@ async def test_a_queue_and_a_worker_meet_at_the_same_url(url):
 
 
 async def test_a_worker_is_listed_by_name_while_it_runs(queue, work, eventually, needs):
-    with needs(queue, "workers"):
+    with needs(queue, Feature.WORKERS):
 
         async def names():
             return {worker.name for worker in await queue.workers()}
@@ -32,7 +33,7 @@ async def test_a_worker_is_listed_by_name_while_it_runs(queue, work, eventually,
 
 
 async def test_a_job_names_the_worker_that_ran_it(queue, work, finished, needs):
-    with needs(queue, "workers"):
+    with needs(queue, Feature.WORKERS):
         await queue.workers()
         added = await queue.add(1)
         async with work(lambda job: None, name="anna"):

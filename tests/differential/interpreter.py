@@ -12,7 +12,9 @@ from typing import Any
 from unittest import mock
 
 from jobwire import Queue, codec, connect
-from jobwire.backend import (
+from jobwire.backends.bullmq import retries
+from jobwire.backends.redisio.clock import ServerClock
+from jobwire.boundary import (
     Claim,
     Completed,
     Consumer,
@@ -24,8 +26,6 @@ from jobwire.backend import (
     Throttled,
     Verdict,
 )
-from jobwire.backends.bullmq import retries
-from jobwire.backends.redisio.clock import ServerClock
 from jobwire.errors import JobwireError
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import JobTree, State

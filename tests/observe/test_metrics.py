@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from awaiting import eventually
 from jobwire import Connection, InvalidOption, NewJob, Queue, State, Unrecoverable, Worker, connect, sync
-from jobwire.backend import ConsumerSettings
+from jobwire.boundary import ConsumerSettings
 from jobwire.observe.metrics import Metrics
 from observe.scraping import Scrape, scrape, scrape_blocking
 

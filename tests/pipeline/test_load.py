@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jobwire import NewJob, State
-from jobwire.backend import Backend, PreparedJob
+from jobwire.boundary import Backend, PreparedJob
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.adding import added
 from jobwire.pipeline.load import load

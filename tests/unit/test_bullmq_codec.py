@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from jobwire.backend import Claim, ConsumerSettings, Failed
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.retries import decide, milliseconds
 from jobwire.backends.bullmq.stored_options import DEFAULTS, StoredBackoff, StoredOptions, kept, read_options
 from jobwire.backoff import Backoff
+from jobwire.boundary import Claim, ConsumerSettings, Failed
 from jobwire.model import Job, State
 from jobwire.options import Keep, NewJob, Parent, Unique
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobwire import retry
-from jobwire.backend import Claim, Failed
 from jobwire.backoff import Backoff, Curve
+from jobwire.boundary import Claim, Failed
 from jobwire.model import Job
 from jobwire.retry import Custom, NextAttempt, next_attempt
 

@@ -17,7 +17,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from jobwire.backend import (
+from jobwire.backends.memory.rules import CAPABILITIES
+from jobwire.boundary import (
     Claim,
     Completed,
     Duty,
@@ -28,7 +29,6 @@ from jobwire.backend import (
     Snoozed,
     Verdict,
 )
-from jobwire.backends.memory.rules import CAPABILITIES
 from jobwire.errors import Snooze, StoreRefused, StoreUnavailable
 from jobwire.model import Job
 from jobwire.worker import engine, outage, running

@@ -11,7 +11,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Connection, Queue, State, Worker, connect
-from jobwire.backend import Claim, ConsumerSettings
+from jobwire.boundary import Claim, ConsumerSettings
 
 
 async def test_a_lease_is_renewed_while_the_handler_blocks_the_event_loop(queue: Queue, connection: Connection) -> None:

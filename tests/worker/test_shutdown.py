@@ -15,8 +15,8 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Connection, Queue, State, StoreUnavailable, Worker
-from jobwire.backend import Outcome, Settled
 from jobwire.backends.memory.consumer import MemoryConsumer
+from jobwire.boundary import Outcome, Settled
 
 
 async def test_stop_lets_running_jobs_finish_and_claims_no_more(queue: Queue, connection: Connection) -> None:

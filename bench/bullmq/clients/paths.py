@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from jobwire import ActiveJob, Queue, Worker, connect
-from jobwire.backend import ConsumerSettings
+from jobwire.boundary import ConsumerSettings
 from jobwire.connection import Connection
 from jobwire.flow import Flow, FlowJob
 
@@ -103,7 +103,7 @@ async def schedule_put(connection: Connection, order: Order) -> dict[str, Any]:
 async def stalled(connection: Connection, order: Order) -> dict[str, Any]:
     consumer = connection.backend.consumer(ConsumerSettings("bench", "w"))
     check = next(duty for duty in consumer.duties() if duty.name == "recover")
-    client = connection.backend._store.client  # type: ignore[attr-defined]
+    client = connection.backend._server.store.client  # type: ignore[attr-defined]
     return await times(order["rounds"], check.run, lambda: client.delete("bull:bench:stalled-check"))
 
 

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jobwire.backend import Capabilities, PreparedJob
+from jobwire.boundary import Capabilities, PreparedJob
 from jobwire.options import NewJob
 
 Rank = Callable[[int], tuple[int, bool]]

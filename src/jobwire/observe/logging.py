@@ -13,7 +13,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from jobwire.backend import Claim, Failed, Outcome, Verdict
+from jobwire.boundary import Claim, Failed, Outcome, Verdict
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "worker"}
 logger = logging.getLogger("jobwire.jobs")

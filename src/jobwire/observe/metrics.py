@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 from wsgiref.simple_server import WSGIServer
 
-from jobwire.backend import Claim, Outcome, Verdict
+from jobwire.boundary import Claim, Outcome, Verdict
 from jobwire.connection import Connection
 from jobwire.errors import InvalidOption, MissingExtra
 from jobwire.observe.durations import BUCKETS, Durations, bounds_of

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from jobwire.backend import Backend
+from jobwire.boundary import Backend
 from jobwire.connection import Connection
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.model import State

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from jobwire.backend import Claim, Failed, Outcome, Verdict
+from jobwire.boundary import Claim, Failed, Outcome, Verdict
 from jobwire.errors import MissingExtra
 
 try:

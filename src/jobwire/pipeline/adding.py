@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from jobwire import urls
-from jobwire.backend import Backend, PreparedJob
+from jobwire.boundary import Backend, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.pipeline.reach import reached
 from jobwire.pipeline.schemas import columns

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from jobwire import urls
-from jobwire.backend import Backend
+from jobwire.boundary import Backend, Feature, Pause, Schedules
 from jobwire.connection import load_backend
 from jobwire.pipeline.reach import reached
 
@@ -25,6 +25,16 @@ class Control:
         self.can = backend.capabilities
         self._runner = runner
         self._thread = thread
+
+    @property
+    def pause(self) -> Pause:
+        """The backend's part for pauses. Raises NotSupported if it has none."""
+        return self.can.part(self.backend.pause, Feature.PAUSE)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The backend's part for schedules. Raises NotSupported if it has none."""
+        return self.can.part(self.backend.schedules, Feature.SCHEDULES)
 
     def ask(self, question: Coroutine[Any, Any, _Answer]) -> _Answer:
         """The answer to a call of the backend. It runs in a thread of its own, as a caller in a notebook has an event

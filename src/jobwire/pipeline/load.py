@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from jobwire.backend import Backend, PreparedJob
+from jobwire.boundary import Backend, PreparedJob
 from jobwire.counted import counted
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.adding import added, with_presence
@@ -173,18 +173,18 @@ class _Loading:
         if not self.hold:
             yield
             return
-        control.can.require("pause", "pause of a queue")
-        backend, queue, note = control.backend, self.target.queue, f"workings/{self.run}"
+        pause = control.pause
+        queue, note = self.target.queue, f"workings/{self.run}"
         files = None if self.lake is None else self.lake.files
         ours = files is not None and files.read(f"{note}/hold.json") is not None
-        if ours or not control.ask(backend.paused(queue)):
+        if ours or not control.ask(pause.paused(queue)):
             ours = True
             if files is not None:
                 files.write(f"{note}/hold.json", {"store": self.target.store, "queue": queue})
-            control.ask(backend.pause(queue))
+            control.ask(pause.pause(queue))
         yield
         if ours:
-            control.ask(backend.resume(queue))
+            control.ask(pause.resume(queue))
             if files is not None:
                 files.remove(note)
 

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from jobwire import codec, urls
-from jobwire.backend import Added, Backend, PreparedJob
+from jobwire.boundary import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
 from jobwire.options import NewJob, Unique

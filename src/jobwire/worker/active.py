@@ -6,17 +6,17 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from jobwire import codec
-from jobwire.backend import Acted, Backend, Claim
+from jobwire.boundary import Acted, Backend, Claim, Feature
 from jobwire.errors import JobNotFound, LostLock, WaitForChildren
-from jobwire.facets import Edits, Flows, Transactions
 from jobwire.flow import FlowJob, add_trees, prepare_tree
 from jobwire.model import Children, Job, JobKey, JobTree
 from jobwire.options import DEFAULT_SIZE_LIMIT, whole
 
 Answer = TypeVar("Answer")
+Part = TypeVar("Part")
 
 
 class Leases(Protocol):
@@ -135,33 +135,32 @@ class ActiveJob(Running):
 
     async def update_progress(self, value: Any) -> None:
         """Publish how far the job is: any JSON value, by custom a number from 0 to 100."""
-        self._backend.capabilities.require("progress", "progress")
+        progress = self._part(self._backend.progress, Feature.PROGRESS)
         encoded = codec.dumps(value, field="progress")
-        self._expect(await self._backend.update_progress(self.queue, self.id, encoded))
+        self._expect(await progress.update_progress(self.queue, self.id, encoded))
 
     async def log(self, line: str, *, keep: int = 0) -> None:
         """Append a line to the job's log, keeping the last `keep` lines (0: all)."""
-        self._backend.capabilities.require("logs", "job logs")
+        logs = self._part(self._backend.logs, Feature.LOGS)
         kept = whole("keep", keep, minimum=0)
-        self._expect(await self._backend.log(self.queue, self.id, str(line), kept))
+        self._expect(await logs.log(self.queue, self.id, str(line), kept))
 
     async def update_data(self, data: Any) -> None:
         """Replace the job's data, for its next run: where a handler that runs in steps notes how far it is."""
-        self.require("edits", "changes to a job's data", one="data")
+        edits = self._part(self._backend.edits, Feature.EDITS)
         encoded = codec.dumps(data)
         codec.check_size(len(encoded), DEFAULT_SIZE_LIMIT)
-        self._expect(await cast(Edits, self._backend).update_data(self.queue, self.id, encoded))
+        self._expect(await edits.update_data(self.queue, self.id, encoded))
 
     async def add_children(self, *children: FlowJob) -> list[JobTree]:
         """Add jobs (or trees of them) that this job waits for, all or nothing. It goes on until it asks to wait."""
-        self.require("flows", "children of jobs")
+        self.require(Feature.FLOWS)
         above = JobKey(self.queue, self.id)
         return await add_trees(self._backend, [prepare_tree(self._backend, child, below=above) for child in children])
 
     async def children(self) -> Children:
         """What has become of the job's children so far."""
-        self.require("flows", "children of jobs")
-        return await cast(Flows, self._backend).children(self.queue, self.id)
+        return await self._part(self._backend.flows, Feature.FLOWS).children(self.queue, self.id)
 
     async def children_values(self) -> dict[JobKey, Any]:
         """Results of the children that completed."""
@@ -179,12 +178,15 @@ class ActiveJob(Running):
 
         Return to commit, raise to roll back; if the job is no longer ours, both its end and the writes are refused.
         """
-        self.require("transactional_settle", "transaction that a job is completed in")
-        return await cast(Transactions, self._backend).connection(self._claim, blocking=blocking)
+        transactions = self._part(self._backend.transactions, Feature.TRANSACTIONS)
+        return await transactions.connection(self._claim, blocking=blocking)
 
-    def require(self, feature: str, words: str, *, one: str | None = None) -> None:
-        """Raise NotSupported unless the job's protocol has the feature."""
-        self._backend.capabilities.require(feature, words, one=one)
+    def require(self, feature: Feature) -> None:
+        """Raises NotSupported if the job's protocol lacks the feature."""
+        self._backend.capabilities.require(feature)
+
+    def _part(self, found: Part | None, feature: Feature) -> Part:
+        return self._backend.capabilities.part(found, feature)
 
     async def extend(self) -> None:
         """Renew the lock now. The worker does so by itself; ask only to learn whether it is still yours."""

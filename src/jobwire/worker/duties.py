@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from jobwire.backend import Duty, DutyReport
+from jobwire.boundary import Duty, DutyReport
 from jobwire.counted import counted
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError

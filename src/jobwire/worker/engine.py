@@ -18,7 +18,7 @@ from collections.abc import Coroutine, Sequence
 from itertools import chain
 from typing import Any
 
-from jobwire.backend import Backend, Claim, Completed, Consumer, Failed, Outcome, Settled, Verdict
+from jobwire.boundary import Backend, Claim, Completed, Consumer, Failed, Outcome, Settled, Verdict
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused
 from jobwire.worker.handlers import Runner

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
 from jobwire import codec
-from jobwire.backend import Claim, Completed, Failed, Outcome, Parked, Snoozed, Throttled
+from jobwire.boundary import Claim, Completed, Failed, Feature, Outcome, Parked, Snoozed, Throttled
 from jobwire.errors import InvalidOption, NotSupported, RateLimited, Snooze, Unrecoverable, WaitForChildren, shown
 from jobwire.options import seconds
 from jobwire.worker.active import ActiveJob, BlockingJob
@@ -147,10 +147,10 @@ def _put_back(job: ActiveJob, request: Snooze | RateLimited | WaitForChildren) -
             case Snooze():
                 return Snoozed(claim, seconds("Snooze.delay", request.delay))
             case RateLimited():
-                job.require("throttle", "rate limit from a handler")
+                job.require(Feature.THROTTLE)
                 return Throttled(claim, seconds("RateLimited.delay", request.delay))
             case WaitForChildren():
-                job.require("flows", "children of jobs")
+                job.require(Feature.FLOWS)
                 return Parked(claim)
     except NotSupported as refusal:
         raise Unrecoverable(str(refusal)) from request

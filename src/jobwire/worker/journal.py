@@ -8,7 +8,7 @@ from collections.abc import Collection, MutableMapping
 from itertools import islice
 from typing import Any
 
-from jobwire.backend import Failed
+from jobwire.boundary import Failed
 from jobwire.worker.failure import loggable, printable
 
 _LONGEST_REASON = 500

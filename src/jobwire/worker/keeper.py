@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from jobwire.backend import Backend, Claim, Consumer, ConsumerSettings
 from jobwire.backoff import reconnect_delay
+from jobwire.boundary import Backend, Claim, Consumer, ConsumerSettings
 from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.worker.journal import Journal

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from jobwire.backend import Claim
+from jobwire.boundary import Claim
 from jobwire.worker.journal import Journal
 
 _BEAT = 0.25

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from jobwire.backend import Claim, Outcome, Verdict
+from jobwire.boundary import Claim, Outcome, Verdict
 from jobwire.worker.journal import Journal
 from jobwire.worker.stats import Observer
 

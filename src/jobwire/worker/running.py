@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from jobwire.backend import Backend, Claim, Outcome, Released
+from jobwire.boundary import Backend, Claim, Outcome, Released
 from jobwire.errors import HandlerTimeout
 from jobwire.worker.active import ActiveJob, Leases
 from jobwire.worker.handlers import Runner, failure, run_job

@@ -8,7 +8,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, cast
 
 from jobwire import spelling
-from jobwire.backend import Strategy
+from jobwire.boundary import Strategy
 from jobwire.errors import InvalidOption
 from jobwire.native import NATIVE
 from jobwire.options import Seconds, seconds, whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from jobwire.backend import Claim, Outcome, Verdict
+from jobwire.boundary import Claim, Outcome, Verdict
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Never, Self
 
 from jobwire import forking
-from jobwire.backend import Claim, Consumer, ConsumerSettings, Strategy
+from jobwire.boundary import Claim, Consumer, ConsumerSettings, Feature, Strategy
 from jobwire.connection import Connection, resolve
 from jobwire.counted import counted
 from jobwire.options import Keep, Seconds, keep_of, seconds, text, whole
@@ -116,7 +116,7 @@ class Worker:
         )
         self.connection, self._owns = resolve(url)
         if self._settings.rate is not None:
-            self.connection.backend.capabilities.require("rate_limit", "rate limits")
+            self.connection.backend.capabilities.require(Feature.RATE_LIMIT)
         self.connection.backend.check_worker(self._settings)
         self._has_given_id = worker_id is not None
         self._start_over()

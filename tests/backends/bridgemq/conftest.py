@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from jobwire import Queue, Worker, connect
-from jobwire.backend import Claim, Consumer, ConsumerSettings
+from jobwire.boundary import Claim, Consumer, ConsumerSettings
 from jobwire.connection import Connection
 from jobwire.embedded import Server
 from jobwire.native import BridgeMQWorker

@@ -10,7 +10,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import NewJob, Queue, Target
-from jobwire.backend import Completed
+from jobwire.boundary import Completed
 from jobwire.model import State
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from jobwire import NewJob, Target
-from jobwire.backend import Completed, Failed, Released
+from jobwire.boundary import Completed, Failed, Released
 from jobwire.model import State
 
 TARGETS = [

@@ -10,7 +10,7 @@ import pytest
 
 from awaiting import assert_left, eventually
 from jobwire import NewJob
-from jobwire.backend import Completed, Failed, Released, Snoozed
+from jobwire.boundary import Completed, Failed, Released, Snoozed
 
 
 async def test_the_limit_is_never_exceeded_by_fifty_workers(queue, work, peer):

@@ -9,8 +9,8 @@ import pytest
 
 from awaiting import eventually
 from jobwire import NewJob
-from jobwire.backend import Completed
 from jobwire.backends.bridgemq import scheduler
+from jobwire.boundary import Completed
 from jobwire.model import State
 
 
@@ -119,7 +119,7 @@ async def test_a_worker_that_leaves_another_type_leaves_the_server_id_to_it(queu
         await _duty(consumer, "send the heartbeat")()
     await mail.close()
     assert await queue.workers() == []
-    assert len(await connection.backend.workers("letters")) == 1
+    assert len(await connection.backend.workers.workers("letters")) == 1
 
 
 async def test_a_short_recovery_period_is_kept_beside_a_worker_with_a_long_one(queue, consume, claimed, recover):

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from jobwire import Backoff, JobFailed, Target
-from jobwire.backend import Claim, Failed
 from jobwire.backends.bridgemq.retries import curve, decide
+from jobwire.boundary import Claim, Failed
 from jobwire.model import Job
 
 HOUR = 3600
@@ -113,7 +113,7 @@ async def test_a_retry_keeps_its_place_by_priority_and_resets_progress(queue, pe
     await queue.add("plain")
     consumer = consume()
     [claim] = await claimed(consumer)
-    await queue.connection.backend.update_progress("mail", urgent.id, b"10")
+    await queue.connection.backend.progress.update_progress("mail", urgent.id, b"10")
     await consumer.settle([Failed(claim, "once")], 0)
     assert (await queue.get(urgent.id)).progress is None
     assert [job.data for job in await queue.jobs()] == ["urgent", "plain"]

@@ -11,10 +11,10 @@ import pytest
 
 from awaiting import assert_left, eventually
 from jobwire import Backoff, NewJob, Queue
-from jobwire.backend import Completed, Failed
 from jobwire.backends.bridgemq import crontab
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.bridgemq.scheduler import Deposed, Scheduler
+from jobwire.boundary import Completed, Failed
 from jobwire.model import State
 
 
@@ -24,7 +24,7 @@ def scheduler(connection, namespace):
     backend = connection.backend
 
     def make(scheduler_id: str) -> Scheduler:
-        return Scheduler(backend._scripts, Keys(namespace), scheduler_id)
+        return Scheduler(backend._namespace.scripts, Keys(namespace), scheduler_id)
 
     return make
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobwire import NewJob, Target
-from jobwire.backend import Completed
+from jobwire.boundary import Completed
 from jobwire.model import State
 
 NOBODY = Target(server="nobody")

@@ -9,7 +9,7 @@ import pytest
 
 from awaiting import assert_left, eventually
 from jobwire import Backoff, NewJob, Target
-from jobwire.backend import Completed, Failed
+from jobwire.boundary import Completed, Failed
 from jobwire.errors import InvalidOption
 from jobwire.native import BridgeMQWorker
 
@@ -119,7 +119,7 @@ async def test_a_completed_job_leaves_its_result_for_a_day_and_nothing_running(
     consumer = consume("w1")
     [claim] = await claimed(consumer)
     claim.run_seconds = 0.25
-    await queue.connection.backend.update_progress("mail", added.id, b"50")
+    await queue.connection.backend.progress.update_progress("mail", added.id, b"50")
     began = time.monotonic()
     await consumer.settle([Completed(claim, b'{"sent":true}')], 0)
     result = json.loads(await redis.get(f"{namespace}:jobs:result:{added.id}"))
@@ -140,7 +140,7 @@ async def test_progress_is_written_as_the_spec_has_it(queue, redis, namespace):
         (b'"half"', {"percent": 0, "message": "half", "x": {"only": "message"}}),
         (b'{"percent":75,"message":"step 3"}', {"percent": 75, "message": "step 3"}),
     ):
-        await backend.update_progress("mail", added.id, value)
+        await backend.progress.update_progress("mail", added.id, value)
         stored = json.loads(await redis.get(key))
         assert stored.pop("updatedAt") > 1.6e12
         assert stored == expected

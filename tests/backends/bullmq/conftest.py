@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from redis.asyncio import Redis
 
-from jobwire.backend import Backend
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend
 from jobwire.connection import load_backend
 from jobwire.embedded import Server
 from jobwire.urls import parse

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobwire import codec
-from jobwire.backend import Added, Backend, Claim, Consumer, ConsumerSettings, PreparedJob
+from jobwire.boundary import Added, Backend, Claim, Consumer, ConsumerSettings, PreparedJob
 from jobwire.options import NewJob
 
 

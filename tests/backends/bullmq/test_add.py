@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from jobwire.backend import Added, Backend
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backoff import Backoff
+from jobwire.boundary import Added, Backend
 from jobwire.errors import InvalidOption, JobNotFound, NotSupported, WrongState
 from jobwire.options import Keep, NewJob, Parent, Unique
 

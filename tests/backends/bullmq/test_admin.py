@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from jobwire.backend import Acted, Backend
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Acted, Backend
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
 

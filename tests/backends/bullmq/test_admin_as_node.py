@@ -79,11 +79,11 @@ await c.hset(`${p}:q:${id}`, "name", "leg", "data", "{}", "opts", JSON.stringify
 RETRY = "for (const [id, from] of %s) await (await Job.fromId(q, id)).retry(from);"
 
 CASES = {
-    "pause": (ADD, "await q.pause();", lambda b: b.pause("q")),
-    "pause of an empty queue": (QUEUE, "await q.pause();", lambda b: b.pause("q")),
-    "resume": (ADD + "await q.pause();", "await q.resume();", lambda b: b.resume("q")),
-    "resume of a queue that is not paused": (ADD, "await q.resume();", lambda b: b.resume("q")),
-    "resume with delayed jobs only": (DELAYED + "await q.pause();", "await q.resume();", lambda b: b.resume("q")),
+    "pause": (ADD, "await q.pause();", lambda b: b.pause.pause("q")),
+    "pause of an empty queue": (QUEUE, "await q.pause();", lambda b: b.pause.pause("q")),
+    "resume": (ADD + "await q.pause();", "await q.resume();", lambda b: b.pause.resume("q")),
+    "resume of a queue that is not paused": (ADD, "await q.resume();", lambda b: b.pause.resume("q")),
+    "resume with delayed jobs only": (DELAYED + "await q.pause();", "await q.resume();", lambda b: b.pause.resume("q")),
     "retry": (
         FINISHED,
         RETRY % '[["good", "completed"], ["bad", "failed"]]',
@@ -191,12 +191,14 @@ CASES = {
     "progress": (
         ADD,
         'const job = await Job.fromId(q, "A"); await job.updateProgress({ half: true }); await job.updateProgress(75);',
-        lambda b: _both(b.update_progress("q", "A", b'{"half":true}'), b.update_progress("q", "A", b"75")),
+        lambda b: _both(
+            b.progress.update_progress("q", "A", b'{"half":true}'), b.progress.update_progress("q", "A", b"75")
+        ),
     ),
     "log": (
         QUEUE + 'await q.add("a", {}, { jobId: "A", keepLogs: 2 });',
         'const job = await Job.fromId(q, "A"); for (const line of ["1", "2", "3 é"]) await job.log(line);',
-        lambda b: _both(b.log("q", "A", "1", 0), b.log("q", "A", "2", 0), b.log("q", "A", "3 é", 0)),
+        lambda b: _both(b.logs.log("q", "A", "1", 0), b.logs.log("q", "A", "2", 0), b.logs.log("q", "A", "3 é", 0)),
     ),
     "obliterate": (
         FINISHED + ADD.replace(QUEUE, "") + DELAYED.replace(QUEUE, "") + UNIQUE.replace(QUEUE, ""),

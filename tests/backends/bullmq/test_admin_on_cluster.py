@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from jobwire.backend import Acted, Backend, ConsumerSettings, PreparedJob
+from jobwire.boundary import Acted, Backend, ConsumerSettings, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.embedded import Cluster
 from jobwire.model import State
@@ -47,10 +47,10 @@ async def test_jobs_are_read_paged_and_counted(backend: Backend) -> None:
 async def test_a_queue_is_paused_changed_and_obliterated(backend: Backend) -> None:
     plain, later = await backend.add("q", [job("a"), job("c", delay=60)])
 
-    await backend.pause("q")
-    assert await backend.paused("q")
+    await backend.pause.pause("q")
+    assert await backend.pause.paused("q")
     assert await backend.promote("q", [later.id]) == [Acted.DONE]
-    await backend.resume("q")
+    await backend.pause.resume("q")
     assert [one.id for one in await backend.jobs("q", State.WAITING, 10, None)] == [plain.id, later.id]
     assert await backend.remove("q", [plain.id]) == [Acted.DONE]
     await backend.drain("q", delayed=True)
@@ -61,15 +61,15 @@ async def test_a_queue_is_paused_changed_and_obliterated(backend: Backend) -> No
 
 async def test_a_schedule_is_made_listed_and_dropped(backend: Backend) -> None:
     template = job("tick")
-    await backend.schedule("q", NewSchedule("s", template.new, every=60), template)
+    await backend.schedules.schedule("q", NewSchedule("s", template.new, every=60), template)
 
-    assert [schedule.key for schedule in await backend.schedules("q")] == ["s"]
-    assert await backend.unschedule("q", "s")
+    assert [schedule.key for schedule in await backend.schedules.schedules("q")] == ["s"]
+    assert await backend.schedules.unschedule("q", "s")
 
 
 async def test_events_are_followed(backend: Backend) -> None:
-    since = await backend.cursor("q")
-    stream = backend.events("q", since)
+    since = await backend.events.cursor("q")
+    stream = backend.events.events("q", since)
     first = asyncio.ensure_future(anext(stream))
 
     [added] = await backend.add("q", [job("a")])
@@ -88,7 +88,7 @@ async def test_workers_are_found_on_whichever_node_they_wait(jobwire_valkey_clus
         try:
             async with asyncio.timeout(10):
                 for queue in queues:
-                    while not (found := await backend.workers(queue)):
+                    while not (found := await backend.workers.workers(queue)):
                         await asyncio.sleep(0.01)
                     assert [worker.name for worker in found] == [f"of-{queue}"]
         finally:

@@ -15,8 +15,8 @@ from redis.exceptions import ResponseError
 
 from awaiting import eventually
 from jobwire import InvalidOption, NewJob, Queue, State, Worker, connect
-from jobwire.backend import Completed, Failed, Parked
 from jobwire.backends.redisio import scripts as redisio_scripts
+from jobwire.boundary import Completed, Failed, Parked
 from jobwire.connection import Connection
 from jobwire.embedded import Cluster
 from jobwire.flow import Flow, FlowJob
@@ -77,8 +77,8 @@ async def use_everything(connection: Connection, place: Place) -> None:
         worker, carrier = consumer(backend, place.queue), consumer(backend, place.other)
         await queue.add_many([NewJob(1), NewJob(2, priority=3), NewJob(3, delay=60), NewJob(4, unique=Unique("k"))])
         held = await claim(worker, 2)
-        await backend.update_progress(place.queue, held[0].job.id, b"50")
-        await backend.log(place.queue, held[0].job.id, "line", 0)
+        await backend.progress.update_progress(place.queue, held[0].job.id, b"50")
+        await backend.logs.log(place.queue, held[0].job.id, "line", 0)
         assert await worker.extend(held) == []
         await worker.settle([Completed(held[0], b"1"), Failed(held[1], "boom")], 0)
         for duty in worker.duties():

@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 
 from awaiting import eventually
 from jobwire import Queue, State, Worker
-from jobwire.backend import Backend
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend
 from jobwire.embedded import Server
 from jobwire.worker.active import ActiveJob
 
@@ -110,7 +110,7 @@ async def test_log_lines_and_events_that_are_no_utf8_are_shown_as_far_as_they_ca
 ) -> None:
     await queue.add(1)
     await redis.rpush(keys.logs("1"), BAD, b"plain")
-    start = await backend.cursor("q")
+    start = await backend.events.cursor("q")
     await redis.xadd(keys.events, {b"event": b"noise", BAD: BAD})
     await redis.xadd(keys.events, {b"event": b"waiting", b"jobId": BAD})
     await queue.add(2)

@@ -9,8 +9,8 @@ import pytest
 from redis.asyncio import Redis
 
 from jobwire import Queue, codec
-from jobwire.backend import Backend, Completed, Failed
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend, Completed, Failed
 from jobwire.embedded import Server
 from jobwire.options import NewJob, Unique
 
@@ -65,8 +65,8 @@ async def we_fill(backend: Backend, queue: Queue, text: str) -> None:
     worker = consumer(backend, queue.name)
     [first] = await claim(worker)
     assert (first.job.name, first.job.data) == (text, data_of(text))
-    await backend.update_progress(queue.name, added.id, codec.dumps({"text": text}))
-    await backend.log(queue.name, added.id, text, 0)
+    await backend.progress.update_progress(queue.name, added.id, codec.dumps({"text": text}))
+    await backend.logs.log(queue.name, added.id, text, 0)
     await worker.settle([Completed(first, codec.dumps(data_of(text)))], 0)
     [second] = await claim(worker)
     await worker.settle([Failed(second, text, "stack")], 0)
@@ -111,7 +111,7 @@ async def test_all_texts_are_read_as_node_wrote_them(
     for text, job in zip(texts, found, strict=True):
         assert job is not None
         assert (job.name, job.data, job.progress) == (text, data_of(text), text)
-        assert list(await backend.logs("q", job.id)) == [text]
+        assert list(await backend.logs.logs("q", job.id)) == [text]
 
 
 async def test_all_texts_are_read_by_node_as_we_wrote_them(

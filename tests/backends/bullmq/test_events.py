@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 from redis.asyncio import Redis
 
-from jobwire.backend import Backend
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend
 from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.model import Event
 
@@ -19,7 +19,7 @@ from .peer import node
 
 async def take(backend: Backend, number: int, since: str = "0-0") -> list[Event]:
     found: list[Event] = []
-    stream = backend.events("q", since)
+    stream = backend.events.events("q", since)
     try:
         async with asyncio.timeout(20):
             async for event in stream:
@@ -36,18 +36,18 @@ async def readers(redis: Redis, keys: Keys) -> list[dict[str, str]]:
 
 
 async def test_a_queue_without_events_has_the_beginning_as_its_cursor(backend: Backend) -> None:
-    assert await backend.cursor("q") == "0-0"
+    assert await backend.events.cursor("q") == "0-0"
 
 
 async def test_the_cursor_is_after_everything_that_has_happened(redis, keys, backend: Backend) -> None:
     await redis.xadd(keys.events, {"event": "added", "jobId": "1", "name": "n"})
-    cursor = await backend.cursor("q")
+    cursor = await backend.events.cursor("q")
     await redis.xadd(keys.events, {"event": "waiting", "jobId": "1"})
 
     [event] = await take(backend, 1, cursor)
 
     assert (event.type, event.job_id) == ("waiting", "1")
-    assert event.id == await backend.cursor("q")
+    assert event.id == await backend.events.cursor("q")
 
 
 async def test_events_of_a_node_worker_are_read_with_result_and_error(jobwire_valkey, prefix, backend: Backend) -> None:
@@ -94,7 +94,7 @@ async def test_events_of_ones_own_pass_through_as_they_are(redis, keys, backend:
 async def test_a_waiting_reader_gets_an_event_at_once_and_is_named_as_peers_expect(
     redis, keys, backend: Backend
 ) -> None:
-    reading = asyncio.create_task(take(backend, 1, await backend.cursor("q")))
+    reading = asyncio.create_task(take(backend, 1, await backend.events.cursor("q")))
     while not await readers(redis, keys):
         await asyncio.sleep(0.005)
     loop = asyncio.get_running_loop()

@@ -8,8 +8,8 @@ import time
 from redis.asyncio import Redis
 
 from awaiting import assert_left
-from jobwire.backend import Backend, Completed, Consumer
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend, Completed, Consumer
 from jobwire.options import NewJob
 
 from .conftest import Same

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobwire.backend import Backend, Completed, Failed, Parked, Throttled, Verdict
+from jobwire.boundary import Backend, Completed, Failed, Parked, Throttled, Verdict
 from jobwire.flow import FlowJob, add_trees, prepare_tree
 from jobwire.model import JobKey
 from jobwire.options import Keep, Parent
@@ -234,7 +234,7 @@ async def test_a_throttled_job_goes_back_as_node_has_it(same_as_node) -> None:
 async def test_a_job_removed_without_its_children_leaves_what_node_leaves(name: str, same_as_node) -> None:
     queue = {"left": "q2", "root": "q"}[name]
     act = f'await {queue}.remove("{name}", {{ removeChildren: false }});'
-    await same_as_node(QUEUE + DEEP, f"{QUEUE} {act}", lambda backend: backend.remove_alone(queue, [name]))
+    await same_as_node(QUEUE + DEEP, f"{QUEUE} {act}", lambda backend: backend.flows.remove_alone(queue, [name]))
 
 
 async def test_keep_options_survive_in_the_options_of_a_child(backend, redis, keys) -> None:
@@ -270,5 +270,5 @@ async def test_a_parent_waits_for_all_children_of_its_tree_though_the_first_was_
     await worker.close()
     await flow(FlowJob("q", {}, id="R", children=[FlowJob("q2", {}, id="done"), FlowJob("q2", {}, id="new")]))(backend)
     assert await redis.zscore(keys.waiting_children, "R") is not None
-    children = await backend.children("q", "R")
+    children = await backend.flows.children("q", "R")
     assert (list(children.values.values()), children.pending) == ([7], (JobKey("q2", "new"),))

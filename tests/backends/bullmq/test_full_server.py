@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from jobwire import embedded
-from jobwire.backend import Completed, Failed, Verdict
+from jobwire.boundary import Completed, Failed, Verdict
 from jobwire.connection import load_backend
 from jobwire.errors import StoreUnavailable
 from jobwire.options import NewJob

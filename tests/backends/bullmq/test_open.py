@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from awaiting import eventually
-from jobwire.backend import Backend, Completed
+from jobwire.boundary import Backend, Completed, Feature
 from jobwire.connection import load_backend
 from jobwire.embedded import Cluster, Server, binaries
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused, StoreUnavailable
@@ -75,9 +75,9 @@ async def test_an_embedded_server_is_started_and_stopped(tmp_path: Path) -> None
         await backend.close()
 
 
-async def test_cancelling_a_job_is_not_supported_and_says_what_is(backend: Backend) -> None:
+def test_cancelling_a_job_is_not_supported_and_says_what_is(backend: Backend) -> None:
     with pytest.raises(NotSupported, match="remove"):
-        await backend.cancel("q", ["1"])
+        backend.capabilities.require(Feature.CANCEL)
 
 
 async def test_a_cluster_serves_queues_with_a_tag(jobwire_valkey_cluster: Cluster, unique: str) -> None:

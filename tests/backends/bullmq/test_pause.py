@@ -7,8 +7,8 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from jobwire.backend import Backend
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend
 
 from .peer import node
 
@@ -31,34 +31,34 @@ async def test_pause_puts_the_waiting_jobs_under_the_name_that_bullmq_5_gives_th
     await redis.lpush(keys.wait, "1", "2", "3")
     await redis.zadd(keys.marker, {"0": 0})
 
-    await backend.pause("q")
+    await backend.pause.pause("q")
 
     assert await listed(redis, keys.paused) == ["3", "2", "1"]
     assert not await redis.exists(keys.wait, keys.marker)
     assert await redis.hget(keys.meta, "paused") == b"1"
     assert await event_names(redis, keys) == ["paused"]
-    assert await backend.paused("q")
+    assert await backend.pause.paused("q")
 
 
 async def test_resume_puts_them_back_and_wakes_a_worker(redis, keys, backend: Backend):
     await redis.lpush(keys.wait, "1", "2", "3")
-    await backend.pause("q")
+    await backend.pause.pause("q")
 
-    await backend.resume("q")
+    await backend.pause.resume("q")
 
     assert await listed(redis, keys.wait) == ["3", "2", "1"]
     assert not await redis.exists(keys.paused)
     assert await redis.zrange(keys.marker, 0, -1) == [b"0"]
     assert not await redis.hexists(keys.meta, "paused")
     assert await event_names(redis, keys) == ["paused", "resumed"]
-    assert not await backend.paused("q")
+    assert not await backend.pause.paused("q")
 
 
 async def test_resume_of_an_empty_queue_tells_workers_when_the_next_job_is_due(redis, keys, backend: Backend):
     await redis.zadd(keys.delayed, {"1": 1_900_000_000_000 * 4096})
-    await backend.pause("q")
+    await backend.pause.pause("q")
 
-    await backend.resume("q")
+    await backend.pause.resume("q")
 
     assert await redis.zrange(keys.marker, 0, -1, withscores=True) == [(b"1", 1_900_000_000_000.0)]
 
@@ -69,7 +69,7 @@ async def test_resume_after_a_pause_by_bullmq_6_wakes_a_worker_for_the_jobs_it_l
     await redis.lpush(keys.wait, "1")
     await redis.hset(keys.meta, "paused", 1)
 
-    await backend.resume("q")
+    await backend.pause.resume("q")
 
     assert await listed(redis, keys.wait) == ["1"]
     assert await redis.zrange(keys.marker, 0, -1) == [b"0"]
@@ -82,7 +82,7 @@ async def test_resume_keeps_what_bullmq_6_left_in_wait_when_a_bullmq_5_producer_
     await redis.lpush(keys.wait, "six-1", "six-2", "six-3")
     await redis.lpush(keys.paused, "five-1")
 
-    await backend.resume("q")
+    await backend.pause.resume("q")
 
     assert await listed(redis, keys.wait) == ["six-3", "six-2", "six-1", "five-1"]
     assert not await redis.exists(keys.paused)
@@ -93,7 +93,7 @@ async def test_resume_keeps_the_order_when_the_paused_list_is_the_longer_one(red
     await redis.lpush(keys.wait, "six-1", "six-2")
     await redis.lpush(keys.paused, "five-1", "five-2", "five-3")
 
-    await backend.resume("q")
+    await backend.pause.resume("q")
 
     assert await listed(redis, keys.wait) == ["six-2", "six-1", "five-3", "five-2", "five-1"]
     assert not await redis.exists(keys.paused)
@@ -106,7 +106,7 @@ async def test_pausing_again_keeps_the_paused_jobs_when_a_bullmq_6_producer_adde
     await redis.lpush(keys.paused, "five-1", "five-2", "five-3")
     await redis.lpush(keys.wait, "six-1", "six-2")
 
-    await backend.pause("q")
+    await backend.pause.pause("q")
 
     assert await listed(redis, keys.paused) == ["six-2", "six-1", "five-3", "five-2", "five-1"]
     assert not await redis.exists(keys.wait)
@@ -117,7 +117,7 @@ async def test_pausing_again_keeps_the_order_when_wait_is_the_longer_one(redis, 
     await redis.lpush(keys.paused, "five-1")
     await redis.lpush(keys.wait, *(f"six-{n}" for n in range(2500)))
 
-    await backend.pause("q")
+    await backend.pause.pause("q")
 
     assert await listed(redis, keys.paused) == [*(f"six-{n}" for n in reversed(range(2500))), "five-1"]
     assert not await redis.exists(keys.wait)
@@ -129,9 +129,9 @@ async def test_two_long_lists_are_joined_without_losing_or_swapping_a_job(redis,
     await redis.lpush(keys.wait, *(f"six-{n}" for n in range(1999)))
     in_order = [*(f"six-{n}" for n in reversed(range(1999))), *(f"five-{n}" for n in reversed(range(2001)))]
 
-    await backend.pause("q")
+    await backend.pause.pause("q")
     assert await listed(redis, keys.paused) == in_order
-    await backend.resume("q")
+    await backend.pause.resume("q")
     assert await listed(redis, keys.wait) == in_order
 
 
@@ -176,12 +176,12 @@ async def test_no_job_is_lost_when_both_versions_of_node_add_while_each_of_us_pa
     add = "const q = queueOf(prefixes[0]); for (const n of [1, 2]) await q.add('n', {}, { jobId: `%s-${n}` });"
     await node(url, [prefix], add % "before" + "await q.pause();", peer="bullmq-6")
     await node(url, [prefix], add % "five")
-    await backend.pause("q")
+    await backend.pause.pause("q")
     await node(url, [prefix], add % "six", peer="bullmq-6")
-    await backend.pause("q")
+    await backend.pause.pause("q")
     await node(url, [prefix], add % "five-again")
 
-    await backend.resume("q")
+    await backend.pause.resume("q")
 
     waiting = await listed(redis, keys.wait)
     assert sorted(waiting) == sorted(f"{who}-{n}" for who in ("before", "five", "six", "five-again") for n in (1, 2))

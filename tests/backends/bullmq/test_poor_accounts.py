@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 
 from awaiting import eventually
 from jobwire import Queue, Worker
-from jobwire.backend import Backend
 from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend
 from jobwire.embedded import Server
 from jobwire.options import NewJob
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 from redis.asyncio import Redis
 
-from jobwire.backend import Backend, Claim, Completed, Consumer, Failed, Verdict
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend, Claim, Completed, Consumer, Failed, Verdict
 from jobwire.embedded import Server
 from jobwire.options import NewJob
 

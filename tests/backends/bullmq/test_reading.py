@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from jobwire.backend import Backend
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend
 from jobwire.errors import InvalidOption
 from jobwire.model import Page, State
 
@@ -98,8 +98,8 @@ async def test_a_key_of_the_queue_is_not_taken_for_a_job(word: str, redis, keys,
     assert await backend.get("q", [word]) == [None]
     assert [answer.value for answer in await backend.remove("q", [word])] == ["not found"]
     assert [answer.value for answer in await backend.retry("q", [word])] == ["not found"]
-    assert (await backend.update_progress("q", word, b"1")).value == "not found"
-    assert (await backend.log("q", word, "line", 0)).value == "not found"
+    assert (await backend.progress.update_progress("q", word, b"1")).value == "not found"
+    assert (await backend.logs.log("q", word, "line", 0)).value == "not found"
     assert await redis.exists(keys.meta, keys.wait, keys.events, keys.scheduler("s"), keys.logs("1")) == 5
 
 
@@ -249,10 +249,10 @@ async def test_a_job_that_a_foreign_writer_broke_can_still_be_listed(redis, keys
 async def test_logs_are_read_oldest_first(redis, keys, backend: Backend) -> None:
     await store(redis, keys, "a")
     for line in ("one", "zwei ü", "three"):
-        await backend.log("q", "a", line, 2)
+        await backend.logs.log("q", "a", line, 2)
 
-    assert await backend.logs("q", "a") == ["zwei ü", "three"]
-    assert await backend.logs("q", "nobody") == []
+    assert await backend.logs.logs("q", "a") == ["zwei ü", "three"]
+    assert await backend.logs.logs("q", "nobody") == []
 
 
 async def test_workers_of_node_and_ours_are_listed(jobwire_valkey, prefix, redis, keys, backend: Backend) -> None:
@@ -266,7 +266,7 @@ async def test_workers_of_node_and_ours_are_listed(jobwire_valkey, prefix, redis
     """
     peer = asyncio.create_task(node(jobwire_valkey.url, [prefix], script))
     try:
-        while len(found := await backend.workers("q")) < 2:
+        while len(found := await backend.workers.workers("q")) < 2:
             assert not peer.done(), peer.result()
             await asyncio.sleep(0.02)
     finally:
@@ -280,4 +280,4 @@ async def test_workers_of_node_and_ours_are_listed(jobwire_valkey, prefix, redis
 async def test_the_reader_of_events_is_no_worker(redis, keys, backend: Backend, jobwire_valkey) -> None:
     async with Redis.from_url(jobwire_valkey.url, client_name=keys.events_connection_name()) as reader:
         await reader.ping()
-        assert await backend.workers("q") == []
+        assert await backend.workers.workers("q") == []

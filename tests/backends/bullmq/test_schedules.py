@@ -9,8 +9,8 @@ import pytest
 from redis.asyncio import Redis
 
 from jobwire import codec
-from jobwire.backend import Acted, Backend, Claim, Completed, ConsumerSettings, PreparedJob
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Acted, Backend, Claim, Completed, ConsumerSettings, PreparedJob
 from jobwire.errors import InvalidOption
 from jobwire.model import Schedule, State
 from jobwire.options import NewJob, NewSchedule
@@ -23,7 +23,7 @@ MONTH = 30 * 86_400
 async def put(backend: Backend, key: str, data: Any = None, name: str = "tick", **options: Any) -> Schedule:
     template = NewJob({} if data is None else data, name, **options.pop("job", {}))
     prepared = PreparedJob(template, name, codec.dumps(template.data))
-    return await backend.schedule("q", NewSchedule(key, template, **options), prepared)
+    return await backend.schedules.schedule("q", NewSchedule(key, template, **options), prepared)
 
 
 def soon(seconds: float) -> datetime:
@@ -104,7 +104,7 @@ DROPS = {
 @pytest.mark.parametrize("case", DROPS)
 async def test_a_schedule_is_dropped_as_node_drops_it(case: str, same_as_node) -> None:
     await same_as_node(
-        QUEUE + DROPS[case], f'{QUEUE} await q.removeJobScheduler("s");', lambda b: b.unschedule("q", "s")
+        QUEUE + DROPS[case], f'{QUEUE} await q.removeJobScheduler("s");', lambda b: b.schedules.unschedule("q", "s")
     )
 
 
@@ -118,7 +118,7 @@ async def test_a_repeat_job_of_bullmq_4_is_dropped_as_node_drops_it(same_as_node
       "delay", 0, "priority", 0, "rjk", key);
     """
     drop = f'{QUEUE} await q.removeRepeatableByKey("leg::::60000");'
-    await same_as_node(arrange, drop, lambda b: b.unschedule("q", "leg::::60000"))
+    await same_as_node(arrange, drop, lambda b: b.schedules.unschedule("q", "leg::::60000"))
 
 
 ADVANCES = {
@@ -190,7 +190,7 @@ async def test_a_schedule_goes_on_for_as_long_as_its_limit_says(redis: Redis, ke
     assert moments == sorted(set(moments))
     assert all(moment % 20 == moments[0] % 20 for moment in moments)
     assert (await backend.counts("q"))[State.DELAYED] == 0
-    assert [schedule.runs for schedule in await backend.schedules("q")] == [4]
+    assert [schedule.runs for schedule in await backend.schedules.schedules("q")] == [4]
 
 
 async def test_a_job_that_is_picked_up_twice_makes_one_next_job(redis: Redis, keys: Keys, backend: Backend) -> None:
@@ -206,7 +206,7 @@ async def test_a_job_that_is_picked_up_twice_makes_one_next_job(redis: Redis, ke
 
     assert again.job.id == claim.job.id
     assert await redis.zrange(keys.delayed, 0, -1) == delayed
-    assert [schedule.runs for schedule in await backend.schedules("q")] == [2]
+    assert [schedule.runs for schedule in await backend.schedules.schedules("q")] == [2]
 
 
 async def test_a_broken_schedule_keeps_no_other_from_going_on(redis: Redis, keys: Keys, backend: Backend) -> None:
@@ -232,7 +232,7 @@ async def test_schedules_are_listed_with_what_they_are(redis: Redis, keys: Keys,
     await put(backend, "beat", {"t": 1}, every=2.5, limit=7, start_at=start, end_at=end)
     await put(backend, "yearly", name="report", cron="0 0 1 1 *", tz="Asia/Tokyo")
 
-    beat, yearly = await backend.schedules("q")
+    beat, yearly = await backend.schedules.schedules("q")
 
     assert (beat.key, beat.queue, beat.name, beat.every, beat.cron) == ("beat", "q", "tick", 2.5, None)
     assert (beat.data, beat.limit, beat.runs) == ({"t": 1}, 7, 1)
@@ -247,7 +247,7 @@ async def test_schedules_are_listed_with_what_they_are(redis: Redis, keys: Keys,
 async def test_what_schedule_returns_is_what_schedules_lists(backend: Backend) -> None:
     put_one = await put(backend, "s", {"t": 1}, every=60, job={"attempts": 3})
 
-    [listed] = await backend.schedules("q")
+    [listed] = await backend.schedules.schedules("q")
 
     assert {**vars_of(put_one), "raw": None} == {**vars_of(listed), "raw": None}
 
@@ -284,9 +284,9 @@ async def test_a_schedules_current_job_cannot_be_removed_but_goes_with_the_sched
     [job] = await backend.jobs("q", State.DELAYED, 10, None)
 
     assert await backend.remove("q", [job.id]) == [Acted.WRONG_STATE]
-    assert await backend.unschedule("q", "s")
+    assert await backend.schedules.unschedule("q", "s")
     assert await backend.get("q", [job.id]) == [None]
-    assert not await backend.unschedule("q", "s")
+    assert not await backend.schedules.unschedule("q", "s")
 
 
 @pytest.mark.parametrize(

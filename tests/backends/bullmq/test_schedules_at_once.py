@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from jobwire.backend import Backend
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend
 from jobwire.connection import load_backend
 from jobwire.errors import StoreRefused, StoreUnavailable
 from jobwire.urls import parse

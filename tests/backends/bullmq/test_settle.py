@@ -9,9 +9,9 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import assert_left
-from jobwire.backend import Backend, Claim, Completed, Consumer, Failed, Released, Snoozed, Verdict
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backoff import Backoff
+from jobwire.boundary import Backend, Claim, Completed, Consumer, Failed, Released, Snoozed, Verdict
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
 from jobwire.native import BullMQWorker

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobwire.backend import Backend, Claim, Completed, Consumer, Failed, Released, Snoozed
+from jobwire.boundary import Backend, Claim, Completed, Consumer, Failed, Released, Snoozed
 from jobwire.native import BullMQWorker
 from jobwire.options import Keep
 
@@ -86,13 +86,13 @@ async def _three_one_by_one(worker: Consumer, backend: Backend) -> None:
 
 async def _complete_while_paused(worker: Consumer, backend: Backend) -> None:
     [one] = await claim(worker)
-    await backend.pause("q")
+    await backend.pause.pause("q")
     await worker.settle([Completed(one, b'{"ok":1}')], 1)
 
 
 async def _fail_while_paused(worker: Consumer, backend: Backend) -> None:
     [one] = await claim(worker)
-    await backend.pause("q")
+    await backend.pause.pause("q")
     await worker.settle([Failed(one, "boom", "Error: boom")], 0)
 
 

@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 
 from awaiting import eventually
 from jobwire import Queue, State, Worker
-from jobwire.backend import Backend, Completed, Consumer
 from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend, Completed, Consumer
 from jobwire.embedded import Server
 from jobwire.native import BullMQWorker
 from jobwire.options import NewJob

@@ -10,9 +10,9 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import eventually
-from jobwire.backend import Backend, Completed, Consumer
 from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Backend, Completed, Consumer
 from jobwire.embedded import Server
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.options import NewJob

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import pytest
 
 from jobwire import codec
-from jobwire.backend import Completed, ConsumerSettings, Failed, PreparedJob
 from jobwire.backends.memory import open_backend
 from jobwire.backends.memory.backend import MemoryBackend
 from jobwire.backends.memory.event_log import KEPT_EVENTS
 from jobwire.backends.memory.store import Store
 from jobwire.backoff import Backoff
+from jobwire.boundary import Completed, ConsumerSettings, Failed, PreparedJob
 from jobwire.connection import connect
 from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.model import State
@@ -149,13 +149,13 @@ async def test_a_job_whose_lease_ran_out_unnoticed_can_be_removed(backend, clock
 
 
 async def test_missed_turns_of_a_schedule_are_skipped(backend, clock):
-    await backend.schedule("letters", NewSchedule("pulse", NewJob(1), every=60), prepared(1))
+    await backend.schedules.schedule("letters", NewSchedule("pulse", NewJob(1), every=60), prepared(1))
     consumer = consumer_of(backend)
     began = clock.now
     [claim] = (await consumer.settle([], claim=5)).claims
     clock.now += 1000
     [late] = (await consumer.settle([Completed(claim, b"null")], claim=5)).claims
-    [schedule] = await backend.schedules("letters")
+    [schedule] = await backend.schedules.schedules("letters")
     assert schedule.next_run.timestamp() == began + 17 * 60
     assert (late.job.run_at.timestamp(), schedule.runs) == (began + 60, 3)
 
@@ -163,7 +163,7 @@ async def test_missed_turns_of_a_schedule_are_skipped(backend, clock):
 async def test_a_schedule_ends_with_its_window(backend, clock):
     end = datetime.fromtimestamp(clock.now + 90, UTC)
     new = NewSchedule("pulse", NewJob(1), every=60, end_at=end)
-    await backend.schedule("letters", new, prepared(1))
+    await backend.schedules.schedule("letters", new, prepared(1))
     consumer = consumer_of(backend)
     runs = 0
     for _ in range(5):
@@ -171,22 +171,22 @@ async def test_a_schedule_ends_with_its_window(backend, clock):
         clock.now += 60
     assert runs == 2
     with pytest.raises(InvalidOption, match="end_at"):
-        await backend.schedule("letters", new, prepared(1))
+        await backend.schedules.schedule("letters", new, prepared(1))
 
 
 async def test_replacing_a_schedule_leaves_one_job_ahead(backend):
     for data in ("old", "new"):
-        await backend.schedule("letters", NewSchedule("pulse", NewJob(data), every=60), prepared(data))
+        await backend.schedules.schedule("letters", NewSchedule("pulse", NewJob(data), every=60), prepared(data))
     assert (await backend.counts("letters"))[State.WAITING] == 1
     [claim] = (await consumer_of(backend).settle([], claim=5)).claims
     assert claim.job.data == "new"
 
 
 async def test_the_ahead_job_of_a_schedule_can_not_be_removed(backend):
-    await backend.schedule("letters", NewSchedule("pulse", NewJob(1), every=60), prepared(1))
+    await backend.schedules.schedule("letters", NewSchedule("pulse", NewJob(1), every=60), prepared(1))
     [job] = await backend.jobs("letters", State.WAITING, 10, None)
     assert [acted.value for acted in await backend.remove("letters", [job.id])] == ["wrong state"]
-    assert [acted.value for acted in await backend.cancel("letters", [job.id])] == ["wrong state"]
+    assert [acted.value for acted in await backend.cancels.cancel("letters", [job.id])] == ["wrong state"]
 
 
 async def test_jobs_are_kept_by_age_on_the_stores_clock(backend, clock):
@@ -210,23 +210,23 @@ async def test_a_unique_key_is_held_as_long_as_its_ttl(backend, clock):
 
 
 async def test_the_event_log_is_bounded(backend):
-    since = await backend.cursor("letters")
+    since = await backend.events.cursor("letters")
     for _ in range(KEPT_EVENTS // 100):
         await backend.add("letters", [prepared(1) for _ in range(100)])
-    events = backend.events("letters", since)
+    events = backend.events.events("letters", since)
     first = await anext(events)
     await events.aclose()
-    last = await backend.cursor("letters")
+    last = await backend.events.cursor("letters")
     assert int(last) - int(first.id) >= KEPT_EVENTS - 1
     assert int(first.id) > 1
 
 
 async def test_a_cursor_taken_before_the_queue_was_obliterated_still_works(backend):
     await backend.add("letters", [prepared(1)])
-    since = await backend.cursor("letters")
+    since = await backend.events.cursor("letters")
     await backend.obliterate("letters", force=False)
     [added] = await backend.add("letters", [prepared(2)])
-    events = backend.events("letters", since)
+    events = backend.events.events("letters", since)
     event = await anext(events)
     await events.aclose()
     assert (event.type, event.job_id) == ("added", added.id)
@@ -234,7 +234,7 @@ async def test_a_cursor_taken_before_the_queue_was_obliterated_still_works(backe
 
 async def test_a_bad_cursor_is_refused(backend):
     with pytest.raises(InvalidOption, match="since"):
-        await anext(backend.events("letters", "yesterday"))
+        await anext(backend.events.events("letters", "yesterday"))
     for cursor in ("not a cursor", '{"a":1}', "17", '["x"]'):
         with pytest.raises(InvalidOption, match="cursor"):
             await backend.jobs("letters", State.WAITING, 10, cursor)
@@ -265,7 +265,7 @@ async def test_a_sleeper_whose_event_loop_has_ended_wakes_nobody_and_breaks_noth
     backend = MemoryBackend(store=Store())
 
     async def fall_asleep_and_leave():
-        store = backend._reach()
+        store = backend._access.store()
         with store.lock:
             store.queue("letters").work.enroll()
 
@@ -279,17 +279,17 @@ async def test_a_worker_is_listed_until_its_last_consumer_closes(backend):
     await first.settle([], claim=1)
     await second.settle([], claim=1)
     await second.close()
-    assert [worker.name for worker in await backend.workers("letters")] == ["anna"]
+    assert [worker.name for worker in await backend.workers.workers("letters")] == ["anna"]
     await first.close()
     await first.close()
-    assert list(await backend.workers("letters")) == []
+    assert list(await backend.workers.workers("letters")) == []
 
 
 async def test_a_strategy_may_use_the_store(backend):
     asked = []
 
     def strategy(failures, job, error):
-        with backend._reach().lock:  # would hang if the store were locked now
+        with backend._access.store().lock:  # would hang if the store were locked now
             asked.append((failures, error))
         return 5.0
 

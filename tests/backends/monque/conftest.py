@@ -9,7 +9,7 @@ import pytest
 from pymongo import MongoClient
 from pymongo.collection import Collection
 
-from jobwire.backend import Consumer, ConsumerSettings
+from jobwire.boundary import Consumer, ConsumerSettings
 from jobwire.connection import Connection, connect
 from jobwire.embedded import Server
 from jobwire.queue import Queue

@@ -9,7 +9,7 @@ from bson import ObjectId
 from pymongo import AsyncMongoClient
 
 from awaiting import eventually
-from jobwire.backend import Completed, ConsumerSettings, Failed, Released, Snoozed
+from jobwire.boundary import Completed, ConsumerSettings, Failed, Released, Snoozed
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import State

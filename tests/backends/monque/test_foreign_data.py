@@ -49,8 +49,9 @@ async def test_what_is_not_an_id_acts_on_no_job(connection, queue, jobs, action,
     await queue.add(1)
     await queue.add(2, delay=60)
     before = list(jobs.find())
+    owner = connection.backend.cancels if action == "cancel" else connection.backend
     with pytest.raises(InvalidOption, match="id"):
-        await getattr(connection.backend, action)("emails", [operator])
+        await getattr(owner, action)("emails", [operator])
     assert list(jobs.find()) == before
 
 
@@ -59,13 +60,13 @@ async def test_what_is_not_an_id_reads_and_notes_nothing(connection, queue, oper
     backend = connection.backend
     async with Queue("letters", connection) as other:
         theirs = await other.add(1)
-        await backend.log("letters", theirs.id, "a secret", 0)
+        await backend.logs.log("letters", theirs.id, "a secret", 0)
     for call in (
-        backend.logs("emails", operator),
-        backend.log("emails", operator, "line", 0),
-        backend.update_progress("emails", operator, b"1"),
+        backend.logs.logs("emails", operator),
+        backend.logs.log("emails", operator, "line", 0),
+        backend.progress.update_progress("emails", operator, b"1"),
         backend.get("emails", [operator]),
-        backend.unschedule("emails", operator),
+        backend.schedules.unschedule("emails", operator),
         Management(connection).reschedule(operator, now()),
     ):
         with pytest.raises(InvalidOption):
@@ -74,9 +75,10 @@ async def test_what_is_not_an_id_reads_and_notes_nothing(connection, queue, oper
 
 async def test_logs_are_read_through_their_own_queue_only(connection, queue):
     added = await queue.add(1)
-    await connection.backend.log("emails", added.id, "a line", 0)
-    assert await connection.backend.logs("letters", added.id) == []
-    assert await connection.backend.logs("emails", added.id) == ["a line"]
+    logs = connection.backend.logs
+    await logs.log("emails", added.id, "a line", 0)
+    assert await logs.logs("letters", added.id) == []
+    assert await logs.logs("emails", added.id) == ["a line"]
 
 
 async def test_a_bulk_action_takes_no_operator_for_a_name(connection, queue, jobs):
@@ -113,14 +115,14 @@ async def test_an_id_that_is_not_utf8_fails_its_job_and_no_other(queue, work, pe
 
 
 async def test_events_go_on_after_a_job_whose_place_the_server_can_not_read_again(connection, queue, peer, jobs):
-    backend = connection.backend
-    events = backend.events("emails", await backend.cursor("emails"))
+    stream = connection.backend.events
+    events = stream.events("emails", await stream.cursor("emails"))
     jobs.insert_one({"_id": 1.5, **peer.fresh("emails", 1)})
     added = [await anext(events), await anext(events)]
     await events.aclose()
     assert [event.type for event in added] == ["added", "waiting"]
     jobs.insert_one({"_id": "next", **peer.fresh("emails", 2)})
-    again = backend.events("emails", added[-1].id)
+    again = stream.events("emails", added[-1].id)
     async with asyncio.timeout(20):
         assert [(await anext(again)).job_id, (await anext(again)).type] == ["next", "waiting"]
     await again.aclose()

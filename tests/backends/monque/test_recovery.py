@@ -9,7 +9,7 @@ import pytest
 from bson import ObjectId
 
 from awaiting import eventually
-from jobwire.backend import Completed
+from jobwire.boundary import Completed
 from jobwire.options import Keep, NewJob
 
 from .peer import Peer, now

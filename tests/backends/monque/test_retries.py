@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
-from jobwire.backend import Failed, Verdict
+from jobwire.boundary import Failed, Verdict
 
 
 async def _fail(consumer, reason):

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from awaiting import eventually
-from jobwire.backend import Completed, Verdict
+from jobwire.boundary import Completed, Verdict
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.native import MonqueWorker

@@ -11,8 +11,8 @@ from bson import ObjectId
 
 from awaiting import eventually
 from jobwire import Queue, Worker, connect
-from jobwire.backend import Completed, ConsumerSettings, PreparedJob, Verdict
 from jobwire.backends.monque import adding
+from jobwire.boundary import Completed, ConsumerSettings, PreparedJob, Verdict
 from jobwire.errors import StoreRefused
 from jobwire.native import MonqueInstance, MonqueWorker
 from jobwire.options import NewJob, Unique

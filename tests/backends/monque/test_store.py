@@ -10,9 +10,9 @@ from pymongo import MongoClient
 
 from awaiting import eventually
 from jobwire import Queue, Worker, connect
-from jobwire.backend import Completed
 from jobwire.backends.monque import line
 from jobwire.backends.monque.indexes import CLAIM_INDEX
+from jobwire.boundary import Completed
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 from jobwire.model import State
 from jobwire.options import NewJob

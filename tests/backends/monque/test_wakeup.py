@@ -13,7 +13,7 @@ from pymongo import MongoClient
 
 from awaiting import eventually
 from jobwire import NewJob, Queue, Worker
-from jobwire.backend import Completed, Verdict
+from jobwire.boundary import Completed, Feature, Verdict
 from jobwire.embedded import binaries
 
 from .peer import Peer, now
@@ -147,7 +147,8 @@ async def test_without_a_replica_set_a_worker_looks_every_second(standalone):
     seen = Seen()
     url = f"monque+{standalone}"
     async with Queue("emails", url) as queue, Worker("emails", seen, url) as worker:
-        assert queue.capabilities.events is False
+        assert not queue.capabilities.has(Feature.EVENTS)
+        assert queue.connection.backend.events is None
         await eventually(lambda: worker.stats.calls > 0)
         with MongoClient(standalone, tz_aware=True) as client:
             asked = time.monotonic()

@@ -10,8 +10,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from jobwire import Connection, Queue, Worker, connect
-from jobwire.backend import Consumer, ConsumerSettings
 from jobwire.backends.pgboss import Boss
+from jobwire.boundary import Consumer, ConsumerSettings
 from jobwire.embedded import Server
 
 QUEUE = "letters"

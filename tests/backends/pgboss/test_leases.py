@@ -8,8 +8,8 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Queue, State, Worker
-from jobwire.backend import Completed, Failed, Released, Snoozed, Verdict
 from jobwire.backends.pgboss import Boss
+from jobwire.boundary import Completed, Failed, Released, Snoozed, Verdict
 from jobwire.native import PgBossWorker
 
 LOOK = "SELECT heartbeat_seconds, heartbeat_on IS NOT NULL AS beats, state FROM job WHERE id = %s"

@@ -8,8 +8,8 @@ import pytest
 
 from jobwire import NewJob, State, connect
 from jobwire import codec as json_codec
-from jobwire.backend import Failed
 from jobwire.backends.pgboss import Boss, codec, ids, native, schema
+from jobwire.boundary import Failed
 
 
 def test_the_bell_and_the_locks_have_the_numbers_that_node_computes():

@@ -8,7 +8,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Queue, State
-from jobwire.backend import Completed, ConsumerSettings, Verdict
+from jobwire.boundary import Completed, ConsumerSettings, Verdict
 from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 

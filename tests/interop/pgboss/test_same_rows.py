@@ -118,7 +118,7 @@ async def test_fetch_under_every_policy(*, node, connection, boss, pair, rows, p
 
 
 def consumer_of(connection: Any, queue: str, **settings: Any) -> Any:
-    from jobwire.backend import ConsumerSettings
+    from jobwire.boundary import ConsumerSettings
 
     return connection.backend.consumer(ConsumerSettings(queue=queue, worker_id="w", **settings))
 
@@ -126,7 +126,7 @@ def consumer_of(connection: Any, queue: str, **settings: Any) -> Any:
 @pytest.mark.parametrize("result", [None, {"sent": 1}, [1, 2], "text", 0, True])
 async def test_complete(node, connection, pair, rows, result):
     from jobwire import codec
-    from jobwire.backend import Completed
+    from jobwire.boundary import Completed
 
     theirs, ours = await pair()
     for name in (theirs, ours):
@@ -142,7 +142,7 @@ async def test_complete(node, connection, pair, rows, result):
 @pytest.mark.parametrize("left", [0, 1])
 @pytest.mark.parametrize("policy", ["standard", "stately", "key_strict_fifo"])
 async def test_fail(*, node, connection, pair, rows, left, policy):
-    from jobwire.backend import Failed
+    from jobwire.boundary import Failed
 
     theirs, ours = await pair(policy=policy, retryDelay=10)
     for name in (theirs, ours):
@@ -166,7 +166,7 @@ async def test_fail(*, node, connection, pair, rows, left, policy):
 
 
 async def test_a_stately_retry_that_finds_another_one_waiting_fails(node, connection, pair, rows):
-    from jobwire.backend import Failed
+    from jobwire.boundary import Failed
 
     theirs, ours = await pair(policy="stately", retryDelay=60)
     consumer = consumer_of(connection, ours)

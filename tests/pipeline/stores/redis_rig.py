@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobwire import codec
-from jobwire.backend import Added, Backend, Claim, Completed, Consumer, ConsumerSettings, Failed, Outcome, PreparedJob
+from jobwire.boundary import Added, Backend, Claim, Completed, Consumer, ConsumerSettings, Failed, Outcome, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.model import Job, State
 from jobwire.options import NewJob

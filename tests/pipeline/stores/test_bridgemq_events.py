@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import redis
 
-from jobwire.backend import Failed
+from jobwire.boundary import Failed
 from jobwire.options import NewJob
 from jobwire.urls import parse
 

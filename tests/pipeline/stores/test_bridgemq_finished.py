@@ -48,7 +48,7 @@ async def test_archived_jobs_are_removed_with_all_that_is_theirs_and_nothing_els
     rig: Rig, namespace: str, redis_client: redis.Redis
 ) -> None:
     await rig.add(*(NewJob(n, id=f"job-{n}") for n in range(9)))
-    await rig.backend.log(QUEUE, "job-0", "a line", 0)
+    await rig.backend.logs.log(QUEUE, "job-0", "a line", 0)
     await rig.complete(4)
     await rig.fail(3)
     archived = rig.finished()
@@ -114,8 +114,8 @@ async def test_what_was_archived_and_purged_comes_back_document_for_document(
     rig: Rig, namespace: str, redis_client: redis.Redis
 ) -> None:
     await rig.add(*(NewJob({"n": n, "s": "zoë"}, id=f"job-{n}", attempts=1, priority=9) for n in range(20)))
-    await rig.backend.log(QUEUE, "job-3", "a line — ¾", 0)
-    await rig.backend.update_progress(QUEUE, "job-4", b'{"percent":50,"message":"half"}')
+    await rig.backend.logs.log(QUEUE, "job-3", "a line — ¾", 0)
+    await rig.backend.progress.update_progress(QUEUE, "job-4", b'{"percent":50,"message":"half"}')
     await rig.complete(15)
     await rig.fail(5, "zu spät")
     before, rows = documents(redis_client, namespace), rig.finished()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from jobwire.backend import Failed
+from jobwire.boundary import Failed
 from jobwire.model import State
 from jobwire.options import NewJob
 from jobwire.pipeline.stores import Wanted, list_queues

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from interop.peer import NodeQueue, Peer
-from jobwire.backend import Completed, Failed
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Completed, Failed
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, Parent
@@ -62,7 +62,7 @@ async def test_archived_jobs_are_removed_with_all_that_is_theirs_and_nothing_els
     rig: Rig, keys: Keys, redis_client: redis.Redis
 ) -> None:
     await rig.add(*(NewJob(n) for n in range(10)))
-    await rig.backend.log(QUEUE, "1", "a line", 0)
+    await rig.backend.logs.log(QUEUE, "1", "a line", 0)
     await rig.complete(4)
     await rig.fail(3)
     archived = rig.finished()
@@ -155,8 +155,8 @@ async def test_what_was_archived_and_purged_comes_back_key_for_key(
     await rig.add(*(NewJob({"n": n, "s": "zoë"}, name="welcome", priority=n % 3, attempts=2) for n in range(20)))
     await rig.add(NewJob(None, id="parent", extra={"waitingChildren": True}))
     await rig.add(*(NewJob(n, id=f"kid-{n}", parent=Parent("parent", QUEUE)) for n in range(3)))
-    await rig.backend.log(QUEUE, "3", "a line — ¾", 0)
-    await rig.backend.update_progress(QUEUE, "4", b'{"percent":50}')
+    await rig.backend.logs.log(QUEUE, "3", "a line — ¾", 0)
+    await rig.backend.progress.update_progress(QUEUE, "4", b'{"percent":50}')
     await rig.complete(24)
     await rig.add(*(NewJob({"n": n}, attempts=2) for n in range(3)))
     for _ in range(2):

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import redis
 
-from jobwire.backend import Completed, Failed
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.boundary import Completed, Failed
 from jobwire.embedded import Server
 from jobwire.model import State
 from jobwire.options import NewJob, Parent, Unique
@@ -109,7 +109,7 @@ async def test_delayed_jobs_have_the_order_and_the_time_in_which_they_come_due(r
 
 async def test_a_paused_queue_is_read_like_a_running_one(rig: Rig) -> None:
     await rig.add(*(NewJob(n) for n in range(10)))
-    await rig.backend.pause(QUEUE)
+    await rig.backend.pause.pause(QUEUE)
     rows = sorted(rig.rows(parts=2), key=lambda row: row["position"])
     assert [(row["payload"], row["state"], row["native_state"]) for row in rows] == [
         (str(n), "waiting", "paused") for n in range(10)
@@ -128,7 +128,7 @@ async def test_what_no_column_holds_is_kept_in_raw(rig: Rig) -> None:
 
 async def test_a_finished_job_brings_its_log_along(rig: Rig) -> None:
     await rig.add(NewJob(1, id="a"), NewJob(2, id="b"))
-    await rig.backend.log(QUEUE, "a", "half way — ¾", 0)
+    await rig.backend.logs.log(QUEUE, "a", "half way — ¾", 0)
     await rig.complete(2)
     assert json.loads(rig.row("a")["raw"])[":logs"] == ["half way — ¾"]
     assert ":logs" not in json.loads(rig.row("b")["raw"])
@@ -252,7 +252,7 @@ async def test_many_jobs_handed_back_at_once_do_not_hide_others_from_the_reader(
 async def test_a_queue_that_is_paused_between_plan_and_read_is_read(rig: Rig) -> None:
     await rig.add(*(NewJob(n) for n in range(100)))
     parts = rig.store.plan_jobs(Wanted(), 3)
-    await rig.backend.pause(QUEUE)
+    await rig.backend.pause.pause(QUEUE)
     assert {row["id"] for part in parts for row in rig.part(part)} == {str(n) for n in range(1, 101)}
 
 

@@ -5,7 +5,7 @@ A queue is a job type. All types of a namespace share the spec's lists; `?namesp
 
 from __future__ import annotations
 
-from jobwire.backend import Backend
+from jobwire.boundary import Backend
 from jobwire.urls import Address
 
 __all__ = ["open_backend"]

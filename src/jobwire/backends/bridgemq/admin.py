@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobwire.backend import Acted
 from jobwire.backends.bridgemq import codec, reading
 from jobwire.backends.bridgemq.jobtype import JobType
+from jobwire.backends.bridgemq.pause import stop_claims
 from jobwire.backends.bridgemq.producer import route_words
 from jobwire.backends.bridgemq.routing import route_of
 from jobwire.backends.redisio.scripts import Argument
+from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
 
@@ -18,20 +19,6 @@ _REMOVE_STEP = 50
 _ANSWERS = {1: Acted.DONE, 0: Acted.NOT_FOUND, -1: Acted.WRONG_STATE, -2: Acted.LOCKED}
 _BY_END = {State.COMPLETED: "completed", State.FAILED: "dead"}
 _BY_BIRTH = (State.WAITING, State.DELAYED)
-
-
-async def pause(kind: JobType) -> None:
-    await kind.store.call("SADD", kind.keys.paused, kind.name)
-
-
-async def resume(kind: JobType) -> None:
-    await kind.store.calls([("SREM", kind.keys.paused, kind.name), ("PUBLISH", kind.keys.wake, kind.name)])
-
-
-async def paused(kind: JobType) -> bool:
-    return any(
-        await kind.store.calls([("SISMEMBER", kind.keys.paused, kind.name), ("SISMEMBER", kind.keys.paused, "*")])
-    )
 
 
 async def retry(kind: JobType, job_ids: Sequence[str]) -> Sequence[Acted]:
@@ -124,16 +111,7 @@ async def obliterate(kind: JobType, force: bool) -> None:
     running = (await reading.counts(kind))[State.ACTIVE]
     if running and not force:
         raise WrongState(f"queue {kind.name!r} has active jobs: wait for them, or obliterate it with force")
-    await pause(kind)
+    await stop_claims(kind)
     for place in ("claims", "type", "delayed", "completed", "dead"):
         await _empty(kind, place)
     await kind.run("obliterate", kind.name)
-
-
-async def update_progress(kind: JobType, job_id: str, value: bytes) -> Acted:
-    document = codec.encode_progress(value)
-    return _ANSWERS[await kind.run("progress", kind.name, job_id, "progress", document)]
-
-
-async def log(kind: JobType, job_id: str, line: str, keep: int) -> Acted:
-    return _ANSWERS[await kind.run("progress", kind.name, job_id, "log", line, keep)]

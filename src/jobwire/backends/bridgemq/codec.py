@@ -17,8 +17,8 @@ from typing import Any, cast
 import orjson
 
 from jobwire import codec
-from jobwire.backend import PreparedJob
 from jobwire.backoff import Backoff
+from jobwire.boundary import PreparedJob
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import Job, State
 from jobwire.options import NewJob, seconds

@@ -17,19 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from jobwire import codec as json_codec
-from jobwire.backend import (
-    Claim,
-    Completed,
-    ConsumerSettings,
-    Duty,
-    DutyReport,
-    Failed,
-    Outcome,
-    Released,
-    Settled,
-    Snoozed,
-    Verdict,
-)
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq import outcomes as written
 from jobwire.backends.bridgemq.clock import ServerClock
@@ -44,6 +31,19 @@ from jobwire.backends.bridgemq.routing import route_of
 from jobwire.backends.bridgemq.scheduler import TICK, Scheduler
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.boundary import (
+    Claim,
+    Completed,
+    ConsumerSettings,
+    Duty,
+    DutyReport,
+    Failed,
+    Outcome,
+    Released,
+    Settled,
+    Snoozed,
+    Verdict,
+)
 from jobwire.errors import JobwireError, MalformedPayload, StoreUnavailable
 from jobwire.model import State
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobwire.backend import ConsumerSettings
 from jobwire.backends.bridgemq.keys import check_name, check_server_id
 from jobwire.backends.bridgemq.routing import Profile
+from jobwire.boundary import ConsumerSettings
 from jobwire.errors import NotSupported
 from jobwire.native import BridgeMQWorker, of_kind
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from jobwire import codec as json_codec
-from jobwire.backend import Completed, Failed
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.retries import error_name
+from jobwire.boundary import Completed, Failed
 
 
 def success(outcome: Completed, started_ms: int, now_ms: int, worker: bytes) -> bytes:

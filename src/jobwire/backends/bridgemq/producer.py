@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from jobwire.backend import Added, PreparedJob
 from jobwire.backends.bridgemq import codec, ids
 from jobwire.backends.bridgemq.jobtype import JobType
 from jobwire.backends.bridgemq.routing import EVERYONE, Route
 from jobwire.backends.bridgemq.rules import LIMITS, check_no_schedule
 from jobwire.backends.redisio.scripts import Argument
+from jobwire.boundary import Added, PreparedJob
 from jobwire.options import NewJob, seconds
 
 BATCH_JOBS = 500

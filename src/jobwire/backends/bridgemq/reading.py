@@ -79,8 +79,3 @@ async def counts(kind: JobType) -> Mapping[State, int]:
     await Healing(kind.scripts, kind.keys).go_on(READERS_STEPS)
     numbers: list[int] = await kind.run("counts", kind.name)
     return dict(zip(_COUNTED, numbers, strict=True))
-
-
-async def logs(kind: JobType, job_id: str) -> Sequence[str]:
-    lines: list[bytes] = await kind.store.call("LRANGE", kind.keys.logs(job_id), 0, -1)
-    return [line.decode(errors="replace") for line in lines]

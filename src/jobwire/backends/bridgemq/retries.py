@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from jobwire.backend import Failed
 from jobwire.backends.bridgemq import codec
 from jobwire.backoff import Curve
+from jobwire.boundary import Failed
 from jobwire.retry import next_attempt
 
 _SPREAD = 0.25

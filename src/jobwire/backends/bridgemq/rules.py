@@ -5,46 +5,58 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from jobwire.backend import Capabilities
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.keys import check_job_id, check_name, check_server_id
 from jobwire.backends.rules import Rules
+from jobwire.boundary import ALL_UNIQUE, Capabilities, Feature
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, whole
 
+_HAS = frozenset(
+    {
+        Feature.CUSTOM_IDS,
+        Feature.PRIORITIES,
+        Feature.ATTEMPTS,
+        Feature.BACKOFF_FIXED,
+        Feature.BACKOFF_LINEAR,
+        Feature.BACKOFF_EXPONENTIAL,
+        Feature.TIMEOUTS,
+        Feature.ROUTING,
+        Feature.PROGRESS,
+        Feature.LOGS,
+        Feature.RESULTS,
+        Feature.PAUSE,
+        Feature.SCHEDULES,
+        Feature.SCHEDULE_CRON,
+        Feature.SCHEDULE_TZ,
+        Feature.RATE_LIMIT,
+        Feature.WORKERS,
+    }
+)
+_NEAREST = {
+    Feature.BACKOFF_CUSTOM: "use fixed, linear or exponential",
+    Feature.SCHEDULE_EVERY: "use cron, with seconds first if need be: cron='*/5 * * * * *'",
+    Feature.JOB_NAMES: "a queue is a job type, and the type is the name",
+    Feature.LIFO: "priority=7 and more goes to the front",
+    Feature.EXPIRY: "remove(id) takes a job out of the queue",
+    Feature.KEEP: "finished jobs stay for 24 hours; clean() removes them sooner",
+    **dict.fromkeys(ALL_UNIQUE, "give the job an id of your own: a second one with it is refused"),
+    Feature.FLOWS: "add the next job from the handler of the one before",
+    Feature.TRANSACTIONAL_ADD: "add after the transaction has been committed",
+    Feature.EVENTS: "job.wait() and counts() look at the store",
+    Feature.CANCEL: "remove(id) takes it out of the queue",
+    Feature.SCHEDULE_LIMIT: "use cron with a time zone",
+    Feature.SCHEDULE_WINDOW: "use cron with a time zone",
+    Feature.SCHEDULE_IMMEDIATELY: "use cron with a time zone",
+}
 CAPABILITIES = Capabilities(
     protocol="BridgeMQ",
-    custom_ids=True,
+    features=_HAS,
     priority="high_first",
     priority_classes=2,
     default_priority=codec.DEFAULT_PRIORITY,
-    per_job_attempts=True,
     default_attempts=1,
-    backoff=frozenset({"fixed", "linear", "exponential"}),
-    job_timeout=True,
-    routing=True,
-    progress=True,
-    logs=True,
-    results=True,
-    pause=True,
-    promote=True,
-    schedules=frozenset({"cron", "tz"}),
-    rate_limit=True,
-    workers=True,
-    nearest={
-        "job_names": "a queue is a job type, and the type is the name",
-        "lifo": "priority=7 and more goes to the front",
-        "backoff.custom": "use fixed, linear or exponential",
-        "expires": "remove(id) takes a job out of the queue",
-        "keep": "finished jobs stay for 24 hours; clean() removes them sooner",
-        "unique": "give the job an id of your own: a second one with it is refused",
-        "flows": "add the next job from the handler of the one before",
-        "transactional_add": "add after the transaction has been committed",
-        "events": "job.wait() and counts() look at the store",
-        "cancel": "remove(id) takes it out of the queue",
-        "schedules.every": "use cron, with seconds first if need be: cron='*/5 * * * * *'",
-        "schedules": "use cron with a time zone",
-    },
+    nearest=_NEAREST,
 )
 
 LOWEST, HIGHEST = 1, 10

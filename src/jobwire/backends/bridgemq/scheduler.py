@@ -12,11 +12,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from jobwire.backend import DutyReport
 from jobwire.backends.bridgemq.crontab import Crontab
 from jobwire.backends.bridgemq.healing import Healing
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.boundary import DutyReport
 from jobwire.counted import counted
 
 _log = logging.getLogger("jobwire.bridgemq")

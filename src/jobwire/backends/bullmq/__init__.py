@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobwire.backend import Backend
+from jobwire.boundary import Backend
 from jobwire.urls import Address
 
 

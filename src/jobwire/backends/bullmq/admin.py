@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobwire.backend import Acted
-from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.scripts import Scripts
+from jobwire.backends.bullmq.server import Server
+from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
 
@@ -29,49 +27,35 @@ _CLEANABLE = {
 }
 
 
-async def pause(scripts: Scripts, keys: Keys) -> None:
-    await scripts.run("pause", [keys.base], [])
+async def retry(server: Server, queue: str, job_ids: Sequence[str], *, anew: bool = False) -> Sequence[Acted]:
+    """Runs finished jobs again, on request with all of their attempts."""
+    return await _act(server, queue, "retry_finished", job_ids, flag="1" if anew else "0")
 
 
-async def resume(scripts: Scripts, keys: Keys) -> None:
-    await scripts.run("resume", [keys.base], [])
+async def promote(server: Server, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+    return await _act(server, queue, "promote", job_ids)
 
 
-async def paused(store: RedisStore, keys: Keys) -> bool:
-    return bool(await store.call("HEXISTS", keys.meta, "paused"))
-
-
-async def retry(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
-    return await _act(scripts, keys, "retry_finished", job_ids, flag="0")
-
-
-async def retry_anew(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
-    return await _act(scripts, keys, "retry_finished", job_ids, flag="1")
-
-
-async def promote(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Acted]:
-    return await _act(scripts, keys, "promote", job_ids)
-
-
-async def remove(scripts: Scripts, keys: Keys, job_ids: Sequence[str], *, children: bool) -> Sequence[Acted]:
+async def remove(server: Server, queue: str, job_ids: Sequence[str], *, children: bool) -> Sequence[Acted]:
     """Delete jobs. The job that a schedule needs for its next one is in the WRONG_STATE."""
-    return await _act(scripts, keys, "remove", job_ids, flag="1" if children else "0", step=_REMOVE_STEP)
+    return await _act(server, queue, "remove", job_ids, flag="1" if children else "0", step=_REMOVE_STEP)
 
 
 async def _act(
-    scripts: Scripts, keys: Keys, script: str, job_ids: Sequence[str], *, flag: str | None = None, step: int = STEP
+    server: Server, queue: str, script: str, job_ids: Sequence[str], *, flag: str | None = None, step: int = STEP
 ) -> Sequence[Acted]:
     first = [] if flag is None else [flag]
     acted: list[Acted] = []
     for start in range(0, len(job_ids), step):
-        answers: list[int] = await scripts.run(script, [keys.base], [*first, *job_ids[start : start + step]])
+        answers: list[int] = await server.run(script, queue, [*first, *job_ids[start : start + step]])
         acted.extend(_ANSWERS[answer] for answer in answers)
     return acted
 
 
-async def drain(store: RedisStore, scripts: Scripts, keys: Keys, delayed: bool) -> None:
+async def drain(server: Server, queue: str, delayed: bool) -> None:
     """Delete what waits at this moment; schedules keep the job that they need for the next one."""
-    sizes: list[int] = await store.calls(
+    keys = server.keys(queue)
+    sizes: list[int] = await server.store.calls(
         [("LLEN", keys.wait), ("LLEN", keys.paused), ("ZCARD", keys.delayed), ("ZCARD", keys.prioritized)]
     )
     for place, size in zip(("wait", "paused", "delayed", "prioritized"), sizes, strict=True):
@@ -81,53 +65,44 @@ async def drain(store: RedisStore, scripts: Scripts, keys: Keys, delayed: bool) 
         left = size
         while left > 0:
             looked_at: int
-            looked_at, kept_now = await scripts.run("drain", [keys.base], [place, min(left, STEP), kept])
+            looked_at, kept_now = await server.run("drain", queue, [place, min(left, STEP), kept])
             if looked_at == 0:
                 break
             left -= looked_at
             kept += kept_now
 
 
-async def clean(scripts: Scripts, keys: Keys, state: State, older_than: float, limit: int) -> Sequence[str]:
+async def clean(server: Server, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
     """Delete old jobs, the oldest first. Running jobs and those that a schedule needs are passed over."""
     if state not in _CLEANABLE:
         states = ", ".join(cleanable.value for cleanable in _CLEANABLE)
         raise InvalidOption("state", state.value, f"must be one that BullMQ can clean: {states}")
-    latest = await scripts.clock.now_ms() - round(older_than * 1000)
+    latest = await server.scripts.clock.now_ms() - round(older_than * 1000)
     gone: list[str] = []
     for place in _CLEANABLE[state]:
         kept, more = 0, 1
         while more and (limit == 0 or len(gone) < limit):
             most = limit - len(gone) if limit else STEP
             ids: list[bytes]
-            kept, more, ids = await scripts.run("clean", [keys.base], [place, latest, STEP, most, kept])
+            kept, more, ids = await server.run("clean", queue, [place, latest, STEP, most, kept])
             gone.extend(job_id.decode(errors="replace") for job_id in ids)
     return gone
 
 
-async def obliterate(store: RedisStore, scripts: Scripts, keys: Keys, force: bool) -> None:
+async def obliterate(server: Server, queue: str, force: bool) -> None:
     """Delete the queue. It is paused first, so that nobody takes a job from under the deletion.
 
     Jobs that are running are looked for before that, so a refusal leaves the queue as it was.
     """
-    if not force and await store.call("LLEN", keys.active):
-        raise _running(keys)
-    await pause(scripts, keys)
-    while (answer := await scripts.run("obliterate", [keys.base], [int(force), STEP])) != 0:
+    if not force and await server.store.call("LLEN", server.keys(queue).active):
+        raise _running(queue)
+    await server.run("pause", queue)
+    while (answer := await server.run("obliterate", queue, [int(force), STEP])) != 0:
         if answer == -2:
-            raise _running(keys)
+            raise _running(queue)
         if answer == -1:
-            raise WrongState(f"queue {keys.queue!r} was resumed while it was being obliterated")
+            raise WrongState(f"queue {queue!r} was resumed while it was being obliterated")
 
 
-def _running(keys: Keys) -> WrongState:
-    return WrongState(f"queue {keys.queue!r} has active jobs: wait for them, or obliterate it with force")
-
-
-async def update_progress(scripts: Scripts, keys: Keys, job_id: str, value: bytes) -> Acted:
-    return _ANSWERS[await scripts.run("progress", [keys.base], [job_id, value])]
-
-
-async def log(scripts: Scripts, keys: Keys, job_id: str, line: str, keep: int) -> Acted:
-    """Append a line; `keep` 0 leaves the number of lines to the job's own option, which is all by default."""
-    return _ANSWERS[await scripts.run("log", [keys.base], [job_id, line, keep])]
+def _running(queue: str) -> WrongState:
+    return WrongState(f"queue {queue!r} has active jobs: wait for them, or obliterate it with force")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from jobwire import codec as json_codec
-from jobwire.backend import Claim
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.schedules import moment_ms, next_by_rule
 from jobwire.backends.bullmq.stored_options import number
 from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.boundary import Claim
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import Job
 

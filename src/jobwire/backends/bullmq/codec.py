@@ -253,3 +253,11 @@ def deduplication(unique: Unique) -> dict[str, Any]:
     if unique.replace:
         rule["replace"] = True
     return rule
+
+
+def number(value: bytes | None) -> int | None:
+    """Returns the whole number that is stored, or None if there is none or it is not one."""
+    try:
+        return int(float(value)) if value is not None else None
+    except (ValueError, OverflowError):
+        return None

@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jobwire import codec as json_codec
-from jobwire.backend import (
+from jobwire.backends.bullmq import advancing, codec
+from jobwire.backends.bullmq.doorbell import Doorbell
+from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.bullmq.retries import decide, milliseconds
+from jobwire.backends.bullmq.stored_options import DEFAULTS, KEEP_ALL, StoredOptions, kept
+from jobwire.backends.bullmq.trial import TakenBack, Trial, trials
+from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.boundary import (
     Claim,
     Completed,
     ConsumerSettings,
@@ -27,14 +35,6 @@ from jobwire.backend import (
     Throttled,
     Verdict,
 )
-from jobwire.backends.bullmq import advancing, codec
-from jobwire.backends.bullmq.doorbell import Doorbell
-from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.bullmq.retries import decide, milliseconds
-from jobwire.backends.bullmq.stored_options import DEFAULTS, KEEP_ALL, StoredOptions, kept
-from jobwire.backends.bullmq.trial import TakenBack, Trial, trials
-from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.model import State
 from jobwire.native import BullMQWorker, of_kind

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobwire import codec
-from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.bullmq.server import Server
 from jobwire.backoff import reconnect_delay
 from jobwire.errors import InvalidOption, MalformedPayload, StoreUnavailable
 from jobwire.model import Event
@@ -26,34 +25,44 @@ _CURSOR = re.compile(r"\d{1,20}(-\d{1,20})?")
 _JSON_FIELDS = {"progress": "data", "completed": "returnvalue"}
 
 
-async def cursor(store: RedisStore, keys: Keys) -> str:
-    """The id of the newest event; the beginning of time if there is none."""
-    newest: list[Any] = await store.call("XREVRANGE", keys.events, "+", "-", "COUNT", 1)
-    return newest[0][0].decode() if newest else _BEGINNING
+class BullEvents:
+    """Implements Events."""
 
+    def __init__(self, server: Server) -> None:
+        self._server = server
 
-async def events(store: RedisStore, keys: Keys, since: str) -> AsyncGenerator[Event, None]:
-    """Events after the cursor, until the backend is closed."""
-    if not _CURSOR.fullmatch(since):
-        raise InvalidOption("since", since, "must be the id of an event or what cursor() returned")
-    link = store.blocking(keys.events, keys.events_connection_name())
-    failures = 0
-    try:
-        while True:
-            try:
-                command = ("XREAD", "COUNT", _BATCH, "BLOCK", _BLOCK_MS, "STREAMS", keys.events, since)
-                answer: list[Any] | None = await link.call(*command, within=_BLOCK_MS / 1000 + 5)
-            except StoreUnavailable:
-                _ = store.client  # raises once the backend has been closed, when waiting would be in vain
-                await asyncio.sleep(reconnect_delay(failures))
-                failures += 1
-                continue
-            failures = 0
-            for raw_id, fields in answer[0][1] if answer else ():
-                since = raw_id.decode()
-                yield event_of(since, fields or ())
-    finally:
-        await link.drop()
+    async def cursor(self, queue: str) -> str:
+        """The id of the newest event; the beginning of time if there is none."""
+        newest: list[Any] = await self._server.store.call(
+            "XREVRANGE", self._server.keys(queue).events, "+", "-", "COUNT", 1
+        )
+        return newest[0][0].decode() if newest else _BEGINNING
+
+    async def events(self, queue: str, since: str) -> AsyncGenerator[Event, None]:
+        """Events after the cursor, until the backend is closed."""
+        keys = self._server.keys(queue)
+        if not _CURSOR.fullmatch(since):
+            raise InvalidOption("since", since, "must be the id of an event or what cursor() returned")
+        link = self._server.store.blocking(keys.events, keys.events_connection_name())
+        failures = 0
+        try:
+            while True:
+                try:
+                    command = ("XREAD", "COUNT", _BATCH, "BLOCK", _BLOCK_MS, "STREAMS", keys.events, since)
+                    answer: list[Any] | None = await link.call(*command, within=_BLOCK_MS / 1000 + 5)
+                except StoreUnavailable:
+                    _ = (
+                        self._server.store.client
+                    )  # raises once the backend has been closed, when waiting would be in vain
+                    await asyncio.sleep(reconnect_delay(failures))
+                    failures += 1
+                    continue
+                failures = 0
+                for raw_id, fields in answer[0][1] if answer else ():
+                    since = raw_id.decode()
+                    yield event_of(since, fields or ())
+        finally:
+            await link.drop()
 
 
 def event_of(event_id: str, fields: Sequence[bytes]) -> Event:

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
-from jobwire.backend import Added, PreparedJob
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.rules import WAITING_CHILDREN, delay_ms
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.boundary import Added, PreparedJob
 from jobwire.errors import JobNotFound, StoreRefused, WrongState
 from jobwire.options import NewJob, Parent
 

@@ -6,20 +6,15 @@ only, and jobs with a priority stand apart in `prioritized`. All three are `wait
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobwire.backends.bullmq import codec
-from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.failure import reaching
-from jobwire.backends.redisio.scripts import Scripts
+from jobwire.backends.bullmq.server import Server
 from jobwire.errors import InvalidOption
-from jobwire.model import Job, Page, State, WorkerInfo
+from jobwire.model import Job, Page, State
 
 _STEP = 500
-_PRIORITY_STEP = 2**32
 _DUE_SCALE = 4096
 _STATES: Mapping[str, tuple[State, str]] = {
     "wait": (State.WAITING, "waiting"),
@@ -51,18 +46,18 @@ _COUNTED = (
 )
 
 
-async def get(scripts: Scripts, keys: Keys, job_ids: Sequence[str]) -> Sequence[Job | None]:
+async def get(server: Server, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
     """Jobs with their states; None for an id that the queue has no job for."""
     jobs: list[Job | None] = []
     for start in range(0, len(job_ids), _STEP):
         ids = job_ids[start : start + _STEP]
-        answer: list[Any] = await scripts.run("read_jobs", [keys.base], ids)
+        answer: list[Any] = await server.run("read_jobs", queue, ids)
         for job_id, place, score, fields in zip(ids, *_columns(answer, 3), strict=True):
-            jobs.append(_job(keys, job_id, place.decode(), score, fields) if fields else None)
+            jobs.append(_job(queue, job_id, place.decode(), score, fields) if fields else None)
     return jobs
 
 
-async def jobs(scripts: Scripts, keys: Keys, state: State, limit: int, cursor: str | None) -> Page:
+async def jobs(server: Server, queue: str, state: State, limit: int, cursor: str | None) -> Page:
     """A page of jobs. The cursor names the job that the page ended with, so jobs that come and go do not shift the
     next page: one that stays in its state is never left out, though it may be seen twice."""
     places = _PLACES.get(state)
@@ -73,12 +68,12 @@ async def jobs(scripts: Scripts, keys: Keys, state: State, limit: int, cursor: s
     looked_at = 0
     while looked_at < limit:
         step = min(limit - looked_at, _STEP)
-        answer: list[Any] = await scripts.run("page_jobs", [keys.base], [step, *after, *places])
+        answer: list[Any] = await server.run("page_jobs", queue, [step, *after, *places])
         for place, raw_id, score, fields in zip(*_columns(answer, 4), strict=True):
             after = (place.decode(), score.decode(), raw_id)
             # An entry without a hash is a trace of a job that is gone.
             if fields:
-                found.append(_job(keys, raw_id.decode(errors="replace"), after[0], score, fields))
+                found.append(_job(queue, raw_id.decode(errors="replace"), after[0], score, fields))
         looked_at += len(answer) // 4
         if len(answer) // 4 < step:
             return Page(found)
@@ -99,60 +94,12 @@ def _columns(answer: list[Any], width: int) -> list[list[Any]]:
     return [answer[column::width] for column in range(width)]
 
 
-def _job(keys: Keys, job_id: str, place: str, score: bytes, fields: Sequence[bytes]) -> Job:
+def _job(queue: str, job_id: str, place: str, score: bytes, fields: Sequence[bytes]) -> Job:
     state, native = _STATES[place]
     due = float(score) // _DUE_SCALE if place == "delayed" else None
-    return codec.read_job(keys.queue, job_id, codec.raw_fields(fields), state, native, due_ms=due)[0]
+    return codec.read_job(queue, job_id, codec.raw_fields(fields), state, native, due_ms=due)[0]
 
 
-async def counts(scripts: Scripts, keys: Keys) -> Mapping[State, int]:
-    numbers: list[int] = await scripts.run("count", [keys.base], [])
+async def counts(server: Server, queue: str) -> Mapping[State, int]:
+    numbers: list[int] = await server.run("count", queue, [])
     return dict(zip(_COUNTED, numbers, strict=True))
-
-
-async def logs(store: RedisStore, keys: Keys, job_id: str) -> Sequence[str]:
-    lines: list[bytes] = await store.call("LRANGE", keys.logs(job_id), 0, -1)
-    return [line.decode(errors="replace") for line in lines]
-
-
-async def workers(store: RedisStore, keys: Keys) -> Sequence[WorkerInfo]:
-    """Workers known by the name of their blocking connection; in a cluster, those of all nodes."""
-    unnamed = keys.connection_name(None)
-    named = f"{unnamed}:w:"
-    found: list[WorkerInfo] = []
-    for connection in await _connections(store):
-        name = connection.get("name", "")
-        if name == unnamed or name.startswith(named):
-            found.append(
-                WorkerInfo(name.removeprefix(unnamed).removeprefix(":w:"), connection.get("addr", ""), connection)
-            )
-    return found
-
-
-async def counts_by_priority(store: RedisStore, keys: Keys, priorities: Sequence[int]) -> dict[int, int]:
-    """Jobs without a priority are in the lists; the score of any other begins with its priority."""
-    found: list[int] = await store.calls(
-        [
-            ("LLEN", keys.wait),
-            ("LLEN", keys.paused),
-            *(
-                ("ZCOUNT", keys.prioritized, priority * _PRIORITY_STEP, (priority + 1) * _PRIORITY_STEP - 1)
-                for priority in priorities
-            ),
-        ]
-    )
-    counts = dict(zip(priorities, found[2:], strict=True))
-    if 0 in counts:
-        counts[0] = found[0] + found[1]
-    return counts
-
-
-async def _connections(store: RedisStore) -> list[dict[str, str]]:
-    """CLIENT LIST of every node that holds keys."""
-    with reaching(store.where):
-        async with store.slots, asyncio.timeout(store.patience):
-            client = store.client
-            if not store.cluster:
-                return list(await client.client_list())
-            answers: dict[str, list[dict[str, str]]] = await client.client_list(target_nodes=client.PRIMARIES)
-            return [connection for answer in answers.values() for connection in answer]

@@ -11,9 +11,9 @@ import math
 import random
 from collections.abc import Callable
 
-from jobwire.backend import ConsumerSettings, Failed
 from jobwire.backends.bullmq.stored_options import StoredBackoff, StoredOptions
 from jobwire.backoff import Curve
+from jobwire.boundary import ConsumerSettings, Failed
 from jobwire.retry import Custom, NextAttempt, next_attempt
 
 

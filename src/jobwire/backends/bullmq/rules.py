@@ -5,51 +5,56 @@ from __future__ import annotations
 import re
 import time
 
-from jobwire.backend import Capabilities
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, check_queue_name
 from jobwire.backends.rules import Rules
+from jobwire.boundary import ALL_SCHEDULES, ALL_UNIQUE, Capabilities, Feature
 from jobwire.errors import InvalidOption, NotSupported
 from jobwire.options import NewJob, whole
 
+_HAS = frozenset(
+    {
+        Feature.JOB_NAMES,
+        Feature.CUSTOM_IDS,
+        Feature.PRIORITIES,
+        Feature.LIFO,
+        Feature.ATTEMPTS,
+        Feature.BACKOFF_FIXED,
+        Feature.BACKOFF_EXPONENTIAL,
+        Feature.BACKOFF_CUSTOM,
+        Feature.KEEP,
+        *ALL_UNIQUE,
+        Feature.FLOWS,
+        Feature.PROGRESS,
+        Feature.LOGS,
+        Feature.RESULTS,
+        Feature.EVENTS,
+        Feature.PAUSE,
+        Feature.BULK,
+        Feature.EDITS,
+        Feature.EVENT_CONTROL,
+        *ALL_SCHEDULES,
+        Feature.RATE_LIMIT,
+        Feature.THROTTLE,
+        Feature.LIMITS,
+        Feature.WORKERS,
+    }
+)
+_NEAREST = {
+    Feature.BACKOFF_LINEAR: "use Backoff.custom(name) with a strategy of the worker",
+    Feature.TIMEOUTS: "give the worker timeout=…",
+    Feature.CANCEL: "remove(id) takes it out of the queue",
+    Feature.EXPIRY: "remove(id) takes a job out of the queue",
+    Feature.ROUTING: "use one queue per group of workers",
+    Feature.TRANSACTIONAL_ADD: "add after the transaction has been committed",
+}
 CAPABILITIES = Capabilities(
     protocol="BullMQ",
-    job_names=True,
-    custom_ids=True,
+    features=_HAS,
     priority="low_first",
-    lifo=True,
-    per_job_attempts=True,
     default_attempts=1,
-    backoff=frozenset({"fixed", "exponential", "custom"}),
-    keep=True,
-    unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),
-    flows=True,
-    progress=True,
-    logs=True,
-    results=True,
     no_data=b"{}",
-    events=True,
-    pause=True,
-    promote=True,
-    bulk=True,
-    priority_counts=True,
-    retry_anew=True,
-    edits=frozenset({"data", "priority", "delay", "logs"}),
-    custom_events=True,
-    schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
-    rate_limit=True,
-    throttle=True,
-    global_rate=True,
-    global_concurrency=True,
-    workers=True,
-    nearest={
-        "job_timeout": "give the worker timeout=…",
-        "cancel": "remove(id) takes it out of the queue",
-        "backoff.linear": "use Backoff.custom(name) with a strategy of the worker",
-        "expires": "remove(id) takes a job out of the queue",
-        "routing": "use one queue per group of workers",
-        "transactional_add": "add after the transaction has been committed",
-    },
+    nearest=_NEAREST,
 )
 
 MAX_PRIORITY = 2_097_151

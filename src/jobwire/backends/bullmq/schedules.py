@@ -15,10 +15,10 @@ from datetime import datetime
 from typing import Any
 
 from jobwire import codec as json_codec
-from jobwire.backend import PreparedJob
 from jobwire.backends.bullmq import codec
-from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.backends.bullmq.server import Server
+from jobwire.backends.redisio.scripts import Argument
+from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, MalformedPayload, WrongState
 from jobwire.model import Schedule
@@ -29,38 +29,65 @@ _DEFAULT_ZONE = "UTC"
 _NOT_FOR_TEMPLATES = ("id", "delay", "run_at", "unique", "parent")
 
 
-async def schedule(scripts: Scripts, keys: Keys, new: NewSchedule, job: PreparedJob) -> Schedule:
-    """Create or replace a schedule. Put again with the same rule, it keeps its next moment."""
-    now = await scripts.clock.now_ms()
-    _check(new, now)
-    rule = _rule(new)
-    template = _template(job.new, keys.prefix)
-    every: int | None = rule.get("every")
-    options: dict[str, Any] = {**template, "repeat": {**rule, "count": 1}, "timestamp": now, "repeatJobKey": new.key}
-    first: int | None = rule.get("startDate")
-    if new.cron is not None:
-        first = now if new.immediately else next_by_rule(rule, now)
-        options["prevMillis"] = first
-    record: dict[str, Argument] = {"name": job.name, **rule}
-    if template:
-        record["opts"] = json_codec.dumps(template, field="opts")
-    data = b"{}" if job.data == b"null" else job.data  # as Node has it for schedules, if not for jobs
-    if data != b"{}":
-        record["data"] = data
-    rule_text = f"{rule.get('every', '')}|{rule.get('pattern', '')}|{rule.get('tz', '')}"
-    answer = await scripts.run_together(
-        "schedule_put",
-        [keys.base],
-        [
-            *(now, new.key, _or_empty(every), _or_empty(first), rule_text, data, json_codec.dumps(options)),
-            *(part for pair in record.items() for part in pair),
-        ],
-    )
-    if answer == -1:
-        raise WrongState(f"schedule {new.key!r} can't be made: jobs of its next moments are already there")
-    moment, runs = answer
-    stored = {name: value if isinstance(value, bytes) else str(value).encode() for name, value in record.items()}
-    return _read(keys.queue, new.key, moment, {**stored, "ic": str(runs).encode()})
+class BullSchedules:
+    """Implements Schedules."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        """Create or replace a schedule. Put again with the same rule, it keeps its next moment."""
+        keys = self._server.keys(queue)
+        now = await self._server.scripts.clock.now_ms()
+        _check(schedule, now)
+        rule = _rule(schedule)
+        template = _template(job.new, keys.prefix)
+        every: int | None = rule.get("every")
+        options: dict[str, Any] = {
+            **template,
+            "repeat": {**rule, "count": 1},
+            "timestamp": now,
+            "repeatJobKey": schedule.key,
+        }
+        first: int | None = rule.get("startDate")
+        if schedule.cron is not None:
+            first = now if schedule.immediately else next_by_rule(rule, now)
+            options["prevMillis"] = first
+        record: dict[str, Argument] = {"name": job.name, **rule}
+        if template:
+            record["opts"] = json_codec.dumps(template, field="opts")
+        data = b"{}" if job.data == b"null" else job.data  # as Node has it for schedules, if not for jobs
+        if data != b"{}":
+            record["data"] = data
+        rule_text = f"{rule.get('every', '')}|{rule.get('pattern', '')}|{rule.get('tz', '')}"
+        answer = await self._server.scripts.run_together(
+            "schedule_put",
+            [keys.base],
+            [
+                *(now, schedule.key, _or_empty(every), _or_empty(first), rule_text, data, json_codec.dumps(options)),
+                *(part for pair in record.items() for part in pair),
+            ],
+        )
+        if answer == -1:
+            raise WrongState(f"schedule {schedule.key!r} can't be made: jobs of its next moments are already there")
+        moment, runs = answer
+        stored = {name: value if isinstance(value, bytes) else str(value).encode() for name, value in record.items()}
+        return _read(keys.queue, schedule.key, moment, {**stored, "ic": str(runs).encode()})
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        return bool(await self._server.run("schedule_drop", queue, [key]))
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        """All schedules, the soonest first; repeat jobs of older BullMQ versions among them."""
+        keys = self._server.keys(queue)
+        found: list[Schedule] = []
+        while True:
+            first = len(found)
+            rows: list[Any] = await self._server.scripts.run("schedule_list", [keys.base], [first, first + _STEP - 1])
+            for key, moment, fields in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+                found.append(_read(keys.queue, key.decode(errors="replace"), moment, codec.raw_fields(fields)))
+            if len(rows) < 3 * _STEP:
+                return found
 
 
 def _check(new: NewSchedule, now: int) -> None:
@@ -107,22 +134,6 @@ def next_by_rule(rule: dict[str, Any], now: int, previous: int = 0) -> int:
     """The next moment of a cron rule, never before its start and never a moment that has been."""
     after = max(now, previous, moment_ms(rule.get("startDate")) or 0)
     return Cron.parse(str(rule["pattern"])).next_ms(after, str(rule.get("tz") or _DEFAULT_ZONE))
-
-
-async def unschedule(scripts: Scripts, keys: Keys, key: str) -> bool:
-    return bool(await scripts.run("schedule_drop", [keys.base], [key]))
-
-
-async def schedules(scripts: Scripts, keys: Keys) -> Sequence[Schedule]:
-    """All schedules, the soonest first; repeat jobs of older BullMQ versions among them."""
-    found: list[Schedule] = []
-    while True:
-        first = len(found)
-        rows: list[Any] = await scripts.run("schedule_list", [keys.base], [first, first + _STEP - 1])
-        for key, moment, fields in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
-            found.append(_read(keys.queue, key.decode(errors="replace"), moment, codec.raw_fields(fields)))
-        if len(rows) < 3 * _STEP:
-            return found
 
 
 def _read(queue: str, key: str, moment: bytes, record: codec.Raw) -> Schedule:

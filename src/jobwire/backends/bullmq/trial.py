@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobwire.backend import Claim, Released
 from jobwire.backends.bullmq import codec
 from jobwire.backends.redisio.scripts import Argument
+from jobwire.boundary import Claim, Released
 
 _SET_BY_A_CLAIM = ("processedOn", "ats", "pb")
 

@@ -13,8 +13,8 @@ numbers.
 
 from __future__ import annotations
 
-from jobwire.backend import Backend
 from jobwire.backends.memory.backend import MemoryBackend
+from jobwire.boundary import Backend
 from jobwire.urls import Address
 
 

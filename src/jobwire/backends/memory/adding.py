@@ -5,13 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from jobwire.backend import Added, PreparedJob
 from jobwire.backends.memory import families
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record, new_record
 from jobwire.backends.memory.rules import NATIVE_ID
 from jobwire.backends.memory.store import Store
-from jobwire.facets import FlowNode, levels
+from jobwire.boundary import Added, FlowNode, PreparedJob, levels
 from jobwire.model import State
 from jobwire.options import Parent, Unique, seconds
 

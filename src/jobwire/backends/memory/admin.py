@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jobwire.backend import Acted
 from jobwire.backends.memory import families
 from jobwire.backends.memory.queue_state import QueueState
 from jobwire.backends.memory.record import Record
+from jobwire.boundary import Acted
 from jobwire.counted import counted
 from jobwire.errors import WrongState
 from jobwire.model import State

@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from jobwire.backend import Claim, ConsumerSettings, Duty, DutyReport, Failed, Outcome, Settled, Throttled
 from jobwire.backends.memory import settling
 from jobwire.backends.memory.queue_state import Attendance
 from jobwire.backends.memory.store import Store
+from jobwire.boundary import Claim, ConsumerSettings, Duty, DutyReport, Failed, Outcome, Settled, Throttled
 from jobwire.retry import Custom, NextAttempt, next_attempt
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
-from jobwire.backend import PreparedJob
 from jobwire.backends.memory.event_log import EventLog, Happening
 from jobwire.backends.memory.line import Line
 from jobwire.backends.memory.record import Record
 from jobwire.backends.memory.signals import Signal
 from jobwire.backends.memory.unique_keys import UniqueKeys
 from jobwire.backends.rules import Rank
+from jobwire.boundary import PreparedJob
 from jobwire.model import State
 from jobwire.options import Keep, seconds
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from jobwire import codec
-from jobwire.backend import PreparedJob
 from jobwire.backoff import Backoff
+from jobwire.boundary import PreparedJob
 from jobwire.model import Job, JobKey, State
 from jobwire.options import Keep, Parent, keep_of, seconds
 

@@ -5,42 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from jobwire.backend import Capabilities
 from jobwire.backends.rules import Rules
+from jobwire.boundary import ALL_SCHEDULES, ALL_UNIQUE, Capabilities, Feature
 from jobwire.errors import InvalidOption, NotSupported
 from jobwire.options import NewJob
 
+_HAS = frozenset(
+    {
+        Feature.JOB_NAMES,
+        Feature.CUSTOM_IDS,
+        Feature.PRIORITIES,
+        Feature.LIFO,
+        Feature.ATTEMPTS,
+        Feature.BACKOFF_FIXED,
+        Feature.BACKOFF_LINEAR,
+        Feature.BACKOFF_EXPONENTIAL,
+        Feature.BACKOFF_CUSTOM,
+        Feature.TIMEOUTS,
+        Feature.KEEP,
+        *ALL_UNIQUE,
+        Feature.FLOWS,
+        Feature.PROGRESS,
+        Feature.LOGS,
+        Feature.RESULTS,
+        Feature.EVENTS,
+        Feature.PAUSE,
+        Feature.CANCEL,
+        Feature.BULK,
+        Feature.EDITS,
+        Feature.EVENT_CONTROL,
+        *ALL_SCHEDULES,
+        Feature.RATE_LIMIT,
+        Feature.THROTTLE,
+        Feature.LIMITS,
+        Feature.WORKERS,
+    }
+)
+_NEAREST = {
+    Feature.ROUTING: "use a queue per target",
+}
 CAPABILITIES = Capabilities(
     protocol="memory",
-    job_names=True,
-    custom_ids=True,
+    features=_HAS,
     priority="low_first",
-    lifo=True,
-    per_job_attempts=True,
     default_attempts=1,
-    backoff=frozenset({"fixed", "exponential", "linear", "custom"}),
-    job_timeout=True,
-    keep=True,
-    unique=frozenset({"key", "ttl", "extend", "replace", "owner"}),
-    flows=True,
-    progress=True,
-    logs=True,
-    results=True,
-    events=True,
-    pause=True,
-    cancel=True,
-    promote=True,
-    bulk=True,
-    retry_anew=True,
-    edits=frozenset({"data", "priority", "delay", "logs"}),
-    custom_events=True,
-    schedules=frozenset({"every", "cron", "tz", "limit", "window", "immediately"}),
-    rate_limit=True,
-    throttle=True,
-    global_rate=True,
-    global_concurrency=True,
-    workers=True,
-    nearest={"routing": "use a queue per target"},
+    nearest=_NEAREST,
 )
 MAX_PRIORITY = 2**21 - 1
 NATIVE_ID = "id"
@@ -67,19 +76,17 @@ OWN_RULES = Rules(CAPABILITIES, _check, lambda job: None, rank=by_number)
 class Imitated(Capabilities):
     """A protocol's capabilities, less what the memory store lacks itself."""
 
-    missing: frozenset[str] = frozenset()
+    missing: frozenset[Feature] = frozenset()
 
-    def require(self, feature: str, words: str, *, one: str | None = None) -> None:
+    def refusal(self, feature: Feature) -> NotSupported:
         if feature in self.missing:
-            raise NotSupported("memory", words, _elsewhere(self))
-        Capabilities.require(self, feature, words, one=one)
+            return NotSupported("memory", feature.value, _elsewhere(self))
+        return Capabilities.refusal(self, feature)
 
 
 def imitated(rules: Rules) -> Rules:
-    """The rules of a protocol, as far as the memory store can keep them."""
+    """Returns the rules of a protocol, as far as the memory store can keep them."""
     can = rules.capabilities
-    values: dict[str, Any] = {each.name: getattr(can, each.name) for each in fields(can)}
-    missing = {name for name, value in values.items() if value is True and getattr(CAPABILITIES, name) is False}
 
     def check(queue: str, job: NewJob) -> None:
         rules.check(queue, job)
@@ -87,8 +94,9 @@ def imitated(rules: Rules) -> Rules:
             if option != NATIVE_ID:
                 raise NotSupported("memory", f"extra.{option}", _elsewhere(can))
 
-    values.update(dict.fromkeys(missing, False), missing=frozenset(missing))
-    return replace(rules, capabilities=Imitated(**values), check=check)
+    values: dict[str, Any] = {each.name: getattr(can, each.name) for each in fields(can)}
+    values["features"] = can.features & CAPABILITIES.features
+    return replace(rules, capabilities=Imitated(**values, missing=can.features - CAPABILITIES.features), check=check)
 
 
 def _elsewhere(can: Capabilities) -> str:

@@ -5,13 +5,15 @@ So a schedule without workers piles nothing up, and turns missed meanwhile are s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from jobwire import codec
-from jobwire.backend import PreparedJob
+from jobwire.backends.memory.access import Access
 from jobwire.backends.memory.adding import insert
 from jobwire.backends.memory.queue_state import QueueState, Repeat
 from jobwire.backends.memory.record import Record, at_ms, new_record
+from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
 from jobwire.model import Schedule, State
@@ -20,7 +22,26 @@ from jobwire.options import NewSchedule, seconds
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique", "parent")
 
 
-def schedule(queue: QueueState, new: NewSchedule, prepared: PreparedJob, now: int) -> Schedule:
+class MemorySchedules:
+    """Implements Schedules."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        with self._access.locked(queue) as (state, now):
+            return _schedule(state, schedule, job, now)
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        with self._access.locked(queue) as (state, now):
+            return _unschedule(state, key, now)
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        with self._access.locked(queue) as (state, _):
+            return [described(state, repeat) for _, repeat in sorted(state.repeats.items())]
+
+
+def _schedule(queue: QueueState, new: NewSchedule, prepared: PreparedJob, now: int) -> Schedule:
     """Create the schedule, or replace the one of this key and the job that it has ahead; a running job goes on."""
     for option in _DECIDED_BY_THE_SCHEDULE:
         if getattr(new.job, option) is not None:
@@ -53,7 +74,7 @@ def schedule(queue: QueueState, new: NewSchedule, prepared: PreparedJob, now: in
     return described(queue, repeat)
 
 
-def unschedule(queue: QueueState, key: str, now: int) -> bool:
+def _unschedule(queue: QueueState, key: str, now: int) -> bool:
     repeat = queue.repeats.pop(key, None)
     if repeat is None:
         return False

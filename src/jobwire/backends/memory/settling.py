@@ -5,7 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from jobwire.backend import (
+from jobwire.backends.memory import families, schedules
+from jobwire.backends.memory.queue_state import QueueState
+from jobwire.backends.memory.record import Record
+from jobwire.boundary import (
     Claim,
     Completed,
     ConsumerSettings,
@@ -18,9 +21,6 @@ from jobwire.backend import (
     Throttled,
     Verdict,
 )
-from jobwire.backends.memory import families, schedules
-from jobwire.backends.memory.queue_state import QueueState
-from jobwire.backends.memory.record import Record
 from jobwire.model import State
 from jobwire.options import Keep
 from jobwire.retry import NextAttempt

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jobwire.backend import Backend
+from jobwire.boundary import Backend
 from jobwire.urls import Address
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 
 from jobwire import codec as json_codec
-from jobwire.backend import Added, PreparedJob
 from jobwire.backends.monque import payload
 from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import new_document
@@ -21,6 +20,7 @@ from jobwire.backends.monque.failure import DUPLICATE_KEY, enduring
 from jobwire.backends.monque.indexes import LIVE
 from jobwire.backends.monque.rules import to_bson
 from jobwire.backends.monque.store import ATTEMPT, Document, Store
+from jobwire.boundary import Added, PreparedJob
 from jobwire.errors import InvalidOption, StoreUnavailable
 
 _ROUNDS = 6

@@ -7,13 +7,13 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backend import Acted
 from jobwire.backends.monque.clock import moment
 from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, hashable, key_of
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.reading import in_state
 from jobwire.backends.monque.settling import RELEASE
 from jobwire.backends.monque.store import LONG, Document, Store
+from jobwire.boundary import Acted
 from jobwire.errors import WrongState
 from jobwire.model import State
 
@@ -29,7 +29,7 @@ async def retry(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]
         revived = {"status": "pending", "failCount": 0, "nextRunAt": now, "updatedAt": now}
         finished = {"status": {"$in": ["failed", "cancelled", "completed"]}}
         change = {"$set": revived, "$unset": REVIVE_UNSETS}
-        acted.append(await _act(store, queue, job_id, finished, change))
+        acted.append(await act(store, queue, job_id, finished, change))
     return acted
 
 
@@ -37,22 +37,12 @@ async def promote(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acte
     now = moment(store.clock.now_ms())
     delayed = {"status": "pending", "nextRunAt": {"$gt": now}}
     change = {"$set": {"nextRunAt": now, "updatedAt": now}}
-    return [await _act(store, queue, job_id, delayed, change) for job_id in job_ids]
+    return [await act(store, queue, job_id, delayed, change) for job_id in job_ids]
 
 
 async def reschedule(store: Store, job_id: str, at_ms: int) -> Acted:
     change = {"$set": {"nextRunAt": moment(at_ms), "updatedAt": moment(store.clock.now_ms())}}
-    return await _act(store, None, job_id, {"status": "pending"}, change)
-
-
-async def cancel(store: Store, queue: str, job_ids: Sequence[str]) -> list[Acted]:
-    acted: list[Acted] = []
-    for job_id in job_ids:
-        change = {"$set": {"status": "cancelled", "updatedAt": moment(store.clock.now_ms())}}
-        done = await _act(store, queue, job_id, {"status": "pending"}, change)
-        # Cancelling twice is no error to the peer either.
-        acted.append(Acted.DONE if done is Acted.WRONG_STATE and await _is(store, job_id, "cancelled") else done)
-    return acted
+    return await act(store, None, job_id, {"status": "pending"}, change)
 
 
 async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Acted]:
@@ -77,7 +67,8 @@ async def _keys(store: Store, condition: Document) -> set[Any]:
         return {found["_id"] async for found in store.jobs.find(condition, {"_id": 1})}
 
 
-async def _act(store: Store, queue: str | None, job_id: str, condition: Document, change: Document) -> Acted:
+async def act(store: Store, queue: str | None, job_id: str, condition: Document, change: Document) -> Acted:
+    """Changes one job, of any queue if none is given, provided that it meets the condition."""
     key = key_of(job_id)
     own: Document = {"_id": key} if queue is None else {"_id": key, "name": queue}
     async with store.reaching():
@@ -95,11 +86,6 @@ async def _refusal(store: Store, queue: str | None, key: Any) -> Acted:
     if found is None:
         return Acted.NOT_FOUND
     return Acted.LOCKED if found.get("status") == "processing" else Acted.WRONG_STATE
-
-
-async def _is(store: Store, job_id: str, status: str) -> bool:
-    async with store.reaching():
-        return await store.jobs.find_one({"_id": key_of(job_id), "status": status}, {"_id": 1}) is not None
 
 
 # --- the queue as a whole -------------------------------------------------------------------------------------------

@@ -1,29 +1,43 @@
-"""The Monque protocol behind jobwire's one boundary; the work is done by the modules beside this one."""
+"""The Monque protocol behind the boundary: assembly, and what every backend does."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jobwire.backend import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, PreparedJob
-from jobwire.backends.monque import adding, admin, reading, schedules
+from jobwire.backends.monque import adding, admin, reading
+from jobwire.backends.monque.cancels import MonqueCancels
 from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.consumer import MonqueConsumer
 from jobwire.backends.monque.doorbell import Doorbell
-from jobwire.backends.monque.events import Reader
+from jobwire.backends.monque.events import MonqueEvents
 from jobwire.backends.monque.notes import Notes
+from jobwire.backends.monque.pause import MonquePause
+from jobwire.backends.monque.progress_and_logs import MonqueLogs, MonqueProgress
 from jobwire.backends.monque.rules import CAPABILITIES, check, check_name
+from jobwire.backends.monque.schedules import MonqueSchedules
 from jobwire.backends.monque.settings import place_of, worker_settings
 from jobwire.backends.monque.store import Store
+from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
 from jobwire.errors import NotSupported
-from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
-from jobwire.options import NewJob, NewSchedule
+from jobwire.model import Job, Page, State
+from jobwire.options import NewJob
 from jobwire.urls import Address
 
 
 class Monque:
     """Implements Backend."""
+
+    flows = None
+    edits = None
+    bulk = None
+    event_control = None
+    limits = None
+    unique_owners = None
+    routing = None
+    transactions = None
+    workers = None
 
     def __init__(self, address: Address, *, make_indexes: bool = True) -> None:
         self._address = address
@@ -31,12 +45,23 @@ class Monque:
         self.notes = Notes(self.store)
         self._doorbell = Doorbell(self.store)
         self._streaming = replace(CAPABILITIES, default_attempts=self.store.place.max_retries)
-        self._standalone = replace(self._streaming, events=False)
+        self._standalone = replace(self._streaming, features=CAPABILITIES.features - {Feature.EVENTS})
+        self.cancels = MonqueCancels(self.store)
+        self.pause = MonquePause(self.notes)
+        self.progress = MonqueProgress(self.store)
+        self.logs = MonqueLogs(self.store)
+        self.schedules = MonqueSchedules(self.store, self.notes, self._doorbell)
+        self._events = MonqueEvents(self.store)
 
     @property
     def capabilities(self) -> Capabilities:
         """Known in full once opened: a standalone server has no event stream."""
         return self._streaming if self.store.streams else self._standalone
+
+    @property
+    def events(self) -> MonqueEvents | None:
+        """Known once opened: None on a standalone server, which has no event stream."""
+        return self._events if self.store.streams else None
 
     async def open(self) -> None:
         await self.store.open()
@@ -69,7 +94,7 @@ class Monque:
         check_name(settings.queue)
         worker_settings(self.store.place, settings.native)
         if settings.rate is not None:
-            CAPABILITIES.require("rate_limit", "rate limits")
+            CAPABILITIES.require(Feature.RATE_LIMIT)
         if settings.strategies:
             raise NotSupported(
                 CAPABILITIES.protocol, "named backoffs", "give the worker one function: backoff=callable"
@@ -88,15 +113,6 @@ class Monque:
     async def counts(self, queue: str) -> Mapping[State, int]:
         return await reading.counts(self.store, queue)
 
-    async def pause(self, queue: str) -> None:
-        await self.notes.set_paused(queue, True)
-
-    async def resume(self, queue: str) -> None:
-        await self.notes.set_paused(queue, False)
-
-    async def paused(self, queue: str) -> bool:
-        return await self.notes.paused(queue)
-
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         acted = await admin.retry(self.store, queue, job_ids)
         self._doorbell.ring(queue, self.store.clock.now_ms())
@@ -106,9 +122,6 @@ class Monque:
         acted = await admin.promote(self.store, queue, job_ids)
         self._doorbell.ring(queue, self.store.clock.now_ms())
         return acted
-
-    async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        return await admin.cancel(self.store, queue, job_ids)
 
     async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         return await admin.remove(self.store, self.notes, queue, job_ids)
@@ -121,33 +134,3 @@ class Monque:
 
     async def obliterate(self, queue: str, force: bool) -> None:
         await admin.obliterate(self.store, self.notes, queue, force)
-
-    async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
-        return await self.notes.progress(queue, job_id, value)
-
-    async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
-        return await self.notes.log(queue, job_id, line, keep)
-
-    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
-        return await self.notes.logs(queue, job_id)
-
-    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
-        made = await schedules.schedule(self.store, queue, schedule, job)
-        if made.next_run is not None:
-            self._doorbell.ring(queue, ms_of(made.next_run) or 0)
-        return made
-
-    async def unschedule(self, queue: str, key: str) -> bool:
-        return await schedules.unschedule(self.store, self.notes, queue, key)
-
-    async def schedules(self, queue: str) -> Sequence[Schedule]:
-        return await schedules.schedules(self.store, queue)
-
-    async def cursor(self, queue: str) -> str:
-        return await Reader(self.store, queue).cursor()
-
-    def events(self, queue: str, since: str) -> AsyncIterator[Event]:
-        return Reader(self.store, queue).read(since)
-
-    async def workers(self, queue: str) -> Sequence[WorkerInfo]:
-        raise NotSupported(CAPABILITIES.protocol, "list of workers", CAPABILITIES.nearest["workers"])

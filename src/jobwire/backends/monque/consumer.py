@@ -13,7 +13,6 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backend import Claim, Completed, ConsumerSettings, Duty, DutyReport, Outcome, Settled, Verdict
 from jobwire.backends.monque import recovery
 from jobwire.backends.monque.clock import moment
 from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, private, stalls_of
@@ -26,6 +25,7 @@ from jobwire.backends.monque.retention import Retention
 from jobwire.backends.monque.settings import worker_settings
 from jobwire.backends.monque.settling import Plan, Planner, Request, several
 from jobwire.backends.monque.store import ATTEMPT, Document, Store
+from jobwire.boundary import Claim, Completed, ConsumerSettings, Duty, DutyReport, Outcome, Settled, Verdict
 from jobwire.deadline import deadline
 from jobwire.errors import StoreUnavailable
 

@@ -22,14 +22,29 @@ from pymongo.asynchronous.change_stream import AsyncChangeStream
 from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import hashable, json_of, runs_of
 from jobwire.backends.monque.failure import failure_of, reaching, transient
+from jobwire.backends.monque.rules import CAPABILITIES
 from jobwire.backends.monque.store import Document, Store
 from jobwire.backends.monque.stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
 from jobwire.backoff import reconnect_delay
-from jobwire.errors import InvalidOption, NotSupported, StoreUnavailable
+from jobwire.boundary import Feature
+from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.model import Event
 
 _REMEMBERED = 10_000
 _CURSOR = re.compile(r"([0-9A-Fa-f]+)\+([0-9]{1,2})")
+
+
+class MonqueEvents:
+    """Implements Events."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def cursor(self, queue: str) -> str:
+        return await Reader(self._store, queue).cursor()
+
+    def events(self, queue: str, since: str) -> AsyncIterator[Event]:
+        return Reader(self._store, queue).read(since)
 
 
 class Reader:
@@ -86,7 +101,7 @@ class Reader:
 
     def _watch(self, place: str | None, *, by_time: bool = False) -> Coroutine[Any, Any, AsyncChangeStream[Document]]:
         if not self._store.streams:
-            raise NotSupported("Monque", "event stream on a standalone server", "make it a replica set of one")
+            raise CAPABILITIES.refusal(Feature.EVENTS)
         names = [self._store.place.collection, self._store.place.side]
         return self._store.database.watch(
             [{"$match": {"ns.coll": {"$in": names}}}],

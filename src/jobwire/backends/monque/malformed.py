@@ -11,10 +11,10 @@ from bson import DatetimeMS
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 
-from jobwire.backend import DutyReport
 from jobwire.backends.monque.clock import moment
 from jobwire.backends.monque.codec import STATES, fault_of, id_fault
 from jobwire.backends.monque.store import READABLE, Document, Store
+from jobwire.boundary import DutyReport
 from jobwire.counted import counted
 
 _AT_ONCE = 500

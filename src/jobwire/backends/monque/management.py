@@ -14,7 +14,6 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backend import Acted, Backend
 from jobwire.backends.monque import admin, cursors
 from jobwire.backends.monque.backend import Monque
 from jobwire.backends.monque.clock import moment
@@ -22,6 +21,7 @@ from jobwire.backends.monque.codec import STATES, hashable, native_status
 from jobwire.backends.monque.cursors import Sort
 from jobwire.backends.monque.reading import described
 from jobwire.backends.monque.store import LONG, Document
+from jobwire.boundary import Acted, Backend
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
 from jobwire.model import Job
 from jobwire.options import aware, text, whole

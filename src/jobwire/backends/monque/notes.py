@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bson import ObjectId
 from pymongo import UpdateOne
 
-from jobwire.backend import Acted
-from jobwire.backends.monque.codec import hashable, key_of
+from jobwire.backends.monque.codec import hashable
 from jobwire.backends.monque.store import LONG, Document, Store
 
 _PAUSE_KNOWN_FOR = 1.0
@@ -75,39 +73,6 @@ class Notes:
         async with self._store.reaching():
             found = await self._store.side.find({"_id": {"$in": list(keys)}}).to_list()
         return {hashable(note["_id"]): note for note in found}
-
-    async def progress(self, queue: str, job_id: str, value: bytes) -> Acted:
-        key = key_of(job_id)
-        async with self._store.reaching():
-            if not await self._exists(queue, key):
-                return Acted.NOT_FOUND
-            change = {"$set": {"name": queue, "progress": value.decode()}}
-            await self._store.side.update_one({"_id": key}, change, upsert=True)
-        return Acted.DONE
-
-    async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
-        key = key_of(job_id)
-        async with self._store.reaching():
-            if not await self._exists(queue, key):
-                return Acted.NOT_FOUND
-            text = line.encode(errors="replace").decode()
-            await self._store.side.insert_one({"_id": ObjectId(), "name": queue, "job": key, "line": text})
-            if keep:
-                oldest_kept = await self._store.side.find(
-                    {"job": key}, {"_id": 1}, sort=[("_id", -1)], skip=keep - 1, limit=1
-                ).to_list()
-                if oldest_kept:
-                    await self._store.side.delete_many({"job": key, "_id": {"$lt": oldest_kept[0]["_id"]}})
-        return Acted.DONE
-
-    async def logs(self, queue: str, job_id: str) -> list[str]:
-        own = {"job": key_of(job_id), "name": queue}
-        async with self._store.reaching():
-            lines = await self._store.side.find(own, sort=[("_id", 1)]).to_list()
-        return [str(line.get("line")) for line in lines]
-
-    async def _exists(self, queue: str, key: Any) -> bool:
-        return await self._store.jobs.find_one({"_id": key, "name": queue}, {"_id": 1}) is not None
 
     async def forget(self, keys: Iterable[Any]) -> None:
         """Delete what belongs to jobs that are gone."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bson import ObjectId
 
-from jobwire.backend import ConsumerSettings, DutyReport
 from jobwire.backends.monque import indexes
 from jobwire.backends.monque.clock import moment
 from jobwire.backends.monque.codec import hashable
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.store import LONG, Document, Store
+from jobwire.boundary import ConsumerSettings, DutyReport
 from jobwire.counted import counted
 from jobwire.options import Keep, seconds
 

@@ -6,9 +6,9 @@ After `max_retries` failures the job has failed. These are settings of the insta
 
 from __future__ import annotations
 
-from jobwire.backend import ConsumerSettings, Failed
 from jobwire.backends.monque.settings import WorkerSettings
 from jobwire.backoff import Curve
+from jobwire.boundary import ConsumerSettings, Failed
 from jobwire.retry import Custom, NextAttempt, next_attempt
 
 _SPREAD = 0.25

@@ -6,51 +6,59 @@ import re
 from typing import Any, cast
 
 from jobwire import codec
-from jobwire.backend import Capabilities, PreparedJob
 from jobwire.backends.rules import Rules
+from jobwire.boundary import BACKOFFS, Capabilities, Feature, PreparedJob
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob
 
+_HAS = frozenset(
+    {
+        Feature.UNIQUE,
+        Feature.TRANSACTIONAL_ADD,
+        Feature.PROGRESS,
+        Feature.LOGS,
+        Feature.RESULTS,
+        Feature.EVENTS,
+        Feature.PAUSE,
+        Feature.CANCEL,
+        Feature.SCHEDULES,
+        Feature.SCHEDULE_CRON,
+    }
+)
+_NEAREST = {
+    Feature.UNIQUE_TTL: "a key is held while its job is pending or processing",
+    Feature.UNIQUE_EXTEND: "a key is held while its job is pending or processing",
+    Feature.UNIQUE_REPLACE: "cancel the job that holds the key, then add",
+    Feature.SCHEDULE_EVERY: "use cron=…, with 6 fields for seconds",
+    Feature.SCHEDULE_TZ: "the zone is a setting of the instance: ?tz= in the URL",
+    Feature.SCHEDULE_LIMIT: "unschedule(key) from the handler",
+    Feature.SCHEDULE_WINDOW: "schedule and unschedule at those times",
+    Feature.SCHEDULE_IMMEDIATELY: "add a job beside the schedule",
+    Feature.JOB_NAMES: "a queue is a job name: use a queue per name",
+    Feature.CUSTOM_IDS: "ids are ObjectIds: give one of your own as extra={'id': '…'}, "
+    "or use unique=Unique(key), which admits one live job per key",
+    Feature.PRIORITIES: "use a queue per priority, or run_at: jobs run in the order of their due time",
+    Feature.LIFO: "jobs run in the order of their due time: give an earlier run_at",
+    Feature.ATTEMPTS: "attempts are a setting of the instance: ?max_retries= or MonqueWorker(max_retries=…)",
+    **dict.fromkeys(
+        BACKOFFS.values(),
+        "backoff is a setting of the instance: native=MonqueWorker(base_retry_interval=…) or Worker(backoff=callable)",
+    ),
+    Feature.TIMEOUTS: "give the worker timeout=…",
+    Feature.EXPIRY: "cancel(id) keeps a job from being run",
+    Feature.KEEP: "give the worker keep_completed=Keep(age=…)",
+    Feature.FLOWS: "add the next job from the handler of the one before",
+    Feature.ROUTING: "use a queue per group of workers",
+    Feature.RATE_LIMIT: "limit the concurrency of the workers",
+    Feature.LIMITS: "limit the concurrency of the workers",
+    Feature.WORKERS: "a running job names its instance in Job.worker",
+    Feature.EVENTS: "a standalone server pushes no changes: make it a replica set of one",
+}
 CAPABILITIES = Capabilities(
     protocol="Monque",
-    unique=frozenset({"key"}),
-    transactional_add=True,
-    progress=True,
-    logs=True,
-    results=True,
+    features=_HAS,
     null_key=False,
-    events=True,
-    pause=True,
-    cancel=True,
-    promote=True,
-    schedules=frozenset({"cron"}),
-    nearest={
-        "job_names": "a queue is a job name: use a queue per name",
-        "custom_ids": "ids are ObjectIds: give one of your own as extra={'id': '…'}, "
-        "or use unique=Unique(key), which admits one live job per key",
-        "priority": "use a queue per priority, or run_at: jobs run in the order of their due time",
-        "lifo": "jobs run in the order of their due time: give an earlier run_at",
-        "per_job_attempts": "attempts are a setting of the instance: ?max_retries= or MonqueWorker(max_retries=…)",
-        "backoff": "backoff is a setting of the instance: native=MonqueWorker(base_retry_interval=…) "
-        "or Worker(backoff=callable)",
-        "job_timeout": "give the worker timeout=…",
-        "expires": "cancel(id) keeps a job from being run",
-        "keep": "give the worker keep_completed=Keep(age=…)",
-        "unique.ttl": "a key is held while its job is pending or processing",
-        "unique.extend": "a key is held while its job is pending or processing",
-        "unique.replace": "cancel the job that holds the key, then add",
-        "flows": "add the next job from the handler of the one before",
-        "routing": "use a queue per group of workers",
-        "schedules.every": "use cron=…, with 6 fields for seconds",
-        "schedules.tz": "the zone is a setting of the instance: ?tz= in the URL",
-        "schedules.limit": "unschedule(key) from the handler",
-        "schedules.window": "schedule and unschedule at those times",
-        "schedules.immediately": "add a job beside the schedule",
-        "rate_limit": "limit the concurrency of the workers",
-        "global_concurrency": "limit the concurrency of the workers",
-        "workers": "a running job names its instance in Job.worker",
-        "events": "a standalone server pushes no changes: make it a replica set of one",
-    },
+    nearest=_NEAREST,
 )
 
 MAX_NAME = 255

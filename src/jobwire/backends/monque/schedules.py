@@ -6,18 +6,21 @@ The peer leaves an existing one as it is when it is scheduled again; here the ne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from jobwire import codec as json_codec
-from jobwire.backend import PreparedJob
 from jobwire.backends.monque import payload
 from jobwire.backends.monque.adding import add
+from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import cron_of, key_of, new_document
+from jobwire.backends.monque.doorbell import Doorbell
 from jobwire.backends.monque.indexes import LIVE
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.rules import check_key, to_bson
 from jobwire.backends.monque.store import Document, Store
+from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
 from jobwire.model import Schedule
@@ -29,31 +32,77 @@ _FIELDS = (5, 6)
 _RECURRING: Document = {"$type": "string", "$ne": ""}
 
 
-async def schedule(store: Store, queue: str, new: NewSchedule, job: PreparedJob) -> Schedule:
-    for option in _DECIDED_BY_THE_SCHEDULE:
-        value = getattr(new.job, option)
-        if value is not None:
-            raise InvalidOption(option, value, "can't be given: the schedule decides it for its jobs")
-    cron = new.cron or ""
-    check_key("key", new.key)
-    # The peer fills missing fields up from the left: what looks like minutes would be a weekday.
-    if not cron.startswith("@") and len(cron.split()) not in _FIELDS:
-        raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
-    await store.look_at_clock()
-    now = store.clock.now_ms()
-    due = Cron.parse(cron).next_ms(now, store.place.tz)
-    data = to_bson(json_codec.loads(job.data))
-    document = new_document(queue, data, now=now, due=due, unique_key=new.key, cron=cron)
-    payload.check_size(document, len(job.data))
-    for _ in range(_ROUNDS):
-        stands = await _replace(store, document)
-        if stands is not None:
-            return _described(stands, store.place.tz)
-        [added] = await add(store, [document])
-        if added.refused is None:
-            return _described(document, store.place.tz)
-        await _refuse_if_it_does_not_repeat(store, queue, new.key)
-    raise StoreUnavailable(f"{store.where}: the schedule {new.key!r} changed hands in every one of {_ROUNDS} tries")
+class MonqueSchedules:
+    """Implements Schedules."""
+
+    def __init__(self, store: Store, notes: Notes, doorbell: Doorbell) -> None:
+        self._store = store
+        self._notes = notes
+        self._doorbell = doorbell
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        for option in _DECIDED_BY_THE_SCHEDULE:
+            value = getattr(schedule.job, option)
+            if value is not None:
+                raise InvalidOption(option, value, "can't be given: the schedule decides it for its jobs")
+        cron = schedule.cron or ""
+        check_key("key", schedule.key)
+        # The peer fills missing fields up from the left: what looks like minutes would be a weekday.
+        if not cron.startswith("@") and len(cron.split()) not in _FIELDS:
+            raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
+        await self._store.look_at_clock()
+        now = self._store.clock.now_ms()
+        due = Cron.parse(cron).next_ms(now, self._store.place.tz)
+        data = to_bson(json_codec.loads(job.data))
+        document = new_document(queue, data, now=now, due=due, unique_key=schedule.key, cron=cron)
+        payload.check_size(document, len(job.data))
+        for _ in range(_ROUNDS):
+            stands = await _replace(self._store, document)
+            if stands is not None:
+                return self._scheduled(stands)
+            [added] = await add(self._store, [document])
+            if added.refused is None:
+                return self._scheduled(document)
+            await _refuse_if_it_does_not_repeat(self._store, queue, schedule.key)
+        raise StoreUnavailable(
+            f"{self._store.where}: the schedule {schedule.key!r} changed hands in every one of {_ROUNDS} tries"
+        )
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        """Deletes the job that waits for its next turn. One that runs goes on, and does not repeat."""
+        text("key", key)
+        named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
+        own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
+        for _ in range(_ROUNDS):
+            async with self._store.reaching():
+                gone = await self._store.jobs.find_one_and_delete({**own, "status": "pending"})
+            if gone is not None:
+                await self._notes.forget([gone["_id"]])
+                return True
+            async with self._store.reaching():
+                running = await self._store.jobs.update_one(
+                    {**own, "status": "processing"}, {"$unset": {"repeatInterval": ""}}
+                )
+                if running.matched_count:
+                    return True
+                if await self._store.jobs.find_one(own, {"_id": 1}) is None:
+                    return False
+        raise StoreUnavailable(
+            f"{self._store.where}: the schedule {key!r} changed hands in every one of {_ROUNDS} tries"
+        )
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
+        async with self._store.reaching():
+            found = await self._store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
+        return [_described(one, self._store.place.tz) for one in found]
+
+    def _scheduled(self, document: Document) -> Schedule:
+        """Describes a schedule that was just written, and wakes this connection's workers for its next run."""
+        made = _described(document, self._store.place.tz)
+        if made.next_run is not None:
+            self._doorbell.ring(made.queue, ms_of(made.next_run) or 0)
+        return made
 
 
 async def _replace(store: Store, document: Document) -> Document | None:
@@ -80,33 +129,6 @@ async def _refuse_if_it_does_not_repeat(store: Store, queue: str, key: str) -> N
         holder = await store.jobs.find_one(live, {"repeatInterval": 1})
     if holder is not None and cron_of(holder) is None:
         raise WrongState(f"the key {key!r} is held by job {holder['_id']}, which does not repeat")
-
-
-async def unschedule(store: Store, notes: Notes, queue: str, key: str) -> bool:
-    """Delete the job that waits for its next turn; one that runs is told to be its last."""
-    text("key", key)
-    named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
-    own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
-    for _ in range(_ROUNDS):
-        async with store.reaching():
-            gone = await store.jobs.find_one_and_delete({**own, "status": "pending"})
-        if gone is not None:
-            await notes.forget([gone["_id"]])
-            return True
-        async with store.reaching():
-            running = await store.jobs.update_one({**own, "status": "processing"}, {"$unset": {"repeatInterval": ""}})
-            if running.matched_count:
-                return True
-            if await store.jobs.find_one(own, {"_id": 1}) is None:
-                return False
-    raise StoreUnavailable(f"{store.where}: the schedule {key!r} changed hands in every one of {_ROUNDS} tries")
-
-
-async def schedules(store: Store, queue: str) -> list[Schedule]:
-    live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
-    async with store.reaching():
-        found = await store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
-    return [_described(one, store.place.tz) for one in found]
 
 
 def _described(document: Document, tz: str) -> Schedule:

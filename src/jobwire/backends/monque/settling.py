@@ -15,7 +15,6 @@ from typing import Any
 
 from pymongo import UpdateMany, UpdateOne
 
-from jobwire.backend import Claim, Completed, ConsumerSettings, Failed, Outcome, Released, Snoozed, Verdict
 from jobwire.backends.monque.clock import moment
 from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, cron_of, fail_count, stalls_of
 from jobwire.backends.monque.notes import Run
@@ -23,6 +22,7 @@ from jobwire.backends.monque.payload import LIMIT
 from jobwire.backends.monque.retries import decide
 from jobwire.backends.monque.settings import WorkerSettings
 from jobwire.backends.monque.store import Document
+from jobwire.boundary import Claim, Completed, ConsumerSettings, Failed, Outcome, Released, Snoozed, Verdict
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, megabytes
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from jobwire.backend import Added, PreparedJob
 from jobwire.backends.pgboss import transactions
 from jobwire.backends.pgboss.failure import (
     CHECK_VIOLATION,
@@ -24,6 +23,7 @@ from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import plain_list, text
 from jobwire.backends.pgboss.wire import Call
+from jobwire.boundary import Added, PreparedJob
 
 _TOGETHER = 2000
 _BETWEEN = b"\x1f"

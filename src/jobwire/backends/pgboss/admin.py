@@ -1,10 +1,9 @@
-"""What an operator does to jobs and to a queue as a whole, and what a running job tells about itself."""
+"""What an operator does to jobs and to a queue as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobwire.backend import Acted
 from jobwire.backends.pgboss.failure import UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.ids import is_id
 from jobwire.backends.pgboss.queues import Queues
@@ -12,6 +11,7 @@ from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import flag, number, plain_list, text
+from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
 
@@ -25,6 +25,8 @@ _CLEANED = {
 
 
 class Admin:
+    """Acts on jobs by their ids, and on all jobs of a queue. Implements Cancels."""
+
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
@@ -48,6 +50,9 @@ class Admin:
             return [acted for job_id in job_ids for acted in await self.act(action, name, [job_id])]
         found = {row[0]: row for row in rows}
         return [_acted(action, found.get(job_id.lower())) for job_id in job_ids]
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
+        return await self.act("cancel", queue, job_ids)
 
     async def drain(self, name: str, delayed: bool) -> None:
         queue = await self._queues.find(name)
@@ -73,57 +78,6 @@ class Admin:
         [(active,)] = await self._store.ask("obliterate", values, table=queue.table)
         if active and not force:
             raise WrongState(f"queue {name!r} has {active} active jobs; force=True deletes them too")
-
-    # --- what pg-boss has no place for ------------------------------------------------------------------------------
-
-    async def pause(self, name: str) -> None:
-        await self._store.need_side()
-        await self._store.ask("hold", {"queue": text(name)})
-
-    async def resume(self, name: str) -> None:
-        if await self.paused(name):
-            await self._store.ask("unhold", {"queue": text(name), "own_bell": self._own_bell})
-
-    async def paused(self, name: str) -> bool:
-        return await self._side_is_there() and bool(await self._store.ask("is_held", {"queue": text(name)}))
-
-    async def update_progress(self, name: str, job_id: str, value: bytes) -> Acted:
-        if not await self._has_side():
-            return Acted.DONE
-        queue = await self._queues.find(name)
-        if queue is None or not is_id(job_id):
-            return Acted.NOT_FOUND
-        values = {"queue": text(name), "id": text(job_id), "value": value}
-        return _done(await self._store.ask("progress", values, table=queue.table))
-
-    async def log(self, name: str, job_id: str, line: str, keep: int) -> Acted:
-        if not await self._has_side():
-            return Acted.DONE
-        queue = await self._queues.find(name)
-        if queue is None or not is_id(job_id):
-            return Acted.NOT_FOUND
-        line = line.replace("\x00", "�").encode(errors="replace").decode()
-        values = {"queue": text(name), "id": text(job_id), "line": text(line), "keep": number(keep)}
-        return _done(await self._store.ask("log", values, table=queue.table))
-
-    async def logs(self, name: str, job_id: str) -> list[str]:
-        if not is_id(job_id) or not await self._side_is_there():
-            return []
-        return [row[0] for row in await self._store.ask("logs", {"queue": text(name), "id": text(job_id)})]
-
-    async def _has_side(self) -> bool:
-        """Whether there is a place for progress and logs. Where the role may not make it they are not kept, as the
-        worker has warned, and jobs go on."""
-        if self._store.may_make_side:
-            await self._store.need_side()
-        return await self._side_is_there()
-
-    async def _side_is_there(self) -> bool:
-        return await self._store.find_side()
-
-
-def _done(rows: Sequence[Row]) -> Acted:
-    return Acted.DONE if rows else Acted.NOT_FOUND
 
 
 def _acted(action: str, row: Row | None) -> Acted:

@@ -17,7 +17,6 @@ from typing import Any, Literal
 import orjson
 
 from jobwire import codec as json_codec
-from jobwire.backend import Added
 from jobwire.backends.pgboss.backend import PgBossBackend
 from jobwire.backends.pgboss.changing import Changing
 from jobwire.backends.pgboss.dropping import drop_queue
@@ -27,6 +26,7 @@ from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.values import moment, number, plain_list, text
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.boundary import Added
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.native import PgBossWorker
 from jobwire.options import whole

@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 
 from jobwire import codec as json_codec
-from jobwire.backend import Added
 from jobwire.backends.pgboss.adding import NO_SUCH_QUEUE, Adding
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.ids import is_id, new_ids
@@ -18,6 +17,7 @@ from jobwire.backends.pgboss.rules import check_options
 from jobwire.backends.pgboss.schema import channel, own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import text
+from jobwire.boundary import Added
 from jobwire.errors import InvalidOption
 
 UPDATED = "updated"

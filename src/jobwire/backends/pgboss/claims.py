@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 import psycopg
 
-from jobwire.backend import Claim, Completed, Failed, Outcome, Released, Verdict
 from jobwire.backends.pgboss import transactions
 from jobwire.backends.pgboss.failure import Refused, failure, sqlstate_of
 from jobwire.backends.pgboss.lending import Lent
@@ -20,6 +19,7 @@ from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.rows import Row, Unreadable
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.wire import Call
+from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Verdict
 from jobwire.errors import JobwireError, LostLock
 from jobwire.model import Job, State
 

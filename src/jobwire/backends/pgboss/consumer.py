@@ -6,17 +6,6 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 
-from jobwire.backend import (
-    Claim,
-    Completed,
-    ConsumerSettings,
-    Duty,
-    DutyReport,
-    Failed,
-    Outcome,
-    Settled,
-    Verdict,
-)
 from jobwire.backends.pgboss import pace
 from jobwire.backends.pgboss.claims import PgClaim, read_claims
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
@@ -31,6 +20,17 @@ from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import plain_list, text
 from jobwire.backends.pgboss.wire import Call, Value
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.boundary import (
+    Claim,
+    Completed,
+    ConsumerSettings,
+    Duty,
+    DutyReport,
+    Failed,
+    Outcome,
+    Settled,
+    Verdict,
+)
 from jobwire.errors import JobwireError
 
 _log = logging.getLogger("jobwire.pgboss")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobwire.backend import ConsumerSettings, Duty, DutyReport
 from jobwire.backends.pgboss.cron_pass import CronPass
 from jobwire.backends.pgboss.recovery import lease_of
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.supervision import Supervision
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.boundary import ConsumerSettings, Duty, DutyReport
 
 
 class Duties:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jobwire.backend import ConsumerSettings, Outcome, Settled
 from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.fetching import FetchPlan
 from jobwire.backends.pgboss.queues import QueueRow
@@ -19,6 +18,7 @@ from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import number, plain_list, text, text_list
 from jobwire.backends.pgboss.wire import Call
 from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.boundary import ConsumerSettings, Outcome, Settled
 
 if TYPE_CHECKING:
     from jobwire.backends.pgboss.consumer import PgConsumer

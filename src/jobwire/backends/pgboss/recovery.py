@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
-from jobwire.backend import ConsumerSettings
 from jobwire.backends.pgboss.codec import failure_output
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import number, plain_list, text
 from jobwire.backends.pgboss.wire import Value
+from jobwire.boundary import ConsumerSettings
 
 STALLED = "job stalled more than allowable limit"
 

@@ -7,45 +7,54 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from jobwire import codec as json_codec
-from jobwire.backend import Capabilities
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.ids import is_id
 from jobwire.backends.rules import Rules
+from jobwire.boundary import Capabilities, Feature
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, seconds, whole
 
+_HAS = frozenset(
+    {
+        Feature.PRIORITIES,
+        Feature.ATTEMPTS,
+        Feature.BACKOFF_FIXED,
+        Feature.BACKOFF_EXPONENTIAL,
+        Feature.TIMEOUTS,
+        Feature.EXPIRY,
+        Feature.UNIQUE,
+        Feature.TRANSACTIONAL_ADD,
+        Feature.TRANSACTIONS,
+        Feature.PROGRESS,
+        Feature.LOGS,
+        Feature.RESULTS,
+        Feature.PAUSE,
+        Feature.CANCEL,
+        Feature.SCHEDULES,
+        Feature.SCHEDULE_CRON,
+        Feature.SCHEDULE_TZ,
+        Feature.RATE_LIMIT,
+    }
+)
+_NEAREST = {
+    Feature.UNIQUE_TTL: "extra={'singletonSeconds': 60} admits one job of a key in each minute",
+    Feature.SCHEDULE_EVERY: "give a cron expression: its finest step is a minute",
+    Feature.JOB_NAMES: "a queue holds one kind of job: use a queue per kind",
+    Feature.CUSTOM_IDS: "ids are UUIDs: give one of your own as extra={'id': '…'}",
+    Feature.LIFO: "give the job a higher priority",
+    Feature.KEEP: "finished jobs are kept for a time: extra={'deleteAfterSeconds': 3600}",
+    Feature.FLOWS: "jobwire.backends.pgboss.Boss.flow adds jobs that wait for others",
+    Feature.EVENTS: "ask for the job, or wait for it",
+    Feature.WORKERS: "Node's instances are in the table `instance`",
+}
 CAPABILITIES = Capabilities(
     protocol="pgboss",
+    features=_HAS,
     priority="high_first",
-    per_job_attempts=True,
-    backoff=frozenset({"fixed", "exponential"}),
-    job_timeout=True,
-    expires=True,
-    unique=frozenset({"key"}),
-    transactional_add=True,
-    transactional_settle=True,
-    progress=True,
-    logs=True,
-    results=True,
     null_character=False,
     null_key=False,
-    split_from=40,  # at concurrency 10: one lane 11.5k jobs/s, two 8.8k; at 100: two lanes 24k
-    pause=True,
-    cancel=True,
-    promote=True,
-    schedules=frozenset({"cron", "tz"}),
-    rate_limit=True,
-    nearest={
-        "job_names": "a queue holds one kind of job: use a queue per kind",
-        "custom_ids": "ids are UUIDs: give one of your own as extra={'id': '…'}",
-        "lifo": "give the job a higher priority",
-        "keep": "finished jobs are kept for a time: extra={'deleteAfterSeconds': 3600}",
-        "unique.ttl": "extra={'singletonSeconds': 60} admits one job of a key in each minute",
-        "flows": "jobwire.backends.pgboss.Boss.flow adds jobs that wait for others",
-        "schedules.every": "give a cron expression: its finest step is a minute",
-        "events": "ask for the job, or wait for it",
-        "workers": "Node's instances are in the table `instance`",
-    },
+    split_from=40,
+    nearest=_NEAREST,
 )
 
 POLICIES = ("standard", "short", "singleton", "stately", "exclusive", "key_strict_fifo")

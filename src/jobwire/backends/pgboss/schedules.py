@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import orjson
 
-from jobwire.backend import PreparedJob
 from jobwire.backends.pgboss.native import options_of
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import text
+from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import Schedule
@@ -67,30 +67,32 @@ class ScheduleRow:
             return None
 
 
-class Schedules:
+class PgSchedules:
+    """Implements Schedules."""
+
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
 
-    async def put(self, name: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
-        if await self._queues.find(name) is None:
-            raise StoreRefused(f"there is no queue {name!r} to schedule jobs for")
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        if await self._queues.find(queue) is None:
+            raise StoreRefused(f"there is no queue {queue!r} to schedule jobs for")
         check_name("key", schedule.key)
         cron, zone = schedule.cron or "", schedule.tz or "UTC"
         parsed = Cron.parse(cron)
         options = {**options_of(job.new), **({"tz": schedule.tz} if schedule.tz else {}), "key": schedule.key}
         values = {
-            "queue": text(name), "key": text(schedule.key), "cron": text(cron), "timezone": text(zone),
+            "queue": text(queue), "key": text(schedule.key), "cron": text(cron), "timezone": text(zone),
             "data": None if job.data == b"null" else job.data, "options": orjson.dumps(options),
         }  # fmt: skip
         parsed.next_ms(0, zone)  # an unknown zone is refused before anything is written
         await self._store.ask("schedule_put", values)
-        [made] = [one for one in await self.of(name) if one.key == schedule.key]
+        [made] = [one for one in await self.schedules(queue) if one.key == schedule.key]
         return made
 
-    async def drop(self, name: str, key: str) -> bool:
-        return bool(await self._store.ask("schedule_drop", {"queue": text(name), "key": text(key)}))
+    async def unschedule(self, queue: str, key: str) -> bool:
+        return bool(await self._store.ask("schedule_drop", {"queue": text(queue), "key": text(key)}))
 
-    async def of(self, name: str) -> Sequence[Schedule]:
-        rows = await self._store.ask("schedules", {"queue": text(name)}, features=("of_queue",))
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        rows = await self._store.ask("schedules", {"queue": text(queue)}, features=("of_queue",))
         return [ScheduleRow.of(row).described() for row in rows]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobwire.backend import Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
 from jobwire.backends.pgboss.claims import PgClaim
 from jobwire.backends.pgboss.codec import failure_output, output_of
 from jobwire.backends.pgboss.queues import QueueRow
@@ -14,6 +13,7 @@ from jobwire.backends.pgboss.schema import own_channel
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.values import plain_list, text
 from jobwire.backends.pgboss.wire import Call, Value
+from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
 
 _CENTURY = 3e9
 """Seconds. A longer wait would leave the times that PostgreSQL knows."""

@@ -37,9 +37,10 @@ def job(
 
 async def _read(queue: Queue, job_id: str) -> tuple[Job, Sequence[str] | None]:
     """The job and its log; None where the protocol keeps no logs."""
+    from jobwire.boundary import Feature
     from jobwire.errors import JobNotFound
 
     found = await queue.get(job_id)
     if found is None:
         raise JobNotFound(queue.name, job_id)
-    return found, await queue.logs(job_id) if queue.capabilities.logs else None
+    return found, await queue.logs(job_id) if queue.capabilities.has(Feature.LOGS) else None

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 
-from jobwire.backend import Claim, Outcome, Verdict
+from jobwire.boundary import Claim, Outcome, Verdict
 from jobwire.cli.demo.histogram import Histogram
 from jobwire.cli.demo.workload import due_at
 from jobwire.model import State

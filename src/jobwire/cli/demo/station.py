@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
+from jobwire.boundary import Feature
 from jobwire.cli.demo.meter import Meter
 from jobwire.cli.demo.workload import DESKS, Desk, fitted, new_job
 from jobwire.connection import Connection
@@ -120,6 +121,6 @@ class Station:
 
 def _queues(desk: Desk, connection: Connection) -> list[tuple[str, dict[str, float]]]:
     """A desk's queue; where jobs have no names of their own, one queue per kind instead."""
-    if connection.backend.capabilities.job_names:
+    if connection.backend.capabilities.has(Feature.JOB_NAMES):
         return [(desk.queue, desk.kinds)]
     return [(kind, {kind: weight}) for kind, weight in desk.kinds.items()]

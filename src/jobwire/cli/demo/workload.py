@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jobwire.backend import Capabilities
 from jobwire.backoff import Backoff
+from jobwire.boundary import BACKOFFS, Capabilities, Feature
 from jobwire.errors import Unrecoverable
 from jobwire.model import Job
 from jobwire.options import NewJob
@@ -97,8 +97,8 @@ def fitted(job: NewJob, can: Capabilities) -> NewJob:
     """The job without the options that a protocol has no place for, or another meaning of."""
     return replace(
         job,
-        name=job.name if can.job_names else None,
+        name=job.name if can.has(Feature.JOB_NAMES) else None,
         priority=job.priority if can.priority == "low_first" else None,
-        attempts=job.attempts if can.per_job_attempts else None,
-        backoff=job.backoff if job.backoff is not None and job.backoff.kind in can.backoff else None,
+        attempts=job.attempts if can.has(Feature.ATTEMPTS) else None,
+        backoff=job.backoff if job.backoff is not None and can.has(BACKOFFS[job.backoff.kind]) else None,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from jobwire.backend import Acted
+from jobwire.boundary import Acted
 from jobwire.errors import JobwireError
 from jobwire.pipeline.control import controlled
 from jobwire.pipeline.move.course import Course
@@ -59,9 +59,9 @@ def release(course: Course) -> None:
     """Both queues run again, unless they did not before, and nothing is left of the move."""
     route, journal = course.route, course.journal
     if not journal.source_was_paused:
-        course.here.ask(course.here.backend.resume(route.queue))
+        course.here.ask(course.here.pause.resume(route.queue))
     if not journal.target_was_paused:
-        course.there.ask(course.there.backend.resume(route.to_queue))
+        course.there.ask(course.there.pause.resume(route.to_queue))
     journal.end(course.lake)
 
 

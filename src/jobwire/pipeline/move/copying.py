@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from jobwire.backend import Backend, PreparedJob
+from jobwire.boundary import Backend, PreparedJob
 from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.pipeline.adding import added, with_presence

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from jobwire.backend import Acted
+from jobwire.boundary import Acted
 from jobwire.model import State
 from jobwire.pipeline.control import Control
 from jobwire.pipeline.move.course import Course
@@ -79,8 +79,8 @@ def move_schedules(route: Route, schedules: Sequence[ScheduleMove], here: Contro
         if one.new is None:
             continue
         job = prepare(there.backend, route.to_queue, one.new.job, None)
-        there.ask(there.backend.schedule(route.to_queue, one.new, job))
-        here.ask(here.backend.unschedule(route.queue, one.key))
+        there.ask(there.schedules.schedule(route.to_queue, one.new, job))
+        here.ask(here.schedules.unschedule(route.queue, one.key))
         moved += 1
     return moved
 

@@ -141,16 +141,16 @@ def _pause(course: Course) -> None:
     """What was paused before is remembered first: after a crash nobody could tell it from our own pause."""
     route, journal = course.route, course.journal
     course.there.ask(course.there.backend.register(route.to_queue))
-    journal.source_was_paused = course.here.ask(course.here.backend.paused(route.queue))
-    journal.target_was_paused = course.there.ask(course.there.backend.paused(route.to_queue))
+    journal.source_was_paused = course.here.ask(course.here.pause.paused(route.queue))
+    journal.target_was_paused = course.there.ask(course.there.pause.paused(route.to_queue))
     course.enter("paused")
 
 
 def _drain(course: Course, timeout: float) -> None:
     """Wait for the jobs that are running; what still runs at the end stays in the source."""
     backend, queue = course.here.backend, course.route.queue
-    course.here.ask(backend.pause(queue))
-    course.there.ask(course.there.backend.pause(course.route.to_queue))
+    course.here.ask(course.here.pause.pause(queue))
+    course.there.ask(course.there.pause.pause(course.route.to_queue))
     until = time.monotonic() + timeout
     first: int | None = None
     while True:
@@ -186,10 +186,10 @@ def _copy_and_verify(course: Course) -> None:
 def _ended(course: Course, stay: Sequence[str], resume_source: bool, resumed: bool) -> MoveResult:
     route, journal, here, there = course.route, course.journal, course.here, course.there
     if not journal.target_was_paused:
-        there.ask(there.backend.resume(route.to_queue))
+        there.ask(there.pause.resume(route.to_queue))
     paused = not resume_source or journal.source_was_paused
     if not paused:
-        here.ask(here.backend.resume(route.queue))
+        here.ask(here.pause.resume(route.queue))
     left = remaining(here, route.queue)
     compared = Verified(**journal.verified)
     result = MoveResult(

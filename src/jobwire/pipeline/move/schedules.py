@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobwire import urls
-from jobwire.backend import Capabilities
-from jobwire.demands import demand_schedule
+from jobwire.boundary import Capabilities, Feature
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.model import Schedule
 from jobwire.options import NewJob, NewSchedule
 from jobwire.pipeline.control import Control
 from jobwire.preparing import prepare
+from jobwire.required_features import require_for_schedule
 
 _MINUTE, _HOUR = 60, 3600
 
@@ -32,9 +32,9 @@ class ScheduleMove:
 
 def plan_schedules(source: Control, queue: str, target: Control, to_queue: str) -> Sequence[ScheduleMove]:
     """A decision about every schedule of the source."""
-    if not source.can.schedules:
+    if source.backend.schedules is None:
         return ()
-    found = source.ask(source.backend.schedules(queue))
+    found = source.ask(source.backend.schedules.schedules(queue))
     return [_decided(schedule, queue, target, to_queue) for schedule in found]
 
 
@@ -43,7 +43,7 @@ def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> 
     told = _rule(schedule)
     try:
         cron, every = schedule.cron, schedule.every
-        if every is not None and "every" not in can.schedules:
+        if every is not None and not can.has(Feature.SCHEDULE_EVERY):
             cron, every = as_cron(every, seconds=can.protocol != "pgboss"), None
             told += f" becomes cron {cron}"
         zone = _zone(schedule, can, target)
@@ -59,7 +59,7 @@ def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> 
         )
         if can.protocol == "pgboss" and new.cron and len(new.cron.split()) > 5 and new.cron.split()[0] != "0":
             raise InvalidOption("cron", new.cron, "pg-boss's finest step is a minute")
-        demand_schedule(can, to_queue, new)
+        require_for_schedule(can, to_queue, new)
         prepare(target.backend, to_queue, new.job, None)
     except JobwireError as error:
         return ScheduleMove(schedule.key, f"{told}: stays, {error}")
@@ -67,14 +67,14 @@ def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> 
 
 
 def _name(schedule: Schedule, queue: str, can: Capabilities) -> str | None:
-    return schedule.name if can.job_names and schedule.name not in ("", queue) else None
+    return schedule.name if can.has(Feature.JOB_NAMES) and schedule.name not in ("", queue) else None
 
 
 def _zone(schedule: Schedule, can: Capabilities, target: Control) -> str | None:
     """The zone that has to be said. Monque keeps none: there it is the instance's, in the URL."""
     if schedule.cron is None:
         return None
-    if "tz" in can.schedules:
+    if can.has(Feature.SCHEDULE_TZ):
         return schedule.tz
     instance = urls.parse(target.url).options.get("tz", "UTC")
     return None if (schedule.tz or "UTC") == instance else schedule.tz

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pyarrow as pa
 
 from jobwire import codec, urls
-from jobwire.backend import Backend, PreparedJob
 from jobwire.backoff import Backoff
+from jobwire.boundary import Backend, Feature, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import JobwireError
 from jobwire.options import Keep, NewJob, Unique
@@ -86,12 +86,12 @@ class Survey:
         key = schedule_key(self.source, job, raw)
         row["scheduled"] = key is not None
         name = job["name"] if job["name"] not in (None, "", self.queue) else None
-        if name is not None and not can.job_names:
+        if name is not None and not can.has(Feature.JOB_NAMES):
             lost.append("names")
         if job["parent"] is not None:
             lost.append("parents")
         unique = job["unique_key"] if key is None else None
-        if unique is not None and "key" not in can.unique:
+        if unique is not None and not can.has(Feature.UNIQUE):
             lost.append("unique_keys")
         undecided = [what for what in lost if what not in self.drop]
         carried, left = checks.sorted_out(options_of(self.source, raw))
@@ -100,9 +100,9 @@ class Survey:
             "target": target_id(protocol, backend, self.to_queue, (self.store, self.queue, job)),
             "name": name if "names" not in lost else None,
             "unique_key": unique if "unique_keys" not in lost else None,
-            "attempts": max(1, attempts - made) if can.per_job_attempts and attempts is not None else None,
+            "attempts": max(1, attempts - made) if can.has(Feature.ATTEMPTS) and attempts is not None else None,
             "options": codec.dumps(_plain(carried)).decode(),
-            "lost": ",".join([*lost, *left, *_more_lost(job, can.per_job_attempts)]),
+            "lost": ",".join([*lost, *left, *_more_lost(job, can.has(Feature.ATTEMPTS))]),
         }
         try:
             data = codec.loads(job["payload"])

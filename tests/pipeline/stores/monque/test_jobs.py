@@ -76,7 +76,7 @@ async def test_twenty_thousand_mixed_jobs_are_read_as_the_backend_says(queue, co
     async with Worker(QUEUE, handler, connection, concurrency=50) as worker:
         await eventually(lambda: worker.stats.completed + worker.stats.failed > 1_500, within=60)
     added = await queue.add_many([NewJob([n, texts[n % 5]], run_at=far) for n in range(7_000)])
-    await connection.backend.cancel(QUEUE, [job.id for job in added[:500]])
+    await connection.backend.cancels.cancel(QUEUE, [job.id for job in added[:500]])
     await queue.add_many([NewJob(n) for n in range(10_000)])
 
     expected = {key: as_row(job) for key, job in (await everything(queue)).items()}
@@ -135,7 +135,7 @@ async def test_ids_of_any_type_are_in_some_slice(queue, store, collection):
 async def test_only_what_is_wanted_is_read(queue, connection, store, collection):
     jobs = await queue.add_many([NewJob(n) for n in range(6)])
     ids = [job.id for job in jobs]
-    await connection.backend.cancel(QUEUE, ids[:2])
+    await connection.backend.cancels.cancel(QUEUE, ids[:2])
     old, new = datetime(2025, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
     collection.update_one({"_id": ObjectId(ids[0])}, {"$set": {"createdAt": old, "updatedAt": old}})
 

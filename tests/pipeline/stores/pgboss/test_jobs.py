@@ -84,7 +84,7 @@ async def test_twenty_thousand_mixed_jobs_are_read_as_the_backend_says(queue, co
     async with Worker(QUEUE, handler, connection, concurrency=50) as worker:
         await eventually(lambda: worker.stats.completed + worker.stats.failed > 3_000, within=60)
     added = await queue.add_many(later)
-    await connection.backend.cancel(QUEUE, [job.id for job in added[:500]])
+    await connection.backend.cancels.cancel(QUEUE, [job.id for job in added[:500]])
     await queue.add_many([NewJob(n, priority=-n) for n in range(8_000)])
 
     expected = {key: as_row(job) for key, job in (await everything(queue)).items()}
@@ -176,7 +176,7 @@ def opened_beside(store, queue):
 async def test_only_what_is_wanted_is_read(queue, connection, store, sql):
     jobs = await queue.add_many([NewJob(n) for n in range(6)])
     ids = [job.id for job in jobs]
-    await connection.backend.cancel(QUEUE, ids[:2])
+    await connection.backend.cancels.cancel(QUEUE, ids[:2])
     old, new = datetime(2025, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
     sql.execute(
         "UPDATE job SET created_on = %s, completed_on = completed_on - interval '1 year' WHERE id = %s", [old, ids[0]]

@@ -1,71 +1,60 @@
-"""What only some protocols can do: those that say so have every method of it, the others refuse."""
+"""What only some protocols can do: those that state a feature have the part for it, the others refuse."""
 
 from __future__ import annotations
 
 import contextlib
 
-import pytest
-
-from jobwire import facets
+from jobwire.boundary import Backend, Feature
 from jobwire.errors import RateLimited, WaitForChildren
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import State
 from jobwire.options import Parent
 from jobwire.queue import Queue
 
-FACETS = {
-    facets.Flows: ["flows"],
-    facets.Edits: ["edits"],
-    facets.PriorityCounts: ["priority_counts"],
-    facets.Bulk: ["bulk"],
-    facets.RetriesAnew: ["retry_anew"],
-    facets.QueueLimits: ["global_rate", "global_concurrency", "throttle"],
-    facets.EventControl: ["custom_events"],
-    facets.UniqueOwners: ["unique.owner"],
-    facets.Routing: ["routing"],
-    facets.Transactions: ["transactional_settle"],
+PARTS = {
+    "flows": Feature.FLOWS,
+    "edits": Feature.EDITS,
+    "bulk": Feature.BULK,
+    "cancels": Feature.CANCEL,
+    "pause": Feature.PAUSE,
+    "progress": Feature.PROGRESS,
+    "logs": Feature.LOGS,
+    "schedules": Feature.SCHEDULES,
+    "events": Feature.EVENTS,
+    "event_control": Feature.EVENT_CONTROL,
+    "limits": Feature.LIMITS,
+    "unique_owners": Feature.UNIQUE_OWNERS,
+    "routing": Feature.ROUTING,
+    "transactions": Feature.TRANSACTIONS,
+    "workers": Feature.WORKERS,
 }
 
 
-def _methods(facet):
-    return [name for name in vars(facet) if not name.startswith("_")]
+async def test_a_backend_has_a_part_for_each_feature_that_it_states(queue):
+    backend = queue.connection.backend
+    there = {feature for part, feature in PARTS.items() if getattr(backend, part) is not None}
+    assert there == queue.capabilities.features & set(PARTS.values())
 
 
-@pytest.mark.parametrize("facet", FACETS, ids=lambda facet: facet.__name__)
-async def test_a_capability_and_its_methods_come_together(facet, queue):
-    can, backend = queue.capabilities, queue.connection.backend
-    for capability in FACETS[facet]:
-        feature, _, one = capability.partition(".")
-        value = getattr(can, feature)
-        if (one in value) if one else value:
-            assert [name for name in _methods(facet) if not hasattr(backend, name)] == []
-
-
-def test_every_facet_is_listed_here():
-    there = [value for name, value in vars(facets).items() if isinstance(value, type) and _is_protocol(value)]
-    assert sorted(facet.__name__ for facet in there if facet.__module__ == facets.__name__) == sorted(
-        facet.__name__ for facet in FACETS
-    )
-
-
-def _is_protocol(value):
-    return getattr(value, "_is_protocol", False)
+def test_every_part_is_listed_here():
+    there = [name for name, value in vars(Backend).items() if isinstance(value, property) and name != "capabilities"]
+    assert sorted(there) == sorted(PARTS)
 
 
 async def test_flows_are_refused_where_there_are_none(queue, needs):
-    with needs(queue, "flows"):
+    with needs(queue, Feature.FLOWS):
         await Flow(queue.connection).close()
-    with needs(queue, "flows"):
+    with needs(queue, Feature.FLOWS):
         await queue.children("1")
-    with needs(queue, "flows"):
+    with needs(queue, Feature.FLOWS):
         await queue.remove((await queue.add(1)).id, children=False)
-    with needs(queue, "flows"):
+    with needs(queue, Feature.FLOWS):
         parent = await queue.add(1)
         await queue.add(2, parent=Parent(parent.id, queue.name))
 
 
 async def test_a_handler_that_asks_for_what_the_protocol_lacks_fails_its_job(queue, work, finished):
-    for request, feature in ((RateLimited(0.05), "throttle"), (WaitForChildren(), "flows")):
+    for request, feature in ((RateLimited(0.05), Feature.THROTTLE), (WaitForChildren(), Feature.FLOWS)):
         runs = []
 
         async def handle(job, request=request, runs=runs):
@@ -76,7 +65,7 @@ async def test_a_handler_that_asks_for_what_the_protocol_lacks_fails_its_job(que
         job = await queue.add(1)
         async with work(handle):
             done = await finished(queue, job.id)
-        if getattr(queue.capabilities, feature):
+        if queue.capabilities.has(feature):
             assert (done.state, len(runs)) == (State.COMPLETED, 2)
         else:
             assert (done.state, len(runs)) == (State.FAILED, 1)
@@ -101,7 +90,7 @@ async def test_a_job_is_completed_in_its_handlers_transaction_or_there_is_none(q
     job = await queue.add(1)
     async with work(handle):
         done = await finished(queue, job.id)
-    if queue.capabilities.transactional_settle:
+    if queue.capabilities.has(Feature.TRANSACTIONS):
         assert (done.state, done.result) == (State.COMPLETED, True)
     else:
         assert done.state is State.FAILED
@@ -109,6 +98,6 @@ async def test_a_job_is_completed_in_its_handlers_transaction_or_there_is_none(q
 
 
 async def test_a_limit_of_events_is_refused_where_there_is_no_stream(queue, needs):
-    with needs(queue, "custom_events"):
+    with needs(queue, Feature.EVENT_CONTROL):
         async with Queue("others", queue.connection, events_max_len=100):
             pass

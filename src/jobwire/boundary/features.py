@@ -1,0 +1,131 @@
+"""What a protocol can hold and do.
+
+A `Feature` is something that some protocols have and others lack. A backend states its features in `Capabilities`, and
+has a part (`jobwire.parts`) for each one that needs code of its own. Whoever needs a feature asks for it before the
+first write; what is missing is refused with the protocol's nearest alternative, never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, TypeVar
+
+from jobwire.errors import NotSupported
+
+Part = TypeVar("Part")
+
+
+class Feature(Enum):
+    """A feature, with the words that a refusal uses for it."""
+
+    JOB_NAMES = "job names beside the queue's"
+    PRIORITIES = "priorities"
+    LIFO = "lifo order"
+    ATTEMPTS = "attempts per job"
+    BACKOFF_FIXED = "fixed backoff"
+    BACKOFF_LINEAR = "linear backoff"
+    BACKOFF_EXPONENTIAL = "exponential backoff"
+    BACKOFF_CUSTOM = "custom backoff"
+    TIMEOUTS = "timeout per job"
+    EXPIRY = "expiry of waiting jobs"
+    KEEP = "keep_completed and keep_failed per job"
+    RESULTS = "results of jobs"
+    RATE_LIMIT = "rate limits"
+    THROTTLE = "rate limit from a handler"
+    TRANSACTIONAL_ADD = "add inside the caller's transaction"
+    CUSTOM_IDS = "custom job ids"
+
+    UNIQUE = "unique keys"
+    UNIQUE_TTL = "unique keys with ttl"
+    UNIQUE_EXTEND = "unique keys with extend"
+    UNIQUE_REPLACE = "unique keys with replace"
+    UNIQUE_OWNERS = "owners of unique keys"
+
+    SCHEDULES = "schedules"
+    SCHEDULE_EVERY = "schedules by interval"
+    SCHEDULE_CRON = "schedules by cron"
+    SCHEDULE_TZ = "time zones in schedules"
+    SCHEDULE_LIMIT = "limits on schedules"
+    SCHEDULE_WINDOW = "start and end of schedules"
+    SCHEDULE_IMMEDIATELY = "schedules that start immediately"
+
+    FLOWS = "flows"
+    EDITS = "changes to a job in the store"
+    BULK = "changes to all jobs at once"
+    CANCEL = "cancelled state"
+    PAUSE = "pause"
+    PROGRESS = "progress"
+    LOGS = "job logs"
+    EVENTS = "event stream"
+    EVENT_CONTROL = "control of the event stream"
+    LIMITS = "limits of the whole queue"
+    ROUTING = "routing by target"
+    TRANSACTIONS = "transaction that a job is completed in"
+    WORKERS = "list of workers"
+
+
+BACKOFFS = {
+    "fixed": Feature.BACKOFF_FIXED,
+    "linear": Feature.BACKOFF_LINEAR,
+    "exponential": Feature.BACKOFF_EXPONENTIAL,
+    "custom": Feature.BACKOFF_CUSTOM,
+}
+"""The feature of each kind of Backoff."""
+ALL_UNIQUE = frozenset(
+    {Feature.UNIQUE, Feature.UNIQUE_TTL, Feature.UNIQUE_EXTEND, Feature.UNIQUE_REPLACE, Feature.UNIQUE_OWNERS}
+)
+ALL_SCHEDULES = frozenset(
+    {
+        Feature.SCHEDULES,
+        Feature.SCHEDULE_EVERY,
+        Feature.SCHEDULE_CRON,
+        Feature.SCHEDULE_TZ,
+        Feature.SCHEDULE_LIMIT,
+        Feature.SCHEDULE_WINDOW,
+        Feature.SCHEDULE_IMMEDIATELY,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """A protocol's features, and what is a matter of degree."""
+
+    protocol: str
+    features: frozenset[Feature] = frozenset()
+    priority: Literal["low_first", "high_first"] | None = None
+    priority_classes: int | None = None
+    """How many classes of priority the order distinguishes; within one, jobs keep their order. None: every number."""
+    default_priority: int = 0
+    """Of a job that has none of its own."""
+    default_attempts: int | None = None
+    """Of a job that has none of its own; None: the store decides, and the client that adds the job does not know."""
+    null_character: bool = True
+    """Texts in data and results may hold U+0000."""
+    null_key: bool = True
+    """And so may the keys of objects in data."""
+    no_data: bytes = b"null"
+    """What the protocol's own client stores for a job that is added without data, as JSON."""
+    split_from: int = 8
+    """From this concurrency on a worker has two calls under way at a time; below, one with everything is quicker."""
+    nearest: Mapping[Feature, str] = field(default_factory=dict[Feature, str])
+    """For a missing feature: what the protocol offers instead, as the end of a sentence."""
+
+    def has(self, feature: Feature) -> bool:
+        return feature in self.features
+
+    def require(self, feature: Feature) -> None:
+        """Raises NotSupported if the protocol lacks the feature."""
+        if not self.has(feature):
+            raise self.refusal(feature)
+
+    def refusal(self, feature: Feature) -> NotSupported:
+        return NotSupported(self.protocol, feature.value, self.nearest.get(feature, ""))
+
+    def part(self, found: Part | None, feature: Feature) -> Part:
+        """Returns the backend's part for a feature. Raises NotSupported if it has none."""
+        if found is None:
+            raise self.refusal(feature)
+        return found
