@@ -10,27 +10,27 @@ from jobwire.errors import NotSupported
 from jobwire.options import Parent, Target, Unique
 
 ASKED = [
-    ("job_names", {"name": "welcome"}),
-    ("custom_ids", {"id": "order-17"}),
-    ("priority", {"priority": 1}),
-    ("lifo", {"lifo": True}),
-    ("per_job_attempts", {"attempts": 3}),
-    ("backoff.fixed", {"backoff": Backoff.fixed(1)}),
-    ("backoff.linear", {"backoff": Backoff.linear(1)}),
-    ("backoff.exponential", {"backoff": Backoff.exponential(1)}),
-    ("backoff.custom", {"backoff": Backoff.custom("mine")}),
-    ("job_timeout", {"timeout": 5}),
-    ("expires", {"expires": 60}),
-    ("keep", {"keep_completed": 5}),
-    ("unique.key", {"unique": Unique("k")}),
-    ("unique.ttl", {"unique": Unique("k", ttl=5)}),
-    ("unique.extend", {"unique": Unique("k", ttl=5, extend=True)}),
-    ("unique.replace", {"unique": Unique("k", replace=True)}),
-    ("routing", {"target": Target(server="s1")}),
+    (Feature.JOB_NAMES, {"name": "welcome"}),
+    (Feature.CUSTOM_IDS, {"id": "order-17"}),
+    (Feature.PRIORITIES, {"priority": 1}),
+    (Feature.LIFO, {"lifo": True}),
+    (Feature.ATTEMPTS, {"attempts": 3}),
+    (Feature.BACKOFF_FIXED, {"backoff": Backoff.fixed(1)}),
+    (Feature.BACKOFF_LINEAR, {"backoff": Backoff.linear(1)}),
+    (Feature.BACKOFF_EXPONENTIAL, {"backoff": Backoff.exponential(1)}),
+    (Feature.BACKOFF_CUSTOM, {"backoff": Backoff.custom("mine")}),
+    (Feature.TIMEOUTS, {"timeout": 5}),
+    (Feature.EXPIRY, {"expires": 60}),
+    (Feature.KEEP, {"keep_completed": 5}),
+    (Feature.UNIQUE, {"unique": Unique("k")}),
+    (Feature.UNIQUE_TTL, {"unique": Unique("k", ttl=5)}),
+    (Feature.UNIQUE_EXTEND, {"unique": Unique("k", ttl=5, extend=True)}),
+    (Feature.UNIQUE_REPLACE, {"unique": Unique("k", replace=True)}),
+    (Feature.ROUTING, {"target": Target(server="s1")}),
 ]
 
 
-@pytest.mark.parametrize(("feature", "options"), ASKED, ids=[feature for feature, _ in ASKED])
+@pytest.mark.parametrize(("feature", "options"), ASKED, ids=[feature.name.lower() for feature, _ in ASKED])
 async def test_an_option_is_honoured_or_refused(queue, needs, feature, options):
     added = []
     with needs(queue, feature):
