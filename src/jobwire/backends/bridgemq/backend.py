@@ -81,8 +81,10 @@ class BridgeMQ:
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await reading.get(self._type(queue), job_ids)
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
-        return await reading.jobs(self._type(queue), state, limit, cursor)
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
+        return await reading.jobs(self._type(queue), state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         return await reading.counts(self._type(queue))

@@ -103,8 +103,10 @@ class BullMQ:
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await reading.get(self._scripts, self._keys(queue), job_ids)
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
-        return await reading.jobs(self._scripts, self._keys(queue), state, limit, cursor)
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
+        return await reading.jobs(self._scripts, self._keys(queue), state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         return await reading.counts(self._scripts, self._keys(queue))
