@@ -51,7 +51,9 @@ class BullMQ:
             oldest = ".".join(map(str, OLDEST_SERVER))
             raise StoreRefused(f"{self._store.where} is Redis {version}; jobwire needs {oldest} or newer")
         if about.get("cluster_enabled") == 1 and not self._store.cluster:
-            raise StoreRefused(f"{self._store.where} is part of a cluster; reach it with bullmq+cluster://")
+            raise StoreRefused(
+                f"{self._store.where} is part of a cluster; reach it with bullmq+cluster:// or a RedisCluster client"
+            )
 
     async def close(self) -> None:
         await self._store.close()
