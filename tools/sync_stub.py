@@ -35,7 +35,9 @@ from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
 from jobwire.worker.settings import Strategy
 
-def connect(url: str | None = None, *, wait_for_store: Seconds = 0.0) -> Connection: ...
+def connect(
+    url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0
+) -> Connection: ...
 
 class Job(model.Job):
     def wait(self, timeout: float | timedelta | None = None) -> Any: ...  # type: ignore[override]

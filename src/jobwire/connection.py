@@ -7,8 +7,10 @@ import importlib
 import itertools
 import logging
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from jobwire import forking, urls
 from jobwire.backoff import reconnect_delay
@@ -21,13 +23,17 @@ _log = logging.getLogger("jobwire.connection")
 _EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
 
 
-def connect(url: str | None = None, *, wait_for_store: Seconds = 0.0) -> Connection:
+def connect(url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0) -> Connection:
     """A connection to share between queues and workers. Reaches the store when it is first used.
 
     Without a URL: the environment's JOBWIRE_URL, else an embedded server in ./.jobwire. `wait_for_store`: how long to
     wait for a store that is not there yet.
+
+    `client`: a redis-py client whose server is to be used, asyncio or blocking, also of sentinels or a cluster. The URL
+    then has a protocol and options but no address: `connect("bullmq:?prefix=mail", client=client)`. The connection
+    copies the client's settings and opens connections of its own; the client stays the caller's to use and to close.
     """
-    return Connection(url, wait_for_store=wait_for_store)
+    return Connection(url, client=client, wait_for_store=wait_for_store)
 
 
 class Connection:
@@ -36,8 +42,8 @@ class Connection:
     A forked child process has none of its parent's connections: there it opens again at its first use.
     """
 
-    def __init__(self, url: str | None = None, *, wait_for_store: Seconds = 0.0) -> None:
-        self.address = urls.parse(urls.default_url() if url is None else url)
+    def __init__(self, url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0) -> None:
+        self.address = _address_of(url, client)
         self.backend = load_backend(self.address)
         self._wait = seconds("wait_for_store", wait_for_store)
         self.is_open = False
@@ -110,16 +116,32 @@ class Connection:
         return f"<Connection {self.address.redacted}>"
 
 
+def _address_of(url: str | None, client: object | None) -> urls.Address:
+    """The parsed URL, completed with the address of the client if there is one."""
+    if client is None:
+        return urls.parse(urls.default_url() if url is None else url)
+    named = urls.parse_without_address(url)
+    with _driver_needed(named.protocol) as module:
+        address: urls.Address = module.client_address(client, named)
+    return address
+
+
 def load_backend(address: urls.Address) -> Backend:
     """The backend of an address. Imported here, on demand: a protocol's driver is needed only by those who use it."""
-    try:
-        module = importlib.import_module(f"jobwire.backends.{address.protocol}")
+    with _driver_needed(address.protocol) as module:
         backend: Backend = module.open_backend(address)
+    return backend
+
+
+@contextmanager
+def _driver_needed(protocol: str) -> Generator[Any]:
+    """Yields the module of a protocol. An import that fails inside the block names the extra to install."""
+    try:
+        yield importlib.import_module(f"jobwire.backends.{protocol}")
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise
-        raise MissingExtra(f"{address.protocol}:", _EXTRAS[address.protocol]) from missing
-    return backend
+        raise MissingExtra(f"{protocol}:", _EXTRAS[protocol]) from missing
 
 
 def resolve(where: str | Connection | None) -> tuple[Connection, bool]:

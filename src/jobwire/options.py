@@ -18,6 +18,8 @@ from jobwire.record import record
 
 DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
 LARGE_KEEP = 10_000
+MOST_SKIPPED = 2**53 - 1
+"""The largest whole number that every store takes."""
 Seconds = float | int | timedelta
 
 
@@ -85,6 +87,16 @@ def job_id(value: Any) -> str:
 def cursor(field_name: str, value: Any) -> str | None:
     """Where to go on, as a call before has returned it; None is the start."""
     return None if value is None else text(field_name, value)
+
+
+def skip(value: Any, cursor: str | None) -> int:
+    """How many jobs to pass over before the first one of a list. A cursor already says where to begin."""
+    number = whole("skip", value, minimum=0)
+    if number > MOST_SKIPPED:
+        raise InvalidOption("skip", value, f"must be at most {MOST_SKIPPED}")
+    if number and cursor is not None:
+        raise InvalidOption("skip", value, "can't be combined with a cursor: a page goes on right after the one before")
+    return number
 
 
 def timeout(value: Seconds | None) -> float | None:

@@ -189,13 +189,25 @@ class Queue(Operations):
         [job] = await (await self._reach()).get(self.name, [wanted])
         return None if job is None else replace(job, origin=self)
 
-    async def jobs(self, state: State | str = State.WAITING, *, limit: int = 100, cursor: str | None = None) -> Page:
+    async def jobs(
+        self,
+        state: State | str = State.WAITING,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        skip: int = 0,
+        reverse: bool = False,
+    ) -> Page:
         """Jobs in a state, in the order in which they would run; finished ones newest first.
 
         Go on with `cursor=page.cursor` until it is None. A queue that changes meanwhile may show a job twice or not.
+        `skip` leaves out the first jobs and can't be combined with a cursor. `reverse` turns the order round: the job
+        that would run last comes first, of finished ones the oldest. With a cursor, `reverse` reads from the job that
+        the cursor names back to the first one, whichever way the cursor's page was read.
         """
         asked = state_of(state), whole("limit", limit, minimum=1), checks.cursor("cursor", cursor)
-        page = await (await self._reach()).jobs(self.name, *asked)
+        passed, backward = checks.skip(skip, asked[2]), checks.yes_or_no("reverse", reverse)
+        page = await (await self._reach()).jobs(self.name, *asked, skip=passed, reverse=backward)
         return Page((replace(job, origin=self) for job in page), page.cursor)
 
     async def counts(self) -> Mapping[State, int]:

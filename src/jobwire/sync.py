@@ -235,6 +235,6 @@ def _forwarded_signals(on_signal: Callable[[], None]) -> Generator[None]:
             signal.signal(number, handler)
 
 
-def connect(url: str | None = None, *, wait_for_store: Seconds = 0.0) -> Any:
-    """A connection to share between blocking queues and workers."""
-    return Connection(url, wait_for_store=wait_for_store)
+def connect(url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0) -> Any:
+    """A connection to share between blocking queues and workers. The arguments are those of `jobwire.connect`."""
+    return Connection(url, client=client, wait_for_store=wait_for_store)

@@ -16,6 +16,8 @@ Three transports have no such URL:
   `?sentinel_tls=true` turns TLS on for them.
 * `embedded` names a folder: `pgboss+embedded:` (`./.jobwire`), `pgboss+embedded:./here`, `pgboss+embedded:///srv/here`.
 
+Beside a client of redis-py a URL has no address, only a protocol and its options: `bullmq:?prefix=mail`.
+
 `memory:` and `memory:name` are queues inside this process; with `?like=pgboss` they refuse what pg-boss refuses. In a
 user name or a password the characters `@ : / ? # %` must be percent-encoded. Passwords are in `driver_url` and nowhere
 else: not in a repr, not in an error.
@@ -50,6 +52,9 @@ _OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection",
 _INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
 """What a protocol leaves to the configuration of its instances instead of storing it."""
 _PEERS_OPTIONS = {"j": "journal", "keyPrefix": "prefix", "database": "the path, as in /name"}
+_TAKE_CLIENTS = ("bullmq", "bridgemq")
+"""Protocols whose address can be that of a driver's client."""
+_CLIENT_URLS = "write 'bullmq:' or 'bridgemq:', with options as in 'bullmq:?prefix=mail'"
 _FEW = 6
 _SHOWN = 60
 SENTINELS_OWN = ("sentinel_username", "sentinel_password", "sentinel_tls")
@@ -101,6 +106,8 @@ class Address:
     """Of an embedded server."""
     name: str = ""
     """Of an in-process store."""
+    client: Any = field(default=None, hash=False)
+    """Settings copied from a driver's client, in place of `driver_url`. The backend that copied them reads them."""
 
     def __str__(self) -> str:
         return self.redacted
@@ -142,6 +149,40 @@ def parse(url: str) -> Address:
     raise InvalidOption("url", _redact_url(given), rule)
 
 
+def parse_without_address(url: str | None) -> Address:
+    """The protocol and the options of a URL that stands beside a driver's client, which has the address.
+
+    >>> address = parse_without_address("bullmq:?prefix=mail")
+    >>> address.protocol, address.options
+    ('bullmq', {'prefix': 'mail'})
+    """
+    given: Any = url
+    if not isinstance(given, str):
+        shown = None if given is None else type(given).__name__
+        raise InvalidOption("url", shown, f"must name the protocol beside a client: {_CLIENT_URLS}")
+    try:
+        return _protocol_and_options(given)
+    except _Fault as fault:
+        rule = str(fault)
+    raise InvalidOption("url", _redact_url(given), rule)
+
+
+def _protocol_and_options(url: str) -> Address:
+    scheme, _, rest = url.partition(":")
+    protocol = scheme.lower()
+    if protocol not in _TRANSPORTS:
+        protocol, _ = _protocol_and_transport(protocol)
+    if protocol not in _TAKE_CLIENTS:
+        takers = " and ".join(_TAKE_CLIENTS)
+        raise InvalidOption("client", protocol, f"is for the protocols on Redis, {takers}: give {protocol} a URL alone")
+    path, _, query = rest.partition("?")
+    if scheme.lower() != protocol or path or ":" not in url:
+        raise _Fault(f"must have no address beside a client, which has one: {_CLIENT_URLS}")
+    _check_characters(url)
+    options, _ = _options(protocol, "", query)
+    return Address(protocol, "", _redact_url(url), options=options)
+
+
 def redact(text: str) -> str:
     """The text with `***` for the password of every URL in it and for every `password=…`.
 
@@ -158,10 +199,7 @@ def _address(url: str) -> Address:
     if not colon or not _SCHEME.fullmatch(scheme):
         raise _Fault(f"must start with a protocol and a transport, such as {DEFAULT_URL!r} or 'bullmq+redis://'")
     protocol, transport = _protocol_and_transport(scheme)
-    if re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise _Fault("must have no spaces or control characters; percent-encode them")
-    if "#" in rest:
-        raise _Fault("must have no '#'; percent-encode it as %23")
+    _check_characters(url)
     redacted = _redact_url(url)
     if protocol == "memory" or transport == "embedded":
         return _local_address(protocol, transport, rest, redacted)
@@ -189,6 +227,13 @@ def _address(url: str) -> Address:
     return Address(protocol, transport, redacted, driver_url, options, nodes, service)
 
 
+def _check_characters(url: str) -> None:
+    if re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise _Fault("must have no spaces or control characters; percent-encode them")
+    if "#" in url:
+        raise _Fault("must have no '#'; percent-encode it as %23")
+
+
 def _protocol_and_transport(scheme: str) -> tuple[str, str]:
     protocol, _, transport = scheme.partition("+")
     known = _TRANSPORTS.get(protocol)
@@ -196,7 +241,10 @@ def _protocol_and_transport(scheme: str) -> tuple[str, str]:
         return protocol, transport
     if known is not None:
         choices = ", ".join(f"{protocol}+{one}" for one in known) or "memory: alone"
-        raise _Fault(f"{protocol} has the transports {choices}" if known else f"write {choices}, it has no transports")
+        alone = f"; {protocol}: alone needs a client" if scheme in _TAKE_CLIENTS else ""
+        raise _Fault(
+            f"{protocol} has the transports {choices}{alone}" if known else f"write {choices}, it has no transports"
+        )
     driver = _BARE_DRIVERS.get(scheme, scheme)
     speakers = [f"{one}+{driver}" for one, transports in _TRANSPORTS.items() if driver in transports]
     if speakers:

@@ -72,6 +72,29 @@ def test_jobs_come_in_the_order_in_which_they_would_run(call: Call, jobwire_url:
     assert "there are more" in first.err
 
 
+def test_jobs_are_skipped_and_listed_in_the_opposite_order(call: Call, jobwire_url: str) -> None:
+    for number in range(5):
+        call("add", "emails", number, "--url", jobwire_url)
+
+    def listed(*options: object) -> list[int]:
+        return [job["data"] for job in call("jobs", "emails", *options, "--url", jobwire_url, "--json").json]
+
+    assert listed("--skip", 3) == [3, 4]
+    assert listed("--reverse") == [4, 3, 2, 1, 0]
+    assert listed("--reverse", "--skip", 1, "--limit", 2) == [3, 2]
+
+    some = call("jobs", "emails", "--skip", 1, "--limit", 2, "--url", jobwire_url)
+    assert "jobs 2 to 3; there are more (--limit, --skip 3)" in some.err
+    none = call("jobs", "emails", "--skip", 5, "--url", jobwire_url)
+    assert (none.code, none.err) == (0, "no waiting jobs in emails after the first 5\n")
+
+
+def test_a_negative_skip_is_refused(call: Call, jobwire_url: str) -> None:
+    refused = call("jobs", "emails", "--skip", -1, "--url", jobwire_url)
+    assert refused.code != 0
+    assert "skip" in refused.err
+
+
 def test_a_queue_without_such_jobs_says_so_and_prints_an_empty_list(call: Call, jobwire_url: str) -> None:
     said = call("jobs", "emails", "--state", "failed", "--url", jobwire_url)
     assert (said.code, said.out, said.err) == (0, "", "no failed jobs in emails\n")

@@ -100,8 +100,15 @@ class Backend(Protocol):
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]: ...
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
-        """Jobs in a state in the order in which they would run (finished ones: newest first)."""
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
+        """Returns jobs in a state in the order in which they would run (finished ones: newest first), or in the
+        opposite one.
+
+        They begin after `skip` jobs, or after the job that the cursor names; never both. A cursor of either direction
+        works in the other, too. What is skipped is not transferred.
+        """
         ...
 
     async def counts(self, queue: str) -> Mapping[State, int]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
+from awaiting import eventually
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.boundary import Backend
 from jobwire.connection import load_backend
-from jobwire.embedded import Server
+from jobwire.embedded import Server, binaries
 from jobwire.urls import parse
 
 from .dump import dump
+from .own_servers import answers, free_ports, running
 from .peer import node
 
 
@@ -62,3 +65,25 @@ def same_as_node(jobwire_valkey: Server, redis: Redis, prefix: str, backend: Bac
         assert await dump(redis, prefix) == await dump(redis, theirs)
 
     return compare
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[int]:
+    """A sentinel with a user and a password of its own, watching a server with another password."""
+    program = str(binaries.VALKEY.find())
+    server, sentinel = free_ports(2)
+    (tmp_path / "server").mkdir()
+    config = tmp_path / "sentinel.conf"
+    config.write_text(
+        f"port {sentinel}\nbind 127.0.0.1\ndir {tmp_path}\nsentinel monitor main 127.0.0.1 {server} 1\n"
+        "sentinel auth-pass main server-pw\nrequirepass sentinel-pw\nuser watcher on >watcher-pw ~* &* +@all\n"
+    )
+    plain = ["--bind", "127.0.0.1", "--port", str(server), "--dir", str(tmp_path / "server"), "--save", ""]
+    with running([program, *plain, "--requirepass", "server-pw"]), running([program, str(config), "--sentinel"]):
+        async with (
+            Redis(port=sentinel, password="sentinel-pw", decode_responses=True) as watcher,
+            Redis(port=server, password="server-pw") as watched_server,
+        ):
+            await eventually(lambda: answers(watcher), within=30)
+            await eventually(lambda: answers(watched_server), within=30)
+        yield sentinel

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from jobwire import NewJob, Queue, State, StoreUnavailable, Worker
 from jobwire.embedded import binaries
 from jobwire.worker.active import ActiveJob
 
+from .own_servers import free_ports, running
 from .tls_front import TLS, tls_front
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -46,24 +46,6 @@ class Watched:
                 answer = await sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")
                 return int(answer[1])
         return 0
-
-
-def free_ports(number: int) -> list[int]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-@contextmanager
-def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture
@@ -161,28 +143,6 @@ async def _all_done(queue: Queue) -> bool:
     return False
 
 
-@pytest.fixture
-async def guarded(tmp_path: Path) -> AsyncIterator[int]:
-    """A sentinel with a user and a password of its own, watching a server with another password."""
-    program = str(binaries.VALKEY.find())
-    server, sentinel = free_ports(2)
-    (tmp_path / "server").mkdir()
-    config = tmp_path / "sentinel.conf"
-    config.write_text(
-        f"port {sentinel}\nbind 127.0.0.1\ndir {tmp_path}\nsentinel monitor main 127.0.0.1 {server} 1\n"
-        "sentinel auth-pass main server-pw\nrequirepass sentinel-pw\nuser watcher on >watcher-pw ~* &* +@all\n"
-    )
-    plain = ["--bind", "127.0.0.1", "--port", str(server), "--dir", str(tmp_path / "server"), "--save", ""]
-    with running([program, *plain, "--requirepass", "server-pw"]), running([program, str(config), "--sentinel"]):
-        async with (
-            Redis(port=sentinel, password="sentinel-pw", decode_responses=True) as watcher,
-            Redis(port=server, password="server-pw") as watched_server,
-        ):
-            await eventually(lambda: _answers(watcher), within=30)
-            await eventually(lambda: _answers(watched_server), within=30)
-        yield sentinel
-
-
 @pytest.mark.parametrize(
     "who", ["sentinel_password=sentinel-pw", "sentinel_username=watcher&sentinel_password=watcher-pw"]
 )
@@ -203,9 +163,3 @@ async def test_sentinels_are_reached_by_tls_of_their_own(guarded: int) -> None:
 
 async def _echo(job: ActiveJob) -> int:
     return job.data
-
-
-async def _answers(client: Redis) -> bool:
-    with suppress(RedisError):
-        return bool(await client.ping())
-    return False

@@ -213,6 +213,64 @@ async def test_a_finished_job_that_was_removed_between_two_pages_leaves_no_gap(r
     assert [job.id for job in second] == ["b", "a"]
 
 
+@pytest.mark.parametrize("skip", range(9))
+async def test_skipping_goes_from_one_list_into_the_next(skip: int, redis, keys, backend: Backend) -> None:
+    in_order = ["p1", "p2", "w1", "w2", "w3", "r1", "r2"]
+    await store(redis, keys, *in_order)
+    await redis.lpush(keys.paused, "p1", "p2")
+    await redis.lpush(keys.wait, "w1", "w2", "w3")
+    await redis.zadd(keys.prioritized, {"r2": 2 * 2**32 + 1, "r1": 2**32 + 2})
+
+    for reverse, expected in ((False, in_order), (True, in_order[::-1])):
+        for limit in (1, 2, 4, 10):
+            page = await backend.jobs("q", State.WAITING, limit, None, skip=skip, reverse=reverse)
+            assert [job.id for job in page] == expected[skip : skip + limit]
+
+
+async def test_a_large_page_in_reverse_begins_where_it_was_asked_to(redis, keys, backend: Backend) -> None:
+    ids = [f"j{n}" for n in range(1300)]
+    await store(redis, keys, *ids)
+    await redis.lpush(keys.wait, *ids)
+
+    first = await backend.jobs("q", State.WAITING, 1100, None, skip=50, reverse=True)
+    second = await backend.jobs("q", State.WAITING, 1100, first.cursor, reverse=True)
+
+    assert [job.id for job in [*first, *second]] == ids[::-1][50:]
+
+
+async def test_jobs_that_run_between_two_pages_in_reverse_leave_none_out(redis, keys, backend: Backend) -> None:
+    await store(redis, keys, *"abcdefgh")
+    await redis.lpush(keys.wait, *"abcdef")
+    first = await backend.jobs("q", State.WAITING, 2, None, reverse=True)
+    await redis.rpop(keys.wait, 2)
+    await redis.lpush(keys.wait, *"gh")
+
+    second = await backend.jobs("q", State.WAITING, 10, first.cursor, reverse=True)
+
+    assert [job.id for job in first] == ["f", "e"]
+    assert [job.id for job in second] == ["d", "c"]
+
+
+async def test_reading_in_reverse_ends_although_the_last_job_shown_is_always_gone(
+    redis, keys, backend: Backend
+) -> None:
+    """The job of the cursor runs or is removed before each page, while others are added."""
+    await store(redis, keys, *"abcdef", *(f"new{n}" for n in range(20)))
+    await redis.lpush(keys.wait, *"abcdef")
+    seen: list[str] = []
+    cursor: str | None = None
+    for turn in range(20):
+        page = await backend.jobs("q", State.WAITING, 2, cursor, reverse=True)
+        seen += [job.id for job in page]
+        cursor = page.cursor
+        if cursor is None:
+            break
+        await redis.lrem(keys.wait, 1, page[-1].id)
+        await redis.lpush(keys.wait, f"new{turn}")
+
+    assert seen == ["f", "e", "d", "c", "b", "a"]
+
+
 async def test_a_list_entry_whose_job_is_gone_is_passed_over(redis, keys, backend: Backend) -> None:
     await store(redis, keys, "there")
     await redis.lpush(keys.wait, "gone", "there")

@@ -163,3 +163,21 @@ async def test_an_idle_worker_beside_absurd_rows_stays_idle(place):
             calls, began = worker.stats.calls, time.monotonic()
             await asyncio.sleep(3)
             assert worker.stats.calls - calls <= 2 + (time.monotonic() - began)
+
+
+@pytest.mark.parametrize(
+    ("state", "moment"), [("completed", "completed_on"), ("cancelled", "completed_on"), ("active", "started_on")]
+)
+async def test_rows_without_the_moment_that_orders_them_are_on_one_page_each(place, state, moment):
+    async with connect(place) as connection:
+        queue = await new_queue(connection)
+        await put(queue, [{"state": state}] * 3 + [{"state": state, moment: "2020-01-01"}] * 2)
+        whole = [job.id for job in await queue.jobs(state)]
+        assert len(whole) == 5
+        for reverse, expected in ((False, whole), (True, whole[::-1])):
+            seen: list[str] = []
+            cursor: str | None = None
+            while (page := await queue.jobs(state, limit=1, cursor=cursor, reverse=reverse)).cursor is not None:
+                seen.append(page[0].id)
+                cursor = page.cursor
+            assert [*seen, page[0].id] == expected

@@ -94,6 +94,10 @@ const commands = {
     const job = await queue.getJob(command.job);
     return job ? whole(queue, job, state) : null;
   },
+  getJobs: async ({ types, start, end, asc, ...command }) =>
+    (await queueOf(command).getJobs(types, start, end, asc)).map((job) => job.id),
+  getOf: async ({ method, start, end, ...command }) =>
+    (await queueOf(command)[method](start, end)).map((job) => job.id),
   counts: async (command) => queueOf(command).getJobCounts(),
   pause: async (command) => queueOf(command).pause(),
   resume: async (command) => queueOf(command).resume(),

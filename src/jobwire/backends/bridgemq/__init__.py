@@ -8,7 +8,7 @@ from __future__ import annotations
 from jobwire.boundary import Backend
 from jobwire.urls import Address
 
-__all__ = ["open_backend"]
+__all__ = ["client_address", "open_backend"]
 
 
 def open_backend(address: Address) -> Backend:
@@ -16,3 +16,10 @@ def open_backend(address: Address) -> Backend:
     from jobwire.backends.bridgemq.backend import BridgeMQ  # noqa: PLC0415 - it needs the driver, the rules do not
 
     return BridgeMQ(address)
+
+
+def client_address(client: object, named: Address) -> Address:
+    """The address that a redis-py client reaches, for the protocol and the options of the URL beside it."""
+    from jobwire.backends.redisio.client_settings import address_of  # noqa: PLC0415 - as above
+
+    return address_of(client, named)

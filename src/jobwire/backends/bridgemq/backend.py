@@ -62,7 +62,9 @@ class BridgeMQ:
             oldest = ".".join(map(str, OLDEST_SERVER))
             raise StoreRefused(f"{store.where} is Redis {version}; jobwire needs {oldest} or newer")
         if about.get("cluster_enabled") == 1 and not store.cluster:
-            raise StoreRefused(f"{store.where} is part of a cluster; reach it with bridgemq+cluster://")
+            raise StoreRefused(
+                f"{store.where} is part of a cluster; reach it with bridgemq+cluster:// or a RedisCluster client"
+            )
 
     async def close(self) -> None:
         await self._namespace.store.close()
@@ -90,8 +92,10 @@ class BridgeMQ:
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await reading.get(self._namespace.type(queue), job_ids)
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
-        return await reading.jobs(self._namespace.type(queue), state, limit, cursor)
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
+        return await reading.jobs(self._namespace.type(queue), state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         return await reading.counts(self._namespace.type(queue))

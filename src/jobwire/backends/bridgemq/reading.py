@@ -38,19 +38,24 @@ def _rows(flat: list[Any]) -> list[list[Any]]:
     return [flat[start : start + codec.ROW] for start in range(0, len(flat), codec.ROW)]
 
 
-async def jobs(kind: JobType, state: State, limit: int, cursor: str | None) -> Page:
+async def jobs(
+    kind: JobType, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+) -> Page:
     """A page of jobs. The cursor names the job that the page ended with, so a job that stays is never left out."""
     if state not in PLACES:
         return Page()
     if cursor is None:
         await Healing(kind.scripts, kind.keys).go_on(READERS_STEPS)
     place, order = PLACES[state]
+    if reverse:
+        order = "down" if order == "up" else "up"
     score, last = _parse(cursor)
     found: list[Job] = []
     looked_at = 0
     while looked_at < limit:
         step = min(limit - looked_at, _STEP)
-        scores, flat = await kind.run("page", kind.name, place, order, step, score, last)
+        scores, flat = await kind.run("page", kind.name, place, order, step, score, last, skip)
+        skip = 0
         for raw_score, row in zip(scores, _rows(flat), strict=True):
             score, last = raw_score.decode(), row[0].decode(errors="replace")
             job = codec.read_row(kind.name, row)

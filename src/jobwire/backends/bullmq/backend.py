@@ -73,7 +73,9 @@ class BullMQ:
             oldest = ".".join(map(str, OLDEST_SERVER))
             raise StoreRefused(f"{store.where} is Redis {version}; jobwire needs {oldest} or newer")
         if about.get("cluster_enabled") == 1 and not store.cluster:
-            raise StoreRefused(f"{store.where} is part of a cluster; reach it with bullmq+cluster://")
+            raise StoreRefused(
+                f"{store.where} is part of a cluster; reach it with bullmq+cluster:// or a RedisCluster client"
+            )
 
     async def close(self) -> None:
         await self._server.store.close()
@@ -113,8 +115,10 @@ class BullMQ:
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await reading.get(self._server, queue, job_ids)
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
-        return await reading.jobs(self._server, queue, state, limit, cursor)
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
+        return await reading.jobs(self._server, queue, state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         return await reading.counts(self._server, queue)

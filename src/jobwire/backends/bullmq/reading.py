@@ -36,6 +36,7 @@ _PLACES: Mapping[State, Sequence[str]] = {
     State.FAILED: ("failed", "down"),
     State.WAITING_CHILDREN: ("waiting-children", "up"),
 }
+_OPPOSITE = {"list": "list backward", "up": "down", "down": "up"}
 _COUNTED = (
     State.WAITING,
     State.DELAYED,
@@ -57,18 +58,24 @@ async def get(server: Server, queue: str, job_ids: Sequence[str]) -> Sequence[Jo
     return jobs
 
 
-async def jobs(server: Server, queue: str, state: State, limit: int, cursor: str | None) -> Page:
+async def jobs(
+    server: Server, queue: str, state: State, limit: int, cursor: str | None, *, skip: int, reverse: bool
+) -> Page:
     """A page of jobs. The cursor names the job that the page ended with, so jobs that come and go do not shift the
-    next page: one that stays in its state is never left out, though it may be seen twice."""
+    next page: one that stays in its state is never left out, though it may be seen twice. What is skipped are entries
+    of the lists and sets, which the server passes over by their position."""
     places = _PLACES.get(state)
     if places is None:
         return Page()
+    if reverse:
+        places = _backward(places)
     after = _parse_cursor(cursor, places)
     found: list[Job] = []
     looked_at = 0
     while looked_at < limit:
         step = min(limit - looked_at, _STEP)
-        answer: list[Any] = await server.run("page_jobs", queue, [step, *after, *places])
+        answer: list[Any] = await server.run("page_jobs", queue, [step, skip, *after, *places])
+        skip = 0
         for place, raw_id, score, fields in zip(*_columns(answer, 4), strict=True):
             after = (place.decode(), score.decode(), raw_id)
             # An entry without a hash is a trace of a job that is gone.
@@ -79,6 +86,13 @@ async def jobs(server: Server, queue: str, state: State, limit: int, cursor: str
             return Page(found)
     place, score, last = after
     return Page(found, f"{place}/{score}/{last.decode(errors='surrogateescape')}")
+
+
+def _backward(places: Sequence[str]) -> Sequence[str]:
+    """The same places from the last to the first, each in the opposite order."""
+    return [
+        word for place, order in zip(places[-2::-2], places[::-2], strict=True) for word in (place, _OPPOSITE[order])
+    ]
 
 
 def _parse_cursor(cursor: str | None, places: Sequence[str]) -> tuple[str, str, bytes]:

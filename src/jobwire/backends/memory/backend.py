@@ -94,10 +94,12 @@ class MemoryBackend:
             records = [state.jobs.get(job_id) for job_id in job_ids]
             return [record.snapshot(queue) if record is not None else None for record in records]
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
         with self._access.locked(queue) as (held, now):
             held.promote_due(now)
-            return listing.page(held, state, limit, cursor)
+            return listing.page(held, state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         with self._access.locked(queue) as (state, now):

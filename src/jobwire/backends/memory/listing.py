@@ -12,13 +12,17 @@ from jobwire.model import Page, State
 STATES = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED, State.CANCELLED)
 
 
-def page(queue: QueueState, state: State, limit: int, cursor: str | None) -> Page:
+def page(
+    queue: QueueState, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+) -> Page:
     """The cursor names the place of the last job shown, so jobs that leave meanwhile shift nothing."""
     places = _places(queue, state)
+    if reverse:
+        places = places[::-1]
     if cursor is not None:
         last = _place_of(cursor)
-        places = [(place, job_id) for place, job_id in places if place > last]
-    shown, more = places[:limit], len(places) > limit
+        places = [(place, job_id) for place, job_id in places if (place < last if reverse else place > last)]
+    shown, more = places[skip : skip + limit], len(places) > skip + limit
     jobs = [queue.jobs[job_id].snapshot(queue.name) for _, job_id in shown]
     return Page(jobs, codec.dumps(shown[-1][0]).decode() if more else None)
 

@@ -107,8 +107,12 @@ class Monque:
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await reading.get(self.store, self.notes, queue, job_ids)
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
-        return await reading.jobs(self.store, self.notes, queue, state, limit=limit, cursor=cursor)
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
+        return await reading.jobs(
+            self.store, self.notes, queue, state, limit=limit, cursor=cursor, skip=skip, reverse=reverse
+        )
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         return await reading.counts(self.store, queue)

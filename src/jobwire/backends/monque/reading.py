@@ -53,16 +53,29 @@ def in_state(queue: str, state: State, now: int) -> Document | None:
     return {"name": queue, "status": NATIVE[state]} if state in NATIVE else None
 
 
-async def jobs(store: Store, notes: Notes, queue: str, state: State, *, limit: int, cursor: str | None) -> Page:
+async def jobs(
+    store: Store,
+    notes: Notes,
+    queue: str,
+    state: State,
+    *,
+    limit: int,
+    cursor: str | None,
+    skip: int,
+    reverse: bool,
+) -> Page:
     condition = in_state(queue, state, store.clock.now_ms())
     if condition is None:
         return Page()
     field, way = ("updatedAt", -1) if state.finished else ("nextRunAt", 1)
+    way = -way if reverse else way
     clauses: list[Document] = [condition]
     if cursor is not None:
         clauses.append(_beyond(field, way, cursor))
     async with store.reaching():
-        found = await store.jobs.find({"$and": clauses}, sort=[(field, way), ("_id", way)], limit=limit + 1).to_list()
+        found = await store.jobs.find(
+            {"$and": clauses}, sort=[(field, way), ("_id", way)], skip=skip, limit=limit + 1
+        ).to_list()
     shown = found[:limit]
     following = _mark(field, shown[-1]) if len(found) > limit else None
     return Page(await described(store, notes, shown), following)

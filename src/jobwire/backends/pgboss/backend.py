@@ -105,8 +105,10 @@ class PgBossBackend:
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await self._reading.get(queue, job_ids)
 
-    async def jobs(self, queue: str, state: State, limit: int, cursor: str | None) -> Page:
-        return await self._reading.jobs(queue, state, limit, cursor)
+    async def jobs(
+        self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
+    ) -> Page:
+        return await self._reading.jobs(queue, state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         return await self._reading.counts(queue)

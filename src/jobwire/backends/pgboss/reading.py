@@ -47,7 +47,7 @@ class Reading:
         found = {row[0]: read_job(name, row) for row in rows}
         return [found.get(job_id.lower()) for job_id in job_ids]
 
-    async def jobs(self, name: str, state: State, limit: int, cursor: str | None) -> Page:
+    async def jobs(self, name: str, state: State, limit: int, cursor: str | None, *, skip: int, reverse: bool) -> Page:
         queue = await self._queues.find(name)
         features = _PAGES.get(state)
         if (
@@ -57,9 +57,13 @@ class Reading:
         ):
             return Page()
         values: dict[str, Value] = {"queue": text(name), "limit": number(limit + 1)}
+        features = (*features, "backward" if reverse else "forward")
         if cursor is not None:
             values |= _place(cursor)
             features = (*features, "after")
+        if skip:
+            values["skip"] = number(skip)
+            features = (*features, "skip")
         rows = await self._store.look("page", values, table=queue.table, features=features)
         jobs = [read_job(name, row) for row in rows[:limit]]
         return Page(jobs, _cursor(jobs[-1]) if len(rows) > limit else None)
@@ -76,7 +80,7 @@ def _cursor(job: Job) -> str:
     """Where a page ended: priority, due time, the moment that the order goes by, id."""
     moment = "completed_on" if job.state.finished else "started_on" if job.state is State.ACTIVE else "created_on"
     # As the database writes them: it knows times that Python has no number for.
-    due, at = job.raw.get("start_after", ""), job.raw.get(moment, "")
+    due, at = job.raw.get("start_after", ""), job.raw.get(moment) or "infinity"
     return f"{-job.priority}_{due}_{at}_{job.id}"
 
 

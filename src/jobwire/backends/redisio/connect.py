@@ -28,6 +28,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from jobwire import embedded
 from jobwire.backends.redisio.blocking import BlockingLink
+from jobwire.backends.redisio.client_settings import ClientSettings
 from jobwire.backends.redisio.clock import ServerClock
 from jobwire.backends.redisio.failure import reaching
 from jobwire.backends.redisio.lines import Lines
@@ -200,10 +201,13 @@ class RedisStore:
             await self._lines.drop()
 
     def _make_client(self) -> Any:
+        copied: ClientSettings | None = self.address.client
         url = self._server.url if self._server is not None else self.address.driver_url
-        options: dict[str, Any] = {"socket_connect_timeout": _CONNECT_TIMEOUT, **parse_url(url), **_FIXED}
+        given = parse_url(url) if copied is None else copied.options
+        options: dict[str, Any] = {"socket_connect_timeout": _CONNECT_TIMEOUT, **given, **_FIXED}
         watchers = {name: options.pop(f"sentinel_{name}", None) for name in ("username", "password", "tls")}
-        if options.setdefault("socket_keepalive", True):
+        # A unix socket, which has a path, takes no part in this.
+        if "path" not in options and options.setdefault("socket_keepalive", True):
             options.setdefault("socket_keepalive_options", _keepalive_options())
         self.patience = options.get("socket_timeout") or _PATIENCE
         options |= {"socket_timeout": None, "retry": Retry(NoBackoff(), 0)}
@@ -217,7 +221,7 @@ class RedisStore:
         if self.cluster:
             options.pop("db", None)
             nodes = [ClusterNode(host, port) for host, port in self.address.hosts]
-            return RedisCluster(startup_nodes=nodes, **options)
+            return RedisCluster(startup_nodes=nodes, **options, **(copied.cluster if copied is not None else {}))
         about_sentinels = {
             "socket_timeout": _CONNECT_TIMEOUT,
             "socket_connect_timeout": _CONNECT_TIMEOUT,
@@ -226,7 +230,11 @@ class RedisStore:
         }
         if watchers["tls"] == "true":
             about_sentinels |= {"ssl": True, **certificates}
-        sentinel: Any = Sentinel(list(self.address.hosts), sentinel_kwargs=about_sentinels, **options)
+        more: dict[str, Any] = {}
+        if copied is not None:
+            more = dict(copied.sentinel)
+            about_sentinels |= more.pop("sentinel_kwargs")
+        sentinel: Any = Sentinel(list(self.address.hosts), sentinel_kwargs=about_sentinels, **more, **options)
         # The driver closes the connections to the server with its client, those to the sentinels never.
         self._sentinels = sentinel.sentinels
         return sentinel.master_for(self.address.service)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def jobs(
     queue: QueueName,
     state: Annotated[State, typer.Option(metavar="STATE", help=f"Which jobs: {', '.join(State)}.")] = State.WAITING,
+    *,
     limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 20,
+    skip: Annotated[int, typer.Option(metavar="N", help="How many to leave out before the first one.")] = 0,
+    reverse: Annotated[bool, typer.Option("--reverse", help="In the opposite order.")] = False,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
@@ -29,7 +32,7 @@ def jobs(
     from jobwire.cli.session import ask
 
     async def question(opened: Queue) -> Page:
-        return await opened.jobs(state, limit=limit)
+        return await opened.jobs(state, limit=limit, skip=skip, reverse=reverse)
 
     page = ask(queue, url, question)
     if as_json:
@@ -39,6 +42,7 @@ def jobs(
         out = console()
         out.print(listing(page, state, fit=out.is_terminal))
     else:
-        remark(f"no {state} jobs in {queue}")
+        remark(f"no {state} jobs in {queue}" + (f" after the first {skip}" if skip else ""))
     if page.cursor is not None:
-        remark(f"the first {len(page)}; there are more (--limit)")
+        shown = f"jobs {skip + 1} to {skip + limit}" if skip else f"the first {len(page)}"
+        remark(f"{shown}; there are more (--limit, --skip {skip + limit})")

@@ -1,9 +1,11 @@
 -- A page of a type's jobs in one place. KEYS[1] namespace; ARGV: type, place (`type`, `delayed`, `completed`, `dead`,
--- `claims`), 'up' or 'down' by score, how many, score and id of the job that the last page ended with ('' '' at first).
+-- `claims`), 'up' or 'down' by score, how many, score and id of the job that the last page ended with ('' '' at first),
+-- how many jobs to skip (first page only).
 -- Returns score and row of each job. A page goes on after the job it ended with; if that has left, after the jobs that
 -- had been before it.
 --@include rows
 local kind, place, up, wanted, score, last = ARGV[1], ARGV[2], ARGV[3] == 'up', tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local skip = tonumber(ARGV[7])
 local key, ids, scores = X .. place .. ':' .. kind, {}, {}
 if place == 'claims' then
   local records = redis.call('HGETALL', key)
@@ -11,16 +13,18 @@ if place == 'claims' then
   for index = 1, #records, 2 do
     all[#all + 1] = { records[index], tonumber(records[index + 1]:match('|(%d+)|') or 0) }
   end
-  table.sort(all, function(one, other)
+  local function before(one, other)
+    if not up then one, other = other, one end
     if one[2] ~= other[2] then return one[2] < other[2] end
     return one[1] < other[1]
-  end)
-  for _, one in ipairs(all) do
-    local after = score == '' or one[2] > tonumber(score) or (one[2] == tonumber(score) and one[1] > last)
+  end
+  table.sort(all, before)
+  for number, one in ipairs(all) do
+    local after = number > skip and (score == '' or before({ last, tonumber(score) }, one))
     if after and #ids < wanted then ids[#ids + 1], scores[#scores + 1] = one[1], string.format('%.17g', one[2]) end
   end
 else
-  local start = 0
+  local start = skip
   if score ~= '' then
     if redis.call('ZSCORE', key, last) == score then
       start = redis.call(up and 'ZRANK' or 'ZREVRANK', key, last) + 1

@@ -1,4 +1,5 @@
 -- Jobs of one state in the order in which they would run, finished ones newest first, after the one that a cursor names.
+-- Backward: in the opposite order. A row of a foreign writer without the moment that counts is taken for the latest.
 SELECT
 {columns}
 FROM {job} j
@@ -13,15 +14,26 @@ WHERE j.name = :queue
     AND j.state = 'completed' --? page_completed
     AND j.state = 'failed' --? page_failed
     AND j.state = 'cancelled' --? page_cancelled
-    AND (-j.priority::bigint, j.created_on, j.id) > (:number::bigint, :moment::timestamptz, :id::uuid) --? page_waiting after
-    AND (j.start_after, j.created_on, j.id) > (:due::timestamptz, :moment::timestamptz, :id::uuid) --? page_delayed after
-    AND (j.created_on, j.id) > (:moment::timestamptz, :id::uuid) --? page_blocked after
-    AND (j.started_on, j.id) > (:moment::timestamptz, :id::uuid) --? page_active after
-    AND (j.completed_on, j.id) < (:moment::timestamptz, :id::uuid) --? page_finished after
+    AND (-j.priority::bigint, j.created_on, j.id) > (:number::bigint, :moment::timestamptz, :id::uuid) --? page_waiting after forward
+    AND (-j.priority::bigint, j.created_on, j.id) < (:number::bigint, :moment::timestamptz, :id::uuid) --? page_waiting after backward
+    AND (j.start_after, j.created_on, j.id) > (:due::timestamptz, :moment::timestamptz, :id::uuid) --? page_delayed after forward
+    AND (j.start_after, j.created_on, j.id) < (:due::timestamptz, :moment::timestamptz, :id::uuid) --? page_delayed after backward
+    AND (j.created_on, j.id) > (:moment::timestamptz, :id::uuid) --? page_blocked after forward
+    AND (j.created_on, j.id) < (:moment::timestamptz, :id::uuid) --? page_blocked after backward
+    AND (coalesce(j.started_on, 'infinity'), j.id) > (:moment::timestamptz, :id::uuid) --? page_active after forward
+    AND (coalesce(j.started_on, 'infinity'), j.id) < (:moment::timestamptz, :id::uuid) --? page_active after backward
+    AND (coalesce(j.completed_on, 'infinity'), j.id) < (:moment::timestamptz, :id::uuid) --? page_finished after forward
+    AND (coalesce(j.completed_on, 'infinity'), j.id) > (:moment::timestamptz, :id::uuid) --? page_finished after backward
 ORDER BY
-    j.priority DESC, j.created_on, j.id --? page_waiting
-    j.start_after, j.created_on, j.id --? page_delayed
-    j.created_on, j.id --? page_blocked
-    j.started_on, j.id --? page_active
-    j.completed_on DESC, j.id DESC --? page_finished
+    j.priority DESC, j.created_on, j.id --? page_waiting forward
+    j.priority, j.created_on DESC, j.id DESC --? page_waiting backward
+    j.start_after, j.created_on, j.id --? page_delayed forward
+    j.start_after DESC, j.created_on DESC, j.id DESC --? page_delayed backward
+    j.created_on, j.id --? page_blocked forward
+    j.created_on DESC, j.id DESC --? page_blocked backward
+    coalesce(j.started_on, 'infinity'), j.id --? page_active forward
+    coalesce(j.started_on, 'infinity') DESC, j.id DESC --? page_active backward
+    coalesce(j.completed_on, 'infinity') DESC, j.id DESC --? page_finished forward
+    coalesce(j.completed_on, 'infinity'), j.id --? page_finished backward
 LIMIT :limit
+OFFSET :skip --? skip
