@@ -17,10 +17,9 @@ from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Backend
 from jobwire.errors import Closed, MissingExtra, StoreUnavailable
 from jobwire.options import Seconds, seconds
+from jobwire.protocols import PROTOCOLS
 
 _log = logging.getLogger("jobwire.connection")
-
-_EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
 
 
 def connect(url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0) -> Connection:
@@ -141,7 +140,7 @@ def _driver_needed(protocol: str) -> Generator[Any]:
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise
-        raise MissingExtra(f"{protocol}:", _EXTRAS[protocol]) from missing
+        raise MissingExtra(f"{protocol}:", PROTOCOLS[protocol].store) from missing
 
 
 def resolve(where: str | Connection | None) -> tuple[Connection, bool]:

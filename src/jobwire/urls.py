@@ -35,25 +35,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from jobwire.errors import InvalidOption
+from jobwire.protocols import PROTOCOLS, REDIS_TRANSPORTS
 from jobwire.spelling import closest
 
 DEFAULT_URL = "bullmq+embedded:"
 DEFAULT_FOLDER = Path(".jobwire")
 
-_REDIS = ("redis", "rediss", "cluster", "sentinel", "embedded")
-_TRANSPORTS = {
-    "bullmq": _REDIS,
-    "bridgemq": _REDIS,
-    "monque": ("mongodb", "mongodb+srv", "embedded"),
-    "pgboss": ("postgresql", "embedded"),
-    "memory": (),
-}
-_OPTIONS = {"bullmq": "prefix", "bridgemq": "namespace", "monque": "collection", "pgboss": "schema", "memory": "like"}
-_INSTANCE_OPTIONS = {"monque": ("tz", "max_retries", "create_indexes")}
-"""What a protocol leaves to the configuration of its instances instead of storing it."""
+_TRANSPORTS = {one.slug: one.transports for one in PROTOCOLS.values()}
+_OPTIONS = {one.slug: one.url_options for one in PROTOCOLS.values()}
+_WHERE = frozenset(one.url_options[0] for one in PROTOCOLS.values())
 _PEERS_OPTIONS = {"j": "journal", "keyPrefix": "prefix", "database": "the path, as in /name"}
-_TAKE_CLIENTS = ("bullmq", "bridgemq")
-"""Protocols whose address can be that of a driver's client."""
+_TAKE_CLIENTS = tuple(one.slug for one in PROTOCOLS.values() if one.takes_client)
 _CLIENT_URLS = "write 'bullmq:' or 'bridgemq:', with options as in 'bullmq:?prefix=mail'"
 _FEW = 6
 _SHOWN = 60
@@ -332,13 +324,13 @@ def check_driver_options(address: Address, known: Collection[str], *, ignore_cas
 
 
 def _own_options(protocol: str, transport: str) -> list[str]:
-    own = [_OPTIONS[protocol], *_INSTANCE_OPTIONS.get(protocol, ())] if protocol in _OPTIONS else []
-    return [*own, "tls"] if transport in _MANY_HOSTS else own
+    own = _OPTIONS.get(protocol, ())
+    return [*own, "tls"] if transport in _MANY_HOSTS else list(own)
 
 
 def _unknown_option(key: str, known: Sequence[str], protocol: str) -> _Fault:
     meant = _PEERS_OPTIONS.get(key, "") or closest(key, known)
-    own = _OPTIONS.get(protocol, "")
+    own = _OPTIONS.get(protocol, ("",))[0]
     hint = f"did you mean {meant}?" if meant else f"{protocol} takes {own} and what its driver takes"
     if not meant and len(known) < _FEW:
         hint = f"{protocol} takes {', '.join(known) or 'none'}"
@@ -348,7 +340,7 @@ def _unknown_option(key: str, known: Sequence[str], protocol: str) -> _Fault:
 def _is_meant_for_us(key: str, own: list[str], transport: str) -> bool:
     """Another protocol's option or a misspelt one: a driver would drop it, or fail with words of its own."""
     key = _decoded(key).lower()
-    ours = key in _OPTIONS.values() or (key == "tls" and transport in _REDIS)
+    ours = key in _WHERE or (key == "tls" and transport in REDIS_TRANSPORTS)
     return ours or bool(difflib.get_close_matches(key, own, n=1, cutoff=0.8))
 
 

@@ -12,9 +12,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from jobwire.model import State
 from jobwire.observe.durations import Durations
 from jobwire.observe.stores import Counts
+from jobwire.protocols import PROTOCOLS
 from jobwire.worker import Stats
 
-_STORES = {"bullmq": "redis", "bridgemq": "redis", "pgboss": "postgres", "monque": "mongo"}
 _STATE_WORDS = {State.WAITING: "wait"}
 """Where the metric's word for a state is not ours."""
 _QUEUE_COUNTERS = (
@@ -49,7 +49,7 @@ def of_jobs(protocol: str, stats: Mapping[str, Stats], durations: Mapping[str, D
             family.add_metric((queue,), getattr(done, field))
         yield family
     attempts = CounterMetricFamily(
-        f"{protocol}_{_STORES.get(protocol, 'store')}_reconnect_attempts",
+        f"{protocol}_{PROTOCOLS[protocol].store}_reconnect_attempts",
         "Attempts of workers to reach the store again after a call failed.",
     )
     attempts.add_metric((), sum(done.reconnects for done in stats.values()))
@@ -76,7 +76,7 @@ def of_stores(protocol: str, lengths: Mapping[str, Sequence[Counts]], connected:
                 family.add_metric((queue, _STATE_WORDS.get(state, state.value)), sum(told))
     yield family
     status = GaugeMetricFamily(
-        f"{protocol}_{_STORES.get(protocol, 'store')}_connection_status",
+        f"{protocol}_{PROTOCOLS[protocol].store}_connection_status",
         "How many stores answered this scrape, and how many did not.",
         labels=("status",),
     )

@@ -11,6 +11,7 @@ from jobwire.backends.rules import Rules
 from jobwire.boundary import ALL_UNIQUE, Capabilities, Feature
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, whole
+from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(
     {
@@ -50,7 +51,7 @@ _NEAREST = {
     Feature.SCHEDULE_IMMEDIATELY: "use cron with a time zone",
 }
 CAPABILITIES = Capabilities(
-    protocol="BridgeMQ",
+    protocol=PROTOCOLS["bridgemq"].name,
     features=_HAS,
     priority="high_first",
     priority_classes=2,

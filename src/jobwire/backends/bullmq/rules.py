@@ -11,6 +11,7 @@ from jobwire.backends.rules import Rules
 from jobwire.boundary import ALL_SCHEDULES, ALL_UNIQUE, Capabilities, Feature
 from jobwire.errors import InvalidOption, NotSupported
 from jobwire.options import NewJob, whole
+from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(
     {
@@ -49,7 +50,7 @@ _NEAREST = {
     Feature.TRANSACTIONAL_ADD: "add after the transaction has been committed",
 }
 CAPABILITIES = Capabilities(
-    protocol="BullMQ",
+    protocol=PROTOCOLS["bullmq"].name,
     features=_HAS,
     priority="low_first",
     default_attempts=1,

@@ -9,6 +9,7 @@ from jobwire.backends.rules import Rules
 from jobwire.boundary import ALL_SCHEDULES, ALL_UNIQUE, Capabilities, Feature
 from jobwire.errors import InvalidOption, NotSupported
 from jobwire.options import NewJob
+from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(
     {
@@ -45,7 +46,7 @@ _NEAREST = {
     Feature.ROUTING: "use a queue per target",
 }
 CAPABILITIES = Capabilities(
-    protocol="memory",
+    protocol=PROTOCOLS["memory"].name,
     features=_HAS,
     priority="low_first",
     default_attempts=1,

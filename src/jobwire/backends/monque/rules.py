@@ -10,6 +10,7 @@ from jobwire.backends.rules import Rules
 from jobwire.boundary import BACKOFFS, Capabilities, Feature, PreparedJob
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob
+from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(
     {
@@ -55,7 +56,7 @@ _NEAREST = {
     Feature.EVENTS: "a standalone server pushes no changes: make it a replica set of one",
 }
 CAPABILITIES = Capabilities(
-    protocol="Monque",
+    protocol=PROTOCOLS["monque"].name,
     features=_HAS,
     null_key=False,
     nearest=_NEAREST,

@@ -13,6 +13,7 @@ from jobwire.backends.rules import Rules
 from jobwire.boundary import Capabilities, Feature
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, seconds, whole
+from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(
     {
@@ -48,7 +49,7 @@ _NEAREST = {
     Feature.WORKERS: "Node's instances are in the table `instance`",
 }
 CAPABILITIES = Capabilities(
-    protocol="pgboss",
+    protocol=PROTOCOLS["pgboss"].name,
     features=_HAS,
     priority="high_first",
     null_character=False,

@@ -6,17 +6,22 @@ from pathlib import Path
 from urllib.parse import quote
 
 from jobwire.cli.demo.station import Station
+from jobwire.protocols import PROTOCOLS, KnownProtocol
 
 
 def stations(folder: Path) -> list[Station]:
-    """A protocol joins the demo here."""
+    """Returns a station for each protocol that has an embedded server."""
     return [
-        Station("bullmq", "Valkey", embedded_url("bullmq", folder)),
-        Station("bridgemq", "Valkey", embedded_url("bridgemq", folder)),
-        Station("pgboss", "PostgreSQL", embedded_url("pgboss", folder)),
-        # Retries are Monque's own, up to ten with growing pauses, unless the URL says otherwise.
-        Station("monque", "MongoDB", embedded_url("monque", folder) + "?max_retries=3"),
+        Station(one.slug, one.embedded_server, embedded_url(one.slug, folder) + _options(one))
+        for one in PROTOCOLS.values()
+        if one.embedded_server
     ]
+
+
+def _options(protocol: KnownProtocol) -> str:
+    """Returns `?max_retries=3` where attempts are a setting of the instance: by default there may be ten, minutes
+    apart."""
+    return "?max_retries=3" if "max_retries" in protocol.url_options else ""
 
 
 def embedded_url(protocol: str, folder: Path) -> str:
