@@ -76,8 +76,6 @@ def members(tree: ast.ClassDef, special: tuple[str, ...] = ("__init__", "__enter
         name = {"__aenter__": "__enter__", "__aexit__": "__exit__"}.get(node.name, node.name)
         if name.startswith("_") and name not in special:
             continue
-        if isinstance(node, ast.FunctionDef) and not node.decorator_list and name != "__init__":
-            continue
         plain = Blocking().visit(node)
         plain.name = name
         plain.body = [ast.Expr(ast.Constant(...))]

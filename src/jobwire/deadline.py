@@ -20,7 +20,7 @@ _GRANTS = 3
 class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
     """Raise TimeoutError in a block that takes longer than `seconds` (None: never). A blocked loop is not counted."""
 
-    __slots__ = ("_due", "_entered", "_grants", "_limit", "_loop", "_seconds", "_timer")
+    __slots__ = ("_due", "_entered", "_grants", "_limit", "_loop", "_seconds", "_timer", "ended")
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -28,6 +28,8 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
         self._limit = asyncio.timeout(None)
         self._timer: asyncio.TimerHandle | None = None
         self._entered = False
+        self.ended = False
+        """True once `end` was called."""
 
     async def __aenter__(self) -> Self:
         await self._limit.__aenter__()
@@ -47,6 +49,7 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
 
     def end(self) -> None:
         """Let the time be over now."""
+        self.ended = True
         self._loop.call_soon(self._be_over)
 
     def _be_over(self) -> None:

@@ -117,6 +117,17 @@ class HandlerTimeout(JobwireError, TimeoutError):
     """The handler ran longer than its timeout."""
 
 
+class JobCancelled(JobwireError):
+    """The job was cancelled while it ran."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(f"cancelled: {reason}" if reason else None)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason,)
+
+
 class HandlerCrashed(JobwireError):
     """The process that ran the handler died."""
 

@@ -79,6 +79,11 @@ def text(field_name: str, value: Any) -> str:
     return value
 
 
+def maybe_empty(field_name: str, value: Any) -> str:
+    """A text that every store can hold; it may be empty."""
+    return "" if value == "" else text(field_name, value)
+
+
 def job_id(value: Any) -> str:
     """The id of a job, as every operation on one takes it."""
     return text("job_id", value)

@@ -158,6 +158,14 @@ def _method(function: Any) -> Any:
     return call
 
 
+def _plain_method(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(self: _Blocking, *args: Any, **kwargs: Any) -> Any:
+        return _portal.call(lambda: function(self.inner, *args, **kwargs))
+
+    return call
+
+
 def _iterator(function: Any) -> Any:
     @functools.wraps(function)
     def iterate(self: _Blocking, *args: Any, **kwargs: Any) -> Iterator[Any]:
@@ -188,7 +196,8 @@ def _attribute(name: str) -> property:
 
 
 def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
-    """The blocking class of an asynchronous one: every public coroutine blocks, every async iterator is a plain one."""
+    """The blocking class of an asynchronous one: every public coroutine blocks, every async iterator is a plain one,
+    and plain methods run in the event loop's thread."""
     body: dict[str, Any] = {"_made_from": made_from, "__doc__": made_from.__doc__, "__module__": __name__}
     members = [item for part in reversed(made_from.__mro__) for item in vars(part).items()]
     for name, member in members:
@@ -198,6 +207,8 @@ def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
             body[name] = _iterator(member)
         elif inspect.iscoroutinefunction(member):
             body[name] = _method(member)
+        elif inspect.isfunction(member):
+            body[name] = _plain_method(member)
         elif isinstance(member, property):
             body[name] = _attribute(name)
     body.update({name: _attribute(name) for name in attributes})

@@ -42,6 +42,17 @@ async def test_a_stopping_worker_is_not_ready_and_says_what_it_still_runs(connec
     assert (now.ok, now.why, now.busy) == (False, "stopping: 1 job is still running", 1)
 
 
+async def test_a_paused_worker_is_not_ready(connection: Connection) -> None:
+    worker = Worker("emails", _handle, connection)
+    await worker.pause()
+    async with worker:
+        now = await health(worker)
+        assert (now.ok, now.why, now.paused) == (False, "paused: 0 jobs are still running", True)
+        worker.resume()
+        await eventually(lambda: worker.stats.calls)
+        assert (await health(worker)).ok
+
+
 async def test_a_store_that_falls_silent_makes_its_worker_unready_until_it_answers(
     jobwire_valkey: Server, unique: str
 ) -> None:

@@ -146,6 +146,10 @@ async def test_a_worker_is_active_until_it_stops(connection: Connection, metrics
     async with worker:
         await eventually(lambda: worker.stats.calls)
         assert (await scrape(port)).value("memory_active_workers", **labels) == 1.0
+        await worker.pause()
+        assert (await scrape(port)).value("memory_active_workers", **labels) == 0.0
+        worker.resume()
+        assert (await scrape(port)).value("memory_active_workers", **labels) == 1.0
     assert (await scrape(port)).value("memory_active_workers", **labels) == 0.0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import jobwire
-from jobwire import JobFailed, JobNotFound, NewJob, State, sync
+from jobwire import JobCancelled, JobFailed, JobNotFound, NewJob, State, sync
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -62,6 +62,32 @@ def test_run_blocks_until_another_thread_stops_the_worker() -> None:
         worker.run(signals=False)
         thread.join()
         assert worker.stats.completed == 1
+
+
+def test_a_blocking_program_pauses_its_worker_and_cancels_a_job() -> None:
+    began, asked = threading.Event(), threading.Event()
+
+    def handler(job: Any) -> None:
+        began.set()
+        assert asked.wait(10)
+        if job.cancelled:
+            raise JobCancelled
+
+    with (
+        sync.connect("memory:sync-control") as connection,
+        sync.Queue("q", connection) as queue,
+        sync.Worker("q", handler, connection) as worker,
+    ):
+        worker.pause()
+        job = queue.add(1)
+        assert worker.paused
+        assert not began.is_set()
+        worker.resume()
+        assert began.wait(10)
+        assert worker.cancel(job.id, "enough") is True
+        asked.set()
+        with pytest.raises(JobFailed, match="cancelled: enough"):
+            job.wait(10)
 
 
 @pytest.mark.parametrize("name", ["Queue", "Worker", "Connection", "Flow"])

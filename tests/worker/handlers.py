@@ -49,3 +49,11 @@ def misbehave(job: Any) -> str:
         case _:
             pass
     return "fine"
+
+
+def until_there(job: Any) -> str:
+    """Runs until the file exists that the job's data name."""
+    job.update_progress("running")
+    while not os.path.exists(job.data):
+        time.sleep(0.005)
+    return f"found, cancelled: {job.cancelled}"

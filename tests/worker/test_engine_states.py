@@ -1,8 +1,9 @@
 """The engine against a scripted store, in every order of events that hypothesis finds.
 
 The store answers a call when the test says so: with success, with an error before or after it has done what was asked,
-with a refusal, or not at all. Jobs come, handlers end, leases are taken away, wake-ups come and fail to come, and the
-worker is stopped at any moment. Time is virtual.
+with a refusal, or not at all. Jobs come, handlers end, leases are taken away, wake-ups come and fail to come, some of
+them with a job in hand, jobs are cancelled, and the worker is paused, resumed and stopped at any moment. Time is
+virtual.
 """
 
 from __future__ import annotations
@@ -66,8 +67,15 @@ class Store:
         self.tokens = 0
         self.calls: list[Call] = []
         self.waits: list[asyncio.Future[None]] = []
+        self.brought: list[Claim] = []
+        """Claimed along with a wait: the next claim takes them, or they go back."""
+        self.paused = False
+        self.claimed_while_paused = False
+        self.passed_on = 0
+        self.can_pass_on = True
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+        self.claimed_while_paused |= self.paused and claim > 0
         call = Call(outcomes, claim, asyncio.get_running_loop().create_future())
         self.calls.append(call)
         try:
@@ -106,8 +114,10 @@ class Store:
             else:
                 self.waiting.insert(0, job)
             verdicts.append(VERDICTS[type(outcome)])
-        taken, self.waiting = self.waiting[: call.claim], self.waiting[call.claim :]
-        return Settled(verdicts, [self._start(job) for job in taken])
+        brought, self.brought = self.brought[: call.claim], self.brought[call.claim :]
+        room = call.claim - len(brought)
+        taken, self.waiting = self.waiting[:room], self.waiting[room:]
+        return Settled(verdicts, [*brought, *(self._start(job) for job in taken)])
 
     def _start(self, job: str) -> Claim:
         self.tokens += 1
@@ -115,14 +125,36 @@ class Store:
         return Claim(Job(job, "q", "q", None), self.active[job])
 
     async def wait(self, timeout: float) -> None:
+        if self.brought:
+            return
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waits.append(woken)
         try:
             await asyncio.wait([woken], timeout=timeout)
+        except asyncio.CancelledError:
+            self._take_back()
+            raise
         finally:
             self.waits.remove(woken)
 
-    async def pass_on(self) -> None: ...
+    def bring(self) -> None:
+        """Let a wait end with a job in hand."""
+        self.brought.append(self._start(self.waiting.pop(0)))
+        self.waits[0].set_result(None)
+
+    def _take_back(self) -> None:
+        brought, self.brought = self.brought, []
+        for claim in brought:
+            if self.active.get(claim.job.id) == claim.token:
+                del self.active[claim.job.id]
+                self.waiting.insert(0, claim.job.id)
+
+    async def pass_on(self) -> None:
+        self.passed_on += 1
+        if not self.can_pass_on:
+            raise StoreUnavailable("away")
+        if not any(call.claim for call in self.calls):  # otherwise a claim under way will take them
+            self._take_back()
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         return [claim for claim in claims if self.active.get(claim.job.id) != claim.token]
@@ -167,6 +199,7 @@ class EngineStates(RuleBasedStateMachine):
         self.concurrency = concurrency
         self.added = 0
         self.stopped = False
+        self.draining: list[asyncio.Task[None]] = []
         self.unnoticed = False
         """Jobs wait that no wake-up was sent for."""
         self.outage = Outage(journal, self.stats, 0)
@@ -199,6 +232,7 @@ class EngineStates(RuleBasedStateMachine):
             del self.handlers[job.claim]
 
     handler.close = lambda: None  # type: ignore[attr-defined]
+    handler.can_interrupt = True  # type: ignore[attr-defined]
 
     def add_to_store(self) -> None:
         self.added += 1
@@ -226,6 +260,65 @@ class EngineStates(RuleBasedStateMachine):
                 self.unnoticed = False
         self.settle_down()
 
+    @precondition(lambda self: self.store.waiting and self.store.waits and not self.store.waits[0].done())
+    @rule(goes_on=st.booleans())
+    def a_wait_brings_a_job(self, goes_on: bool) -> None:
+        self.store.bring()
+        if goes_on:
+            self.settle_down()
+
+    @rule(can=st.booleans())
+    def passing_on_is_possible(self, can: bool) -> None:
+        self.store.can_pass_on = can
+
+    @rule(goes_on=st.booleans())
+    def the_worker_is_paused(self, goes_on: bool) -> None:
+        self.store.paused = True
+        self.engine.pause()
+        self.draining.append(self.loop.create_task(self.drain()))
+        if goes_on:
+            self.settle_down()
+
+    @precondition(lambda self: self.store.waiting and self.store.waits and not self.store.waits[0].done())
+    @rule(answer=st.sampled_from(["done", "away"]), can_pass_on=st.booleans(), steps=st.integers(0, 4))
+    def a_pause_meets_a_job_that_a_wait_brings(self, answer: str, can_pass_on: bool, steps: int) -> None:
+        """Whatever becomes of calls under way: the job runs or goes back before long."""
+        self.store.can_pass_on = can_pass_on
+        self.store.bring()
+        for _ in range(steps):
+            self.loop.run_until_complete(asyncio.sleep(0))
+        self.the_worker_is_paused(goes_on=True)
+        while self.store.calls:
+            for call in list(self.store.calls):
+                if not call.answer.done():
+                    call.answer.set_result(answer)
+            self.settle_down()
+        self.store.can_pass_on = True
+        self.loop.pass_time(40.0)
+        assert not self.store.brought
+
+    async def drain(self) -> None:
+        await self.engine.drained()
+        if self.store.paused:
+            assert not self.engine.unsettled()
+            assert not self.store.calls
+            assert not (self.store.brought and self.outage.connected)
+
+    @rule(goes_on=st.booleans())
+    def the_worker_is_resumed(self, goes_on: bool) -> None:
+        self.unnoticed &= not self.store.paused  # it looks for jobs then
+        self.store.paused = False
+        self.engine.resume()
+        if goes_on:
+            self.settle_down()
+
+    @precondition(lambda self: self.handlers)
+    @rule(which=st.integers(0, 20), retry=st.booleans())
+    def a_job_is_cancelled(self, which: int, retry: bool) -> None:
+        claim = list(self.handlers)[which % len(self.handlers)]
+        self.engine.running.cancel(claim.job.id, "no longer wanted", retry=retry)
+        self.settle_down()
+
     @precondition(lambda self: self.store.calls)
     @rule(which=st.integers(0, 1))
     def a_call_reaches_the_store(self, which: int) -> None:
@@ -243,6 +336,7 @@ class EngineStates(RuleBasedStateMachine):
     @rule()
     def all_calls_are_answered(self) -> None:
         """Then a job that the worker was woken for runs, without time passing, if a slot is free for it."""
+        self.settle_down()
         while self.store.calls:
             for call in list(self.store.calls):
                 if not call.answer.done():
@@ -251,8 +345,11 @@ class EngineStates(RuleBasedStateMachine):
         free = len(self.engine.running) < self.concurrency
         pause = vars(self.outage)["_pause"]
         waits_out_an_outage = not self.outage.connected or (pause is not None and not pause.done())
-        if not (waits_out_an_outage or self.stopped or self.unnoticed):
+        if not (waits_out_an_outage or self.stopped or self.unnoticed or self.store.paused):
             assert not (self.store.waiting and free), vars(self.store)
+        if self.store.paused and not (waits_out_an_outage or self.stopped):
+            assert not self.store.brought
+            assert self.handlers or all(one.done() for one in self.draining)
 
     @precondition(lambda self: self.store.calls)
     @rule(which=st.integers(0, 1), how=st.sampled_from(ANSWERS))
@@ -293,9 +390,19 @@ class EngineStates(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.loop.pass_time(seconds)
 
+    @precondition(lambda self: self.store.paused and not self.stopped)
+    @rule()
+    def a_paused_worker_rests(self) -> None:
+        self.store.can_pass_on = True
+        self.loop.pass_time(CALL_TIMEOUT + 40.0)
+        self.all_calls_are_answered()
+        passed_on, calls = self.store.passed_on, self.stats.calls
+        self.loop.pass_time(600.0)
+        assert (self.store.passed_on, self.stats.calls) == (passed_on, calls)
+
     @rule()
     def dead_workers_jobs_are_recovered(self) -> None:
-        held = {claim.token for claim in self.keeper.held}
+        held = {claim.token for claim in (*self.keeper.held, *self.store.brought)}
         for job, token in list(self.store.active.items()):
             if token not in held:
                 del self.store.active[job]
@@ -330,6 +437,19 @@ class EngineStates(RuleBasedStateMachine):
             assert set(self.handlers) <= self.keeper.held
 
     @invariant()
+    def a_paused_worker_neither_claims_nor_waits(self) -> None:
+        if hasattr(self, "engine") and self.store.paused:
+            assert not self.store.claimed_while_paused
+            self.settle_down()
+            assert not self.store.waits
+
+    @invariant()
+    def a_pause_has_no_error(self) -> None:
+        for one in getattr(self, "draining", []):
+            if one.done():
+                one.result()
+
+    @invariant()
     def the_worker_lives_until_it_is_stopped(self) -> None:
         if hasattr(self, "engine"):
             assert self.stopped or not self.run.done(), self.run
@@ -339,7 +459,9 @@ class EngineStates(RuleBasedStateMachine):
         if not hasattr(self, "engine"):
             return
         try:
+            self.store.can_pass_on = True
             if not self.stopped:
+                self.the_worker_is_resumed(goes_on=True)
                 self._until(lambda: len(self.store.finished) == self.added, "all jobs are finished")
             self.engine.finish()
             self._until(self.run.done, "the worker has stopped")
@@ -349,8 +471,10 @@ class EngineStates(RuleBasedStateMachine):
         finally:
             for patch in self.patches:
                 patch.stop()
-            self.run.cancel()
-            self.loop.run_until_complete(asyncio.gather(self.run, return_exceptions=True))
+            ends = [self.run, *self.draining]
+            for end in ends:
+                end.cancel()
+            self.loop.run_until_complete(asyncio.gather(*ends, return_exceptions=True))
             self.loop.close()
             asyncio.set_event_loop(None)
 

@@ -77,7 +77,8 @@ class Consumer(Protocol):
         ...
 
     async def pass_on(self) -> None:
-        """Give a wake-up that this worker has no free slot for to another worker."""
+        """Gives a wake-up that this worker has no free slot for to another worker. Also called when the worker is
+        paused: what was taken in waits, and no claim has asked for, is left to others."""
         ...
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:

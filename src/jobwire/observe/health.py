@@ -23,6 +23,7 @@ class Health:
     """Seconds until the store answered; None if it did not."""
     started: bool
     claiming: bool
+    paused: bool
     busy: int
     lost: int
     """Outcomes that the store refused because another worker had the job by then."""
@@ -52,6 +53,8 @@ async def health(worker: Worker, *, timeout: Seconds = 2.0) -> Health:
     started = worker.stats.calls > 0
     if not worker.claiming:
         trouble = f"stopping: {counted(worker.busy, 'job', ' is', ' are')} still running"
+    elif worker.paused and not trouble:
+        trouble = f"paused: {counted(worker.busy, 'job', ' is', ' are')} still running"
     elif not started and not trouble:
         trouble = "the worker has not started"
     return Health(
@@ -61,6 +64,7 @@ async def health(worker: Worker, *, timeout: Seconds = 2.0) -> Health:
         answered_in=answered_in,
         started=started,
         claiming=worker.claiming,
+        paused=worker.paused,
         busy=worker.busy,
         lost=worker.stats.lost,
     )

@@ -203,7 +203,7 @@ def _distinct(watched: list[tuple[Connection, str]]) -> set[tuple[Connection, st
 
 
 def _active(worker: Worker) -> bool:
-    return worker.stats.calls > 0 and (worker.claiming or worker.busy > 0)
+    return worker.stats.calls > 0 and ((worker.claiming and not worker.paused) or worker.busy > 0)
 
 
 def _add(total: Stats, more: Stats) -> Stats:

@@ -90,13 +90,14 @@ class Running:
 class ActiveJob(Running):
     """A job that this worker runs right now."""
 
-    __slots__ = ("_backend", "_claim", "_leases", "_listeners", "_lost", "_lost_event")
+    __slots__ = ("_backend", "_cancelled", "_claim", "_leases", "_listeners", "_lost", "_lost_event")
 
     def __init__(self, claim: Claim, backend: Backend, leases: Leases) -> None:
         super().__init__(claim.job)
         self._claim = claim
         self._backend = backend
         self._leases = leases
+        self._cancelled = False
         self._lost = False
         self._lost_event: asyncio.Event | None = None
         self._listeners: list[Callable[[], None]] | None = None
@@ -118,6 +119,16 @@ class ActiveJob(Running):
             if self._lost:
                 self._lost_event.set()
         return self._lost_event
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the worker wants the handler to stop: `worker.cancel`, the job's timeout, a lost lease, or the end
+        of the time that running jobs have at shutdown."""
+        return self._cancelled
+
+    def mark_cancelled(self) -> None:
+        """Called by the engine, in its event loop."""
+        self._cancelled = True
 
     def mark_lost(self) -> None:
         """Called by the engine, in its event loop."""
@@ -213,6 +224,11 @@ class BlockingJob(Running):
     @property
     def token(self) -> str:
         return self._active.token
+
+    @property
+    def cancelled(self) -> bool:
+        """As ActiveJob's. A thread can't be interrupted: a handler that may run for long looks here now and then."""
+        return self._active.cancelled
 
     def update_progress(self, value: Any) -> None:
         self._run(self._active.update_progress(value))

@@ -94,13 +94,15 @@ class Line:
 class ProcessJob(Running):
     """What a handler in a child process gets: the same names as BlockingJob, answered by the parent."""
 
-    __slots__ = ("_line", "lost", "token")
+    __slots__ = ("_line", "cancelled", "lost", "token")
 
     def __init__(self, job: Job, token: str, line: Line) -> None:
         super().__init__(job)
         self.token = token
         self.lost = threading.Event()
         """Never set here: a process whose lock is lost is killed."""
+        self.cancelled = False
+        """Never True here: a process whose job is cancelled is killed."""
         self._line = line
 
     def update_progress(self, value: Any) -> None:

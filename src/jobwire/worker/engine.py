@@ -8,6 +8,10 @@ handled, which keeps the store and the worker busy at the same time (measured on
 
 A claim is held, and its lease renewed, from the call that claimed it to the verdict on its outcome. If the store goes
 away, running jobs go on, outcomes wait in memory, and claiming resumes when it answers again.
+
+A paused engine claims no more; everything else goes on. A wait for work is ended at once: what it brings could not be
+run. A consumer may have taken a wake-up, or a job along with it, that no claim of ours will ask for now, so it is told
+to pass these on to other workers.
 """
 
 from __future__ import annotations
@@ -54,6 +58,7 @@ class Engine:
         concurrency: int,
         timeout: float | None,
         call_timeout: float,
+        paused: bool = False,
     ) -> None:
         self._backend = backend
         self._consumer = consumer
@@ -74,6 +79,10 @@ class Engine:
         self._reserved = 0
         self._calls = 0
         self._claiming = True
+        self._paused = paused
+        self._must_pass_on = False
+        """The consumer may hold a wake-up or a job that a paused worker does not ask for."""
+        self._listener_rests = False
         self._work_may_be_there = True
         self._wakeups = 0
         self._settle_limit = _SETTLE_TOGETHER
@@ -86,6 +95,8 @@ class Engine:
         self._hungry = asyncio.Event()
         self._waiting: deadline | None = None
         """The limit of a wait for work that is under way."""
+        self._advanced = asyncio.Event()
+        """Set when a call has ended or the listener rests: `drained` looks again."""
 
     # --- from outside -----------------------------------------------------------------------------------------------
 
@@ -113,10 +124,29 @@ class Engine:
     def finish(self) -> None:
         """Claim no more; `run` returns when the running jobs have been settled."""
         self._claiming = False
-        if self._waiting is not None:
-            self._waiting.end()  # what a wait brings from now on could not be run
+        self._end_wait()
         self._bell.set()
         self._hungry.set()
+
+    def pause(self) -> None:
+        """Claim no more until `resume` is called. Running jobs, leases and duties go on."""
+        if not self._paused:
+            self._paused = True
+            self._end_wait()
+            self._ask_to_pass_on()
+
+    def resume(self) -> None:
+        """Claim again, at once."""
+        if self._paused:
+            self._paused = self._must_pass_on = False
+            self._ring()
+            self._advanced.set()
+
+    async def drained(self) -> None:
+        """Return when every job that a paused engine had claimed is settled, or when it is resumed."""
+        while self._paused and self._is_at_work():
+            self._advanced.clear()
+            await self._advanced.wait()
 
     def hand_back(self) -> None:
         """Stop the running handlers; their jobs go back to the store without being charged an attempt."""
@@ -157,6 +187,7 @@ class Engine:
             self._reserved -= slots
             if outcomes:
                 self._in_flight.remove(outcomes)
+            self._advanced.set()
         return True
 
     async def _exchange(self, outcomes: list[Outcome], slots: int) -> None:
@@ -193,17 +224,29 @@ class Engine:
             self._calls -= 1
             if not self._claiming:
                 self._bell.set()
+            if self._paused and slots:
+                self._ask_to_pass_on()  # it may have failed to take a job that the consumer had in hand for it
 
     def _take(self) -> tuple[list[Outcome], int]:
         outcomes = self._outcomes[: self._settle_limit]
         del self._outcomes[: len(outcomes)]
         slots = 0
-        if self._claiming and (outcomes or self._work_may_be_there) and time.monotonic() >= self._blocked_until:
+        if self._takes_jobs() and (outcomes or self._work_may_be_there) and time.monotonic() >= self._blocked_until:
             slots = min(self._concurrency - len(self.running) - self._reserved, self._share)
         return outcomes, max(slots, 0)
 
     def _done(self) -> bool:
-        return not (self._claiming or self.running or self._outcomes or self._in_flight or self._calls)
+        return not (self._claiming or self._has_jobs())
+
+    def _has_jobs(self) -> bool:
+        return bool(self.running or self._outcomes or self._in_flight or self._calls)
+
+    def _is_at_work(self) -> bool:
+        """True while a paused engine has jobs, or its consumer may have: unless the store is away, which may last."""
+        return self._has_jobs() or (self._outage.connected and (self._must_pass_on or not self._listener_rests))
+
+    def _takes_jobs(self) -> bool:
+        return self._claiming and not self._paused
 
     def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict]) -> None:
         for outcome, verdict in zip(outcomes, verdicts, strict=True):
@@ -303,27 +346,62 @@ class Engine:
         """While there is a free slot and nothing to claim, wait for the store to say that there is."""
         while self._claiming:
             self._hungry.clear()
-            if self._work_may_be_there or not self._has_free_slot():
-                await self._hungry.wait()
-                continue
-            timeout = _LONGEST_WAIT if self._next_in is None else min(self._next_in, _LONGEST_WAIT)
-            self._waits_until = asyncio.get_running_loop().time() + timeout
-            try:
-                async with deadline(timeout + _GRACE) as limit:
-                    self._waiting = limit
-                    try:
-                        await self._consumer.wait(timeout)
-                    finally:
-                        self._waiting = None
-                    if not self._has_free_slot():
-                        await self._consumer.pass_on()
-            except Exception as error:  # whatever it is, the worker tries again
-                if self._claiming:
-                    await self._outage.endure(error, self._consumer.reset)
-            self._waits_until = 0.0
-            self._wakeups += 1
-            self._work_may_be_there = True
-            await self._turn()  # at once, rather than waking a lane to do it
+            if self._must_pass_on:
+                await self._pass_on()
+            elif self._work_may_be_there or not self._has_free_slot():
+                await self._rest()
+            else:
+                await self._wait_for_work()
+
+    async def _rest(self) -> None:
+        self._listener_rests = True
+        self._advanced.set()
+        await self._hungry.wait()
+        self._listener_rests = False
+
+    async def _wait_for_work(self) -> None:
+        timeout = _LONGEST_WAIT if self._next_in is None else min(self._next_in, _LONGEST_WAIT)
+        self._waits_until = asyncio.get_running_loop().time() + timeout
+        limit = deadline(timeout + _GRACE)
+        try:
+            async with limit:
+                self._waiting = limit
+                try:
+                    await self._consumer.wait(timeout)
+                finally:
+                    self._waiting = None
+                if not self._has_free_slot():
+                    await self._consumer.pass_on()
+        except Exception as error:  # whatever it is, the worker tries again
+            if self._claiming and not limit.ended:
+                await self._outage.endure(error, self._consumer.reset)
+        self._waits_until = 0.0
+        self._wakeups += 1
+        self._work_may_be_there = True
+        await self._turn()  # at once, rather than waking a lane to do it
+
+    def _end_wait(self) -> None:
+        if self._waiting is not None:
+            self._waiting.end()  # what a wait brings from now on could not be run
+
+    def _ask_to_pass_on(self) -> None:
+        self._must_pass_on = True
+        self._hungry.set()
+
+    async def _pass_on(self) -> None:
+        """Leave to other workers what a paused one was woken for. Tried again until it succeeds: the lease of a job
+        among it is not renewed."""
+        self._must_pass_on = False
+        try:
+            async with deadline(self._call_timeout):
+                await self._consumer.pass_on()
+        except Exception as error:  # as in a wait
+            self._must_pass_on = self._paused
+            self._advanced.set()
+            if self._claiming:
+                await self._outage.endure(error, self._consumer.reset)
+        else:
+            self._outage.over()
 
     def _has_free_slot(self) -> bool:
-        return self._claiming and len(self.running) + self._reserved < self._concurrency
+        return self._takes_jobs() and len(self.running) + self._reserved < self._concurrency

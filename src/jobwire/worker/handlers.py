@@ -8,7 +8,16 @@ from typing import Any, Literal, Protocol
 
 from jobwire import codec
 from jobwire.boundary import Claim, Completed, Failed, Feature, Outcome, Parked, Snoozed, Throttled
-from jobwire.errors import InvalidOption, NotSupported, RateLimited, Snooze, Unrecoverable, WaitForChildren, shown
+from jobwire.errors import (
+    InvalidOption,
+    JobCancelled,
+    NotSupported,
+    RateLimited,
+    Snooze,
+    Unrecoverable,
+    WaitForChildren,
+    shown,
+)
 from jobwire.options import seconds
 from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.failure import kind_of, message_of, stack_of
@@ -28,6 +37,11 @@ Begin = Callable[[], None]
 class Runner(Protocol):
     """Runs the user's handler on a job. Cancelling the call stops the work as far as it can be stopped."""
 
+    @property
+    def can_interrupt(self) -> bool:
+        """False if cancelling the call leaves the handler running, and its end unseen."""
+        ...
+
     async def __call__(self, job: ActiveJob, begin: Begin) -> Any: ...
 
     def close(self) -> None: ...
@@ -35,6 +49,8 @@ class Runner(Protocol):
 
 class AsyncRunner:
     """A coroutine function runs in the worker's own event loop."""
+
+    can_interrupt = True
 
     def __init__(self, handler: Callable[[ActiveJob], Awaitable[Any]]) -> None:
         self._handler = handler
@@ -48,6 +64,8 @@ class AsyncRunner:
 
 class ThreadRunner:
     """A plain function runs in a thread."""
+
+    can_interrupt = False
 
     def __init__(self, handler: Handler, name: str) -> None:
         self._handler = handler
@@ -64,6 +82,8 @@ class ThreadRunner:
 
 class ProcessRunner:
     """A function runs in a child process, driven by a thread."""
+
+    can_interrupt = True
 
     def __init__(self, handler: Handler, name: str) -> None:
         self._threads = Threads(name)
@@ -102,7 +122,7 @@ async def run_job(
     journal: Journal,
     *,
     on_begin: Begin,
-    on_cancel: Callable[[asyncio.CancelledError], Outcome],
+    on_cancel: Callable[[BaseException], Outcome],
 ) -> Outcome:
     """Run the handler and return its outcome for the store; `on_cancel` gives the outcome if the worker cancels it.
 
@@ -118,9 +138,11 @@ async def run_job(
         return await _attempt(runner, job, on_begin)
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
-        if task is not None and task.cancelling() > 0:
+        if job.cancelled or (task is not None and task.cancelling() > 0):
             return on_cancel(cancelled)
         return failure(claim, cancelled, journal, "the handler was cancelled from within")
+    except JobCancelled as cancelled:  # how a handler in a thread says that it stopped when it was asked to
+        return on_cancel(cancelled) if job.cancelled else failure(claim, cancelled, journal)
     except SystemExit as leaving:
         # sys.exit() in a handler ends that handler, not the worker and the jobs beside it.
         return failure(claim, leaving, journal, f"the handler called sys.exit({shown(leaving.code)})")
@@ -156,10 +178,13 @@ def _put_back(job: ActiveJob, request: Snooze | RateLimited | WaitForChildren) -
         raise Unrecoverable(str(refusal)) from request
 
 
-def failure(claim: Claim, error: BaseException, journal: Journal, message: str | None = None) -> Failed:
+def failure(
+    claim: Claim, error: BaseException, journal: Journal, message: str | None = None, *, final: bool = False
+) -> Failed:
     """Log a failed run and return its outcome."""
+    final = final or isinstance(error, Unrecoverable)
     kind = error.kind if isinstance(error, RemoteError) else kind_of(error)
     stack = error.stack if isinstance(error, RemoteError) else stack_of(error)
-    failed = Failed(claim, message or message_of(error), stack, final=isinstance(error, Unrecoverable), kind=kind)
+    failed = Failed(claim, message or message_of(error), stack, final=final, kind=kind)
     journal.failed(failed, error)
     return failed

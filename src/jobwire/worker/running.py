@@ -1,8 +1,15 @@
 """The jobs that run now: each in a task of its own, from its claim to its outcome.
 
-A run ends when its handler returns or raises. The worker can end it too: at its timeout, when its lease is lost, and at
-shutdown. It cancels the handler's task then. A handler that ignores this is abandoned after a while: it goes on, since
-Python can't stop it, but the worker stops waiting for it, frees its slot, and says so in the log.
+A run ends when its handler returns or raises. The worker can end it too: at its timeout, when its lease is lost, at
+shutdown, and when it is asked to cancel the job. It cancels the handler's task then. A handler that ignores this is
+abandoned after a while: it goes on, since Python can't stop it, but the worker stops waiting for it, frees its slot,
+and says so in the log.
+
+What a cancelled handler does still counts: its result completes the job, its own error is the failure. Otherwise the
+first cause decides: a timeout and a cancelled job are failures, a job that is handed back at shutdown is released.
+
+A thread can't be interrupted. At its timeout it is abandoned at once, but a cancelled job is left to it: the run goes
+on until the handler has looked at `job.cancelled`, or ends as it would have anyway.
 """
 
 from __future__ import annotations
@@ -13,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jobwire.boundary import Backend, Claim, Outcome, Released
-from jobwire.errors import HandlerTimeout
+from jobwire.errors import HandlerTimeout, JobCancelled
 from jobwire.worker.active import ActiveJob, Leases
 from jobwire.worker.handlers import Runner, failure, run_job
 from jobwire.worker.journal import Journal
@@ -25,14 +32,17 @@ _CLEAN_UP = 5.0
 class Run:
     """One run of a job."""
 
-    __slots__ = ("abandoned", "began", "claim", "job", "task", "timed_out", "timer")
+    __slots__ = ("abandoned", "began", "cause", "claim", "final", "job", "task", "timer")
 
     def __init__(self, claim: Claim, job: ActiveJob) -> None:
         self.claim = claim
         self.job = job
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        self.timed_out: float | None = None
+        self.cause: HandlerTimeout | JobCancelled | None = None
+        """The error of a run that the worker has stopped; None: its job is released."""
+        self.final = False
+        """The cause fails the job for good."""
         self.abandoned = False
         self.began = time.monotonic()
 
@@ -82,6 +92,15 @@ class RunningJobs:
             run.job.mark_lost()
             self._cancel(run)
 
+    def cancel(self, job_id: str, reason: str, *, retry: bool) -> bool:
+        """Stop the run of a job, which fails unless its handler decides otherwise. Returns False if no run of this job
+        can be cancelled: there is none, or it is being stopped for another cause."""
+        runs = [run for run in self._runs.values() if run.claim.job.id == job_id]
+        for run in runs:
+            if not run.job.cancelled:
+                self._cancel(run, JobCancelled(reason), final=not retry, interrupt=self._runner.can_interrupt)
+        return any(isinstance(run.cause, JobCancelled) for run in runs)
+
     def cancel_all(self) -> None:
         """Stop every run; the jobs are released."""
         for run in list(self._runs.values()):
@@ -128,23 +147,35 @@ class RunningJobs:
         del self._runs[run.claim]
         self._on_end(outcome)
 
-    def _stopped(self, run: Run, cancelled: asyncio.CancelledError | None) -> Outcome:
+    def _stopped(self, run: Run, cancelled: BaseException | None) -> Outcome:
         """The outcome of a run that the worker has stopped."""
-        if run.timed_out is None:
+        if run.cause is None:
             return Released(run.claim)
-        error = HandlerTimeout(f"the handler ran longer than its timeout of {run.timed_out:g} s")
-        error.__cause__ = cancelled  # its traceback shows where the handler was
-        return failure(run.claim, error, self._journal)
+        run.cause.__cause__ = cancelled  # its traceback shows where the handler was
+        return failure(run.claim, run.cause, self._journal, final=run.final)
 
     def _time_out(self, run: Run, timeout: float) -> None:
         if self._runs.get(run.claim) is run:
-            run.timed_out = timeout
-            self._cancel(run)
+            self._cancel(run, HandlerTimeout(f"the handler ran longer than its timeout of {timeout:g} s"))
 
-    def _cancel(self, run: Run) -> None:
+    def _cancel(
+        self,
+        run: Run,
+        cause: HandlerTimeout | JobCancelled | None = None,
+        *,
+        final: bool = False,
+        interrupt: bool = True,
+    ) -> None:
         task = run.task
         if task is None or run.abandoned:
             return
+        if not run.job.cancelled:
+            run.cause, run.final = cause, final
+            run.job.mark_cancelled()
+        if not interrupt:
+            return
+        if run.timer is not None:
+            run.timer.cancel()  # the handler has its time to clean up, and no less because its timeout comes
         task.cancel()
         # A task that is cancelled before its first step never enters `_run`, so its end is made sure of here.
         task.add_done_callback(lambda _: self._end_unstarted(run))

@@ -6,20 +6,19 @@ import asyncio
 import contextlib
 import os
 import secrets
-import signal
 import socket
-import threading
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Never, Self
 
-from jobwire import forking
+from jobwire import forking, options
 from jobwire.boundary import Claim, Consumer, ConsumerSettings, Feature, Strategy
 from jobwire.connection import Connection, resolve
 from jobwire.counted import counted
-from jobwire.options import Keep, Seconds, keep_of, seconds, text, whole
+from jobwire.errors import InvalidOption
+from jobwire.options import Keep, Seconds, keep_of, maybe_empty, seconds, text, whole, yes_or_no
 from jobwire.worker.duties import perform
 from jobwire.worker.engine import Engine
 from jobwire.worker.handlers import Executor, Handler, make_runner
@@ -37,6 +36,7 @@ from jobwire.worker.settings import (
     strategies_of,
     strategy_of,
 )
+from jobwire.worker.signals import signals_call
 from jobwire.worker.stats import Observer, Stats
 
 _LAST_CALLS = 3.0
@@ -89,6 +89,7 @@ class Worker:
         self.id = text("worker_id", worker_id) if worker_id is not None else _new_id()
         self.queue = text("queue", queue)
         self.stats = Stats()
+        self._paused = False
         self._concurrency = whole("concurrency", concurrency, minimum=1)
         self._timeout = None if timeout is None else seconds("timeout", timeout, minimum=0.001)
         self._shutdown_timeout = seconds("shutdown_timeout", shutdown_timeout)
@@ -155,6 +156,11 @@ class Worker:
         return not self._stopping.is_set()
 
     @property
+    def paused(self) -> bool:
+        """True between `pause` and `resume`."""
+        return self._paused
+
+    @property
     def running(self) -> bool:
         """True between the start of `run` and its end."""
         return self._engine is not None and not self._ended.is_set()
@@ -173,7 +179,7 @@ class Worker:
     async def run(self, *, signals: bool = True) -> None:
         """Work until `stop` is called or, in the main thread, SIGTERM or SIGINT arrives (twice: leave at once)."""
         backend = self.connection.backend
-        with _signals(self.interrupt) if signals else contextlib.nullcontext():
+        with signals_call(self.interrupt) if signals else contextlib.nullcontext():
             if not await self._reach_store():
                 return
         consumer = backend.consumer(self._settings)
@@ -195,13 +201,14 @@ class Worker:
             concurrency=self._concurrency,
             timeout=self._timeout,
             call_timeout=self._call_timeout,
+            paused=self._paused,
         )
         watch = LoopWatch(self._journal, engine.running.claim_of)
         duties = [perform(duty, self.stats, self._journal, self._call_timeout) for duty in consumer.duties()]
         token = worker_stopping.set(self._stopping.is_set)
         work = asyncio.create_task(engine.run([keeper.watch(), *duties]))
         worker_stopping.reset(token)
-        with _signals(self.interrupt) if signals else contextlib.nullcontext():
+        with signals_call(self.interrupt) if signals else contextlib.nullcontext():
             self._journal.info("started on queue %s, concurrency %d", self.queue, self._concurrency)
             keeper.start()
             watch.start()
@@ -227,6 +234,53 @@ class Worker:
         if self._stopping.is_set():
             self._now.set()
         self._stop_claiming()
+
+    # --- while it runs ----------------------------------------------------------------------------------------------
+
+    async def pause(self, *, wait: bool = True) -> None:
+        """Claim no more until `resume` is called; running jobs finish, and leases and the protocol's duties go on. With
+        `wait`, returns when the running jobs have been settled, or when `resume` or the worker's end comes first.
+
+        Only this worker pauses, and nothing is stored: `queue.pause` pauses the queue for all of its workers. A worker
+        that is paused before `run` starts paused.
+        """
+        engine, wait = self._engine, yes_or_no("wait", wait)
+        task = asyncio.current_task()
+        if wait and engine is not None and task is not None and engine.running.claim_of(task) is not None:
+            raise InvalidOption("wait", wait, "must be False in a handler of this worker, which would wait for itself")
+        if not self._paused:
+            self._paused = True
+            self._journal.info("paused: %s still running", counted(self.busy, "job"))
+        if engine is not None:
+            engine.pause()
+            if wait:
+                drained = asyncio.create_task(engine.drained())
+                try:
+                    await _first(drained, self._ended)
+                finally:
+                    drained.cancel()
+
+    def resume(self) -> None:
+        """Claim again, at once."""
+        if self._paused:
+            self._paused = False
+            self._journal.info("resumed")
+        if self._engine is not None:
+            self._engine.resume()
+
+    def cancel(self, job_id: str, reason: str = "", *, retry: bool = False) -> bool:
+        """Cancel a job that this worker runs. Returns True if it does, also if the job has been cancelled before; False
+        if it does not, or if the run is being stopped for another cause: a timeout, a lost lease, shutdown.
+
+        A coroutine gets CancelledError, a child process is killed, and a thread has to look at `job.cancelled`. If the
+        handler returns all the same the job completes, and if it raises an error of its own that is its failure.
+        Otherwise it fails with JobCancelled and the reason: for good, or with `retry` as after any other failure.
+        """
+        job_id, reason = options.job_id(job_id), maybe_empty("reason", reason)
+        retry = yes_or_no("retry", retry)
+        return self._engine is not None and self._engine.running.cancel(job_id, reason, retry=retry)
+
+    # --- start ------------------------------------------------------------------------------------------------------
 
     async def _reach_store(self) -> bool:
         """Open the connection, which may wait for the store; False if the worker was told to stop meanwhile."""
@@ -333,19 +387,3 @@ async def _first(work: asyncio.Task[Any], event: asyncio.Event | None = None, ti
 def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
     with contextlib.suppress(RuntimeError):  # the loop has ended, and with it everything that could be told
         loop.call_soon_threadsafe(function, *args)
-
-
-@contextlib.contextmanager
-def _signals(on_signal: Callable[[], None]) -> Generator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    caught = (signal.SIGTERM, signal.SIGINT)
-    for number in caught:
-        loop.add_signal_handler(number, on_signal)
-    try:
-        yield
-    finally:
-        for number in caught:
-            loop.remove_signal_handler(number)

@@ -243,10 +243,12 @@ class BullConsumer:
             await self._doorbell.wait(timeout)
 
     async def pass_on(self) -> None:
+        await self._doorbell.withdrawn()
         if not self._brought:
             await self._doorbell.ring()
         elif not self._kept_free:
             await self.refuse()
+        await self._doorbell.leave_due()
 
     def place(self) -> tuple[Argument, ...] | None:
         """An order for one job. Where starts are counted by a rate limit there are none: a start can't be taken back
@@ -266,7 +268,12 @@ class BullConsumer:
 
     async def refuse(self) -> None:
         brought, self._brought = self._brought, []
-        await self._settle([TakenBack(one.claim, one.trace) for one in brought], 0)
+        try:
+            await self._settle([TakenBack(one.claim, one.trace) for one in brought], 0)
+        except BaseException:
+            # They may be back in the queue, so they are as old as can be: taken only if a renewal finds them ours.
+            self._brought[:0] = [replace(one, claimed_ms=0) for one in brought]
+            raise
 
     async def _take_brought(self, room: int) -> list[Trial]:
         """Up to `room` jobs that orders have brought. One that was claimed a while ago (its answer lay unread while a

@@ -74,7 +74,7 @@ class Doorbell:
 
     async def wait(self, timeout: float) -> None:
         """Return when a job may be ready, at the latest after the timeout (or the shorter longest waits above)."""
-        await self._withdrawn()
+        await self.withdrawn()
         end = time.monotonic() + timeout
         while True:
             now = await self._store.clock.now_ms()
@@ -96,6 +96,12 @@ class Doorbell:
     async def ring(self) -> None:
         """Wake another worker that waits."""
         await self._put_back(_READY)
+
+    async def leave_due(self) -> None:
+        """Leave it to other workers to wake when the next delayed job comes due."""
+        if self.due_ms is not None:
+            await self._put_back((b"1", self.due_ms))
+            self.due_ms = None
 
     async def _take(self, block: float) -> tuple[Marker | None, bool]:
         """Wait for a marker: the marker, and whether the order brought a job."""
@@ -180,24 +186,23 @@ class Doorbell:
         # A delay marker that someone has set since is newer than the one taken.
         await self._store.call("ZADD", self._keys.marker, "NX", repr(marker[1]), marker[0])
 
-    async def _withdrawn(self) -> None:
+    async def withdrawn(self) -> None:
+        """Return when a wait that was given up has left nothing behind."""
         if self._withdrawal is not None:
             await asyncio.shield(self._withdrawal)
             self._withdrawal = None
 
     async def reset(self) -> None:
         """Drop the connection; the next wait opens a new one."""
-        await self._withdrawn()
+        await self.withdrawn()
         await self._link.drop()
 
     async def close(self) -> None:
         """Leave the markers to other workers, if the server answers in time."""
         with suppress(JobwireError, TimeoutError):
             async with asyncio.timeout(_CLOSING):
-                await self._withdrawn()
-                if self.due_ms is not None:
-                    due, self.due_ms = self.due_ms, None
-                    await self._put_back((b"1", due))
+                await self.withdrawn()
+                await self.leave_due()
         if self._withdrawal is not None:
             self._withdrawal.cancel()
             await asyncio.wait([self._withdrawal])
