@@ -13,7 +13,7 @@ import pytest
 from conformance.conftest import PROTOCOLS, QUEUE
 from jobwire import Backoff, JobwireError, Queue, Worker
 from jobwire.boundary import Feature
-from jobwire.options import Parent, Target, Unique
+from jobwire.options import Keep, Parent, Target, Unique
 
 NAMES = [name for name in PROTOCOLS if name != "memory"]
 
@@ -107,6 +107,35 @@ async def test_a_twin_refuses_what_its_original_refuses(request: pytest.FixtureR
                 differences[case] = there, here
         assert differences == {}
         assert {state: count for state, count in (await twin.counts()).items() if count} != {}
+
+
+def constant(failures: int, job: Any, error: str) -> float:
+    return 1.0
+
+
+WORKERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "backoff": {"backoff": constant},
+    "backoff by name": {"backoff": {"mine": constant}},
+    "keep_completed": {"keep_completed": 5},
+    "keep_failed": {"keep_failed": Keep(age=60)},
+    "rate": {"rate": (5, 1.0)},
+    "name": {"name": "anna"},
+}
+
+
+@pytest.mark.parametrize("options", WORKERS.values(), ids=WORKERS)
+def test_a_twin_refuses_the_workers_that_its_original_refuses(
+    request: pytest.FixtureRequest, name: str, options: dict[str, Any]
+) -> None:
+    raised: list[Any] = []
+    for url in (PROTOCOLS[name](request, "anywhere"), f"memory:?like={name}"):
+        try:
+            Worker(QUEUE, print, url, **options)
+            raised.append(None)
+        except JobwireError as error:
+            raised.append((type(error), str(error)))
+    assert raised[0] == raised[1]
 
 
 @pytest.mark.parametrize("queue", ["letters", "a:b", "with space", "é", "x" * 300, "a\nb"])

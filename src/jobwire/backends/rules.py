@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jobwire.boundary import Capabilities, PreparedJob
+from jobwire.boundary import Capabilities, ConsumerSettings, PreparedJob
 from jobwire.options import NewJob
 
 Rank = Callable[[int], tuple[int, bool]]
@@ -26,6 +26,9 @@ class Rules:
     """Raises InvalidOption for a job that a queue of this name does not take."""
     check_encoded: Callable[[PreparedJob], None]
     """Raises InvalidOption for what is found out only when the job is written."""
+    check_worker: Callable[[ConsumerSettings], None]
+    """Raises InvalidOption or NotSupported for what this protocol's workers can't do. Native options are not looked
+    at."""
     rank: Rank
     """The order of waiting jobs."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobwire.backends.bridgemq.keys import check_name, check_server_id
+from jobwire.backends.bridgemq.keys import check_server_id
 from jobwire.backends.bridgemq.routing import Profile
+from jobwire.backends.bridgemq.rules import check_worker
 from jobwire.boundary import ConsumerSettings
-from jobwire.errors import NotSupported
 from jobwire.native import BridgeMQWorker, of_kind
 
 
@@ -21,15 +21,8 @@ class WorkerOptions:
 
     @classmethod
     def read(cls, settings: ConsumerSettings) -> WorkerOptions:
-        check_name("queue", settings.queue)
+        check_worker(settings)
         native = of_kind(BridgeMQWorker, settings.native, "BridgeMQ")
-        for option in ("keep_completed", "keep_failed"):
-            if getattr(settings, option) is not None:
-                raise NotSupported(
-                    "BridgeMQ", f"{option} of a worker", "finished jobs stay for 24 hours; clean() removes them sooner"
-                )
-        if settings.strategy is not None or settings.strategies:
-            raise NotSupported("BridgeMQ", "custom backoff", "use fixed, linear or exponential")
         server = native.server_id if native.server_id is not None else settings.worker_id
         check_server_id(server)
         profile = Profile(server, native.stack or "", frozenset(native.capabilities), native.region or "")

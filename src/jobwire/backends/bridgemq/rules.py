@@ -8,7 +8,7 @@ from typing import Any, cast
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.keys import check_job_id, check_name, check_server_id
 from jobwire.backends.rules import Rules
-from jobwire.boundary import ALL_UNIQUE, Capabilities, Feature
+from jobwire.boundary import ALL_UNIQUE, Capabilities, ConsumerSettings, Feature
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, whole
 from jobwire.protocols import PROTOCOLS
@@ -118,9 +118,18 @@ def check_no_schedule(job: NewJob) -> None:
             raise InvalidOption(f"extra.{option}", job.extra[option], "is for schedules")
 
 
+def check_worker(settings: ConsumerSettings) -> None:
+    check_name("queue", settings.queue)
+    if settings.keep_completed is not None or settings.keep_failed is not None:
+        CAPABILITIES.require(Feature.KEEP)
+    if settings.strategy is not None or settings.strategies:
+        CAPABILITIES.require(Feature.BACKOFF_CUSTOM)
+
+
 RULES = Rules(
     CAPABILITIES,
     check,
     lambda job: check_no_schedule(job.new),
+    check_worker,
     rank=lambda priority: (0, True) if priority >= codec.FRONT_FROM else (1, False),
 )

@@ -128,4 +128,10 @@ def _check_in_queue(queue: str, job: NewJob) -> None:
     check(DEFAULT_PREFIX, job)
 
 
-RULES = Rules(CAPABILITIES, _check_in_queue, lambda job: None, rank=lambda priority: (priority, False))
+RULES = Rules(
+    CAPABILITIES,
+    _check_in_queue,
+    lambda job: None,
+    lambda settings: check_queue_name(settings.queue),
+    rank=lambda priority: (priority, False),
+)

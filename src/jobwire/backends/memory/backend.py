@@ -81,6 +81,7 @@ class MemoryBackend:
             return [adding.add(state, job, now) for job in jobs]
 
     def check_worker(self, settings: ConsumerSettings) -> None:
+        self._rules.check_worker(settings)
         if settings.native is not None:
             raise InvalidOption("native", settings.native, "can't be given: the memory store has no options of its own")
 

@@ -70,7 +70,7 @@ def by_number(priority: int) -> tuple[int, bool]:
     return priority, False
 
 
-OWN_RULES = Rules(CAPABILITIES, _check, lambda job: None, rank=by_number)
+OWN_RULES = Rules(CAPABILITIES, _check, lambda job: None, lambda settings: None, rank=by_number)
 
 
 @dataclass(frozen=True, slots=True)

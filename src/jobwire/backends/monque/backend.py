@@ -15,12 +15,11 @@ from jobwire.backends.monque.events import MonqueEvents
 from jobwire.backends.monque.notes import Notes
 from jobwire.backends.monque.pause import MonquePause
 from jobwire.backends.monque.progress_and_logs import MonqueLogs, MonqueProgress
-from jobwire.backends.monque.rules import CAPABILITIES, check, check_name
+from jobwire.backends.monque.rules import CAPABILITIES, check, check_name, check_worker
 from jobwire.backends.monque.schedules import MonqueSchedules
 from jobwire.backends.monque.settings import place_of, worker_settings
 from jobwire.backends.monque.store import Store
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
-from jobwire.errors import NotSupported
 from jobwire.model import Job, Page, State
 from jobwire.options import NewJob
 from jobwire.urls import Address
@@ -91,14 +90,8 @@ class Monque:
         return added
 
     def check_worker(self, settings: ConsumerSettings) -> None:
-        check_name(settings.queue)
+        check_worker(settings)
         worker_settings(self.store.place, settings.native)
-        if settings.rate is not None:
-            CAPABILITIES.require(Feature.RATE_LIMIT)
-        if settings.strategies:
-            raise NotSupported(
-                CAPABILITIES.protocol, "named backoffs", "give the worker one function: backoff=callable"
-            )
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         self.check_worker(settings)

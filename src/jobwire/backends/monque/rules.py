@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from jobwire import codec
 from jobwire.backends.rules import Rules
-from jobwire.boundary import BACKOFFS, Capabilities, Feature, PreparedJob
-from jobwire.errors import InvalidOption
+from jobwire.boundary import BACKOFFS, Capabilities, ConsumerSettings, Feature, PreparedJob
+from jobwire.errors import InvalidOption, NotSupported
 from jobwire.options import NewJob
 from jobwire.protocols import PROTOCOLS
 
@@ -138,4 +138,12 @@ def _check_encoded(job: PreparedJob) -> None:
     to_bson(codec.loads(job.data))
 
 
-RULES = Rules(CAPABILITIES, check, _check_encoded, rank=lambda priority: (0, False))
+def check_worker(settings: ConsumerSettings) -> None:
+    check_name(settings.queue)
+    if settings.rate is not None:
+        CAPABILITIES.require(Feature.RATE_LIMIT)
+    if settings.strategies:
+        raise NotSupported(CAPABILITIES.protocol, "named backoffs", "give the worker one function: backoff=callable")
+
+
+RULES = Rules(CAPABILITIES, check, _check_encoded, check_worker, rank=lambda priority: (0, False))

@@ -16,7 +16,7 @@ from jobwire.backends.pgboss.pause import PgPause
 from jobwire.backends.pgboss.progress_and_logs import PgLogs, PgProgress
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.reading import Reading
-from jobwire.backends.pgboss.rules import CAPABILITIES, check
+from jobwire.backends.pgboss.rules import CAPABILITIES, check, check_worker
 from jobwire.backends.pgboss.schedules import PgSchedules
 from jobwire.backends.pgboss.store import Store
 from jobwire.backends.pgboss.supervision import Supervision
@@ -28,10 +28,8 @@ from jobwire.boundary import (
     Capabilities,
     Consumer,
     ConsumerSettings,
-    Feature,
     PreparedJob,
 )
-from jobwire.errors import NotSupported
 from jobwire.model import Job, Page, State
 from jobwire.options import NewJob
 from jobwire.urls import Address
@@ -91,10 +89,7 @@ class PgBossBackend:
 
     def check_worker(self, settings: ConsumerSettings) -> None:
         WorkerOptions.of(settings.native)
-        if settings.strategy is not None or settings.strategies:
-            raise NotSupported("pgboss", "backoff of a worker", "give the job backoff=Backoff.exponential(…)")
-        if settings.keep_completed is not None or settings.keep_failed is not None:
-            CAPABILITIES.require(Feature.KEEP)
+        check_worker(settings)
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         self.check_worker(settings)

@@ -10,8 +10,8 @@ from jobwire import codec as json_codec
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.ids import is_id
 from jobwire.backends.rules import Rules
-from jobwire.boundary import Capabilities, Feature
-from jobwire.errors import InvalidOption
+from jobwire.boundary import Capabilities, ConsumerSettings, Feature
+from jobwire.errors import InvalidOption, NotSupported
 from jobwire.options import NewJob, seconds, whole
 from jobwire.protocols import PROTOCOLS
 
@@ -173,4 +173,11 @@ def _check_in_queue(queue: str, job: NewJob) -> None:
     check(job)
 
 
-RULES = Rules(CAPABILITIES, _check_in_queue, lambda job: None, rank=lambda priority: (-priority, False))
+def check_worker(settings: ConsumerSettings) -> None:
+    if settings.strategy is not None or settings.strategies:
+        raise NotSupported(CAPABILITIES.protocol, "backoff of a worker", "give the job backoff=Backoff.exponential(…)")
+    if settings.keep_completed is not None or settings.keep_failed is not None:
+        CAPABILITIES.require(Feature.KEEP)
+
+
+RULES = Rules(CAPABILITIES, _check_in_queue, lambda job: None, check_worker, rank=lambda priority: (-priority, False))
