@@ -28,7 +28,7 @@ from jobwire.errors import (
     WrongState,
 )
 from jobwire.flow import Flow, FlowJob
-from jobwire.model import Children, Event, Job, JobKey, JobTree, Limits, Page, Schedule, State, WorkerInfo
+from jobwire.model import Children, Event, EventKind, Job, JobKey, JobTree, Limits, Page, Schedule, State, WorkerInfo
 from jobwire.options import Keep, NewJob, Parent, Target, Unique
 from jobwire.queue import Queue
 from jobwire.worker import ActiveJob, Worker
@@ -41,6 +41,7 @@ __all__ = [
     "Closed",
     "Connection",
     "Event",
+    "EventKind",
     "Flow",
     "FlowJob",
     "HandlerCrashed",

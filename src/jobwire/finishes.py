@@ -8,9 +8,9 @@ from typing import Any
 
 from jobwire.boundary import Backend, Events
 from jobwire.errors import JobFailed, JobNotFound, WaitTimeout
-from jobwire.model import Event, Job, State
+from jobwire.model import Event, EventKind, Job, State
 
-_ENDS = ("completed", "failed", "cancelled", "removed")
+_ENDS = (EventKind.COMPLETED, EventKind.FAILED, EventKind.CANCELLED, EventKind.REMOVED)
 _POLL_FIRST = 0.02
 _POLL_LAST = 1.0
 _LATE_EVENT = 1.0
@@ -91,7 +91,7 @@ class Finishes:
     async def _read(self, events: Events, since: str) -> None:
         try:
             async for event in events.events(self._queue, since):
-                if event.type in _ENDS and event.job_id in self._waiting:
+                if event.kind in _ENDS and event.job_id in self._waiting:
                     self._tell(event)
                 self._read_to = event.id
         except Exception as error:
@@ -105,10 +105,10 @@ class Finishes:
         for future in self._waiting.get(event.job_id, ()):
             if future.done():
                 continue
-            if event.type == "completed":
+            if event.kind is EventKind.COMPLETED:
                 future.set_result(event.result)
-            elif event.type in ("failed", "cancelled"):
-                future.set_exception(JobFailed(event.error or f"job {event.job_id!r} is {event.type}"))
+            elif event.kind in (EventKind.FAILED, EventKind.CANCELLED):
+                future.set_exception(JobFailed(event.error or f"job {event.job_id!r} is {event.kind}"))
             else:
                 future.set_exception(JobNotFound(self._queue, event.job_id))
 

@@ -78,12 +78,13 @@ class Job:
 class Event:
     """One thing that happened on a queue. `id` is a cursor: give it to `events(since=)` to go on after it.
 
-    `type` is the protocol's own word (added, waiting, active, progress, completed, failed, ...), so a custom
-    event passes through as it is. `data` holds the event's native fields.
+    `native_type` is the protocol's own word, also of an event that an application has published; `kind` is ours.
+    `data` holds the event's native fields.
     """
 
     id: str
-    type: str
+    kind: EventKind
+    native_type: str
     job_id: str | None = None
     at: datetime | None = None
     data: Mapping[str, Any] = field(default_factory=_empty)
@@ -97,6 +98,28 @@ class Page(list[Job]):
     def __init__(self, jobs: Iterable[Job] = (), cursor: str | None = None) -> None:
         super().__init__(jobs)
         self.cursor = cursor
+
+
+class EventKind(StrEnum):
+    """What happened, in one word for all protocols."""
+
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    """A job was not added: another one has its id or its unique key."""
+    WAITING = "waiting"
+    WAITING_CHILDREN = "waiting_children"
+    DELAYED = "delayed"
+    ACTIVE = "active"
+    PROGRESS = "progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    STALLED = "stalled"
+    REMOVED = "removed"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    OTHER = "other"
+    """Anything else, events of an application among it: see `native_type`."""
 
 
 @dataclass(frozen=True, slots=True)

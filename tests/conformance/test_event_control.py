@@ -24,7 +24,7 @@ async def test_an_event_of_ones_own_is_heard_by_whoever_listens(queue, needs):
         before = await queue.publish("first")
         event_id = await queue.publish("lunch", {"place": "É", "record": "1", "jobId": "7"})
         event = await _next_event(queue, before)
-        assert (event.id, event.type) == (event_id, "lunch")
+        assert (event.id, event.native_type) == (event_id, "lunch")
         assert (event.data["place"], event.data["record"], event.data["jobId"]) == ("É", "1", "7")
         for wrong in ({"n": 1}, {"event": "other"}):
             with pytest.raises(InvalidOption, match="fields"):

@@ -37,7 +37,7 @@ def of(events, job_id):
 
 
 async def ended(eventually, events, job_id):
-    return await eventually(lambda: [e for e in of(events, job_id) if e.type in ("completed", "failed")])
+    return await eventually(lambda: [e for e in of(events, job_id) if e.kind in ("completed", "failed")])
 
 
 async def test_a_job_tells_its_life(queue, connection, work, eventually, needs):
@@ -50,7 +50,7 @@ async def test_a_job_tells_its_life(queue, connection, work, eventually, needs):
         async with recording(queue, since) as events, work(handler):
             added = await queue.add(1)
             [completed] = await ended(eventually, events, added.id)
-            types = [event.type for event in of(events, added.id)]
+            types = [event.kind for event in of(events, added.id)]
         assert [t for t in types if t in ("added", "active", "progress", "completed")] == [
             "added", "active", "progress", "completed",
         ]  # fmt: skip
@@ -67,7 +67,7 @@ async def test_a_failure_tells_its_error(queue, connection, work, eventually, ne
         async with recording(queue, since) as events, work(handler):
             added = await queue.add(1)
             [failed] = await ended(eventually, events, added.id)
-        assert (failed.type, "mailbox full" in failed.error) == ("failed", True)
+        assert (failed.kind, "mailbox full" in failed.error) == ("failed", True)
 
 
 @with_attempts(2)
@@ -84,7 +84,7 @@ async def test_a_run_that_will_be_retried_is_no_failure_yet(queue, work, eventua
         async with recording(queue, since) as events, work(handler, **tries.worker):
             added = await queue.add(1, **tries.job)
             await ended(eventually, events, added.id)
-        types = [event.type for event in of(events, added.id)]
+        types = [event.kind for event in of(events, added.id)]
         assert "failed" not in types
         assert types.count("active") == 2
 
@@ -118,7 +118,7 @@ async def test_two_readers_see_the_same(queue, connection, eventually, needs):
         async with recording(queue, since) as one, recording(queue, since) as two:
             added = await queue.add(1)
             await eventually(lambda: len(of(one, added.id)) >= 2 and len(of(two, added.id)) >= 2)
-        assert [event.type for event in of(one, added.id)] == [event.type for event in of(two, added.id)]
+        assert [event.kind for event in of(one, added.id)] == [event.kind for event in of(two, added.id)]
 
 
 async def test_a_removed_job_says_so(queue, connection, eventually, needs):
@@ -127,7 +127,7 @@ async def test_a_removed_job_says_so(queue, connection, eventually, needs):
         async with recording(queue, since) as events:
             added = await queue.add(1)
             await queue.remove(added.id)
-            await eventually(lambda: [e for e in of(events, added.id) if e.type == "removed"])
+            await eventually(lambda: [e for e in of(events, added.id) if e.kind == "removed"])
 
 
 async def test_a_pause_says_so(queue, connection, eventually, needs):
@@ -137,7 +137,7 @@ async def test_a_pause_says_so(queue, connection, eventually, needs):
             await queue.pause()
             await queue.resume()
             await eventually(
-                lambda: [e.type for e in events if e.type in ("paused", "resumed")] == ["paused", "resumed"]
+                lambda: [e.kind for e in events if e.kind in ("paused", "resumed")] == ["paused", "resumed"]
             )
 
 

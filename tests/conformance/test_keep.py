@@ -84,7 +84,7 @@ async def test_a_job_that_finishes_and_goes_while_it_is_looked_up_is_found_by_it
     with needs(queue, Feature.KEEP, Feature.RESULTS, Feature.EVENTS):
         added = await queue.add(5, keep_completed=False)
         backend, looked = queue._backend, asyncio.Event()
-        get, events = backend.get, backend.events
+        get, events = backend.get, backend.events.events
 
         async def get_when_it_is_gone(name, ids):
             async with work(handler) as worker:
@@ -99,5 +99,5 @@ async def test_a_job_that_finishes_and_goes_while_it_is_looked_up_is_found_by_it
                 yield event
 
         monkeypatch.setattr(backend, "get", get_when_it_is_gone)
-        monkeypatch.setattr(backend, "events", events_after_the_look)
+        monkeypatch.setattr(backend.events, "events", events_after_the_look)
         assert await added.wait(timeout=20) == 5

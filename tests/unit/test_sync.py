@@ -50,7 +50,7 @@ def test_events_are_a_plain_iterator() -> None:
         cursor = next(iter([queue.add(1), queue.add(2)]))
         assert cursor.id
         events = queue.events(since="0")
-        assert [next(events).type for _ in range(2)] == ["added", "waiting"]
+        assert [next(events).native_type for _ in range(2)] == ["added", "waiting"]
         events.close()  # type: ignore[attr-defined]
 
 

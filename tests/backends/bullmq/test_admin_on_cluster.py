@@ -77,7 +77,7 @@ async def test_events_are_followed(backend: Backend) -> None:
     async with asyncio.timeout(10):
         event = await first
     await stream.aclose()
-    assert (event.type, event.job_id) == ("added", added.id)
+    assert (event.native_type, event.job_id) == ("added", added.id)
 
 
 async def test_workers_are_found_on_whichever_node_they_wait(jobwire_valkey_cluster: Cluster) -> None:

@@ -120,7 +120,7 @@ async def test_log_lines_and_events_that_are_no_utf8_are_shown_as_far_as_they_ca
     async with asyncio.timeout(10):
         seen = [await anext(events) for _ in range(3)]
     await events.aclose()  # type: ignore[attr-defined]
-    assert [event.type for event in seen] == ["noise", "waiting", "added"]
+    assert [event.native_type for event in seen] == ["noise", "waiting", "added"]
 
 
 @pytest.mark.parametrize("kind", ["string", "list", "stream"])

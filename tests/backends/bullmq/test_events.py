@@ -46,7 +46,7 @@ async def test_the_cursor_is_after_everything_that_has_happened(redis, keys, bac
 
     [event] = await take(backend, 1, cursor)
 
-    assert (event.type, event.job_id) == ("waiting", "1")
+    assert (event.native_type, event.job_id) == ("waiting", "1")
     assert event.id == await backend.events.cursor("q")
 
 
@@ -64,7 +64,7 @@ async def test_events_of_a_node_worker_are_read_with_result_and_error(jobwire_va
 
     events = await take(backend, 12)
 
-    seen = {(event.type, event.job_id): event for event in events}
+    seen = {(event.native_type, event.job_id): event for event in events}
     assert seen["progress", "good"].data["data"] == {"half": True}
     assert (seen["completed", "good"].result, seen["completed", "good"].error) == ({"sum": 3}, None)
     assert (seen["failed", "bad"].result, seen["failed", "bad"].error) == (None, "boom")
@@ -88,7 +88,7 @@ async def test_events_of_ones_own_pass_through_as_they_are(redis, keys, backend:
 
     [event] = await take(backend, 1)
 
-    assert (event.type, event.job_id, event.data) == ("my-event", None, {"colour": "red", "data": "[1]"})
+    assert (event.native_type, event.job_id, event.data) == ("my-event", None, {"colour": "red", "data": "[1]"})
 
 
 async def test_a_waiting_reader_gets_an_event_at_once_and_is_named_as_peers_expect(

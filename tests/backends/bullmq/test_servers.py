@@ -233,14 +233,14 @@ async def test_a_job_tells_its_life(queue: Queue, work: Callable[..., Worker]) -
     async def listen() -> None:
         async for event in queue.events(since="0"):
             events.append(event)
-            if event.type == "drained":
+            if event.native_type == "drained":
                 return
 
     async with work(handle):
         job = await queue.add(1)
         async with asyncio.timeout(20):
             await listen()
-    lives = [event.type for event in events if event.job_id == job.id]
+    lives = [event.native_type for event in events if event.job_id == job.id]
     assert lives == ["added", "waiting", "active", "progress", "completed"]
     assert await queue.logs(job.id) == ["half way"]
 

@@ -229,7 +229,7 @@ async def test_a_cursor_taken_before_the_queue_was_obliterated_still_works(backe
     events = backend.events.events("letters", since)
     event = await anext(events)
     await events.aclose()
-    assert (event.type, event.job_id) == ("added", added.id)
+    assert (event.native_type, event.job_id) == ("added", added.id)
 
 
 async def test_a_bad_cursor_is_refused(backend):

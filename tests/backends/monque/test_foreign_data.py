@@ -120,11 +120,11 @@ async def test_events_go_on_after_a_job_whose_place_the_server_can_not_read_agai
     jobs.insert_one({"_id": 1.5, **peer.fresh("emails", 1)})
     added = [await anext(events), await anext(events)]
     await events.aclose()
-    assert [event.type for event in added] == ["added", "waiting"]
+    assert [event.native_type for event in added] == ["added", "waiting"]
     jobs.insert_one({"_id": "next", **peer.fresh("emails", 2)})
     again = stream.events("emails", added[-1].id)
     async with asyncio.timeout(20):
-        assert [(await anext(again)).job_id, (await anext(again)).type] == ["next", "waiting"]
+        assert [(await anext(again)).job_id, (await anext(again)).native_type] == ["next", "waiting"]
     await again.aclose()
 
 

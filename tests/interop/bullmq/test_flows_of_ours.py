@@ -124,8 +124,8 @@ async def test_the_concurrency_that_we_give_a_queue_holds_back_node(queue: Queue
     kinds = []
     async with asyncio.timeout(10):
         async for event in queue.events(since=cursor):
-            if event.type in ("active", "completed"):
-                kinds.append(event.type)
+            if event.native_type in ("active", "completed"):
+                kinds.append(event.native_type)
             if len(kinds) == 8:
                 break
     assert kinds == ["active", "completed"] * 4

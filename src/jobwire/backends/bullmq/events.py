@@ -16,12 +16,19 @@ from jobwire import codec
 from jobwire.backends.bullmq.server import Server
 from jobwire.backoff import reconnect_delay
 from jobwire.errors import InvalidOption, MalformedPayload, StoreUnavailable
-from jobwire.model import Event
+from jobwire.model import Event, EventKind
 
 _BEGINNING = "0-0"
 _BLOCK_MS = 10_000
 _BATCH = 500
 _CURSOR = re.compile(r"\d{1,20}(-\d{1,20})?")
+_KINDS = {
+    **{kind.value: kind for kind in EventKind if kind is not EventKind.OTHER},
+    "waiting-children": EventKind.WAITING_CHILDREN,
+    "duplicated": EventKind.DUPLICATE,
+    "deduplicated": EventKind.DUPLICATE,
+}
+"""BullMQ's words. `debounced`, which comes with `deduplicated`, is among the others."""
 _JSON_FIELDS = {"progress": "data", "completed": "returnvalue"}
 
 
@@ -75,7 +82,8 @@ def event_of(event_id: str, fields: Sequence[bytes]) -> Event:
         data[json_field] = _json_or_text(data[json_field])
     return Event(
         id=event_id,
-        type=kind,
+        kind=_KINDS.get(kind, EventKind.OTHER),
+        native_type=kind,
         job_id=data.get("jobId"),
         at=_moment(event_id),
         data=data,

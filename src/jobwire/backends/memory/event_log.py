@@ -8,9 +8,16 @@ from dataclasses import dataclass
 
 from jobwire import codec
 from jobwire.backends.memory.record import at_ms
-from jobwire.model import Event
+from jobwire.model import Event, EventKind
 
 KEPT_EVENTS = 10_000
+_KINDS = {
+    **{kind.value: kind for kind in EventKind if kind is not EventKind.OTHER},
+    "waiting-children": EventKind.WAITING_CHILDREN,
+    "duplicated": EventKind.DUPLICATE,
+    "deduplicated": EventKind.DUPLICATE,
+}
+"""The words are BullMQ's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,8 @@ class Happening:
             data["jobId"] = self.job_id
         return Event(
             id=str(self.number),
-            type=self.type,
+            kind=_KINDS.get(self.type, EventKind.OTHER),
+            native_type=self.type,
             job_id=self.job_id,
             at=at_ms(self.at),
             data=data,

@@ -12,6 +12,7 @@ import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +29,7 @@ from jobwire.backends.monque.stream import AWAIT_MS, UNREADABLE_PLACE, open_stre
 from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, StoreUnavailable
-from jobwire.model import Event
+from jobwire.model import Event, EventKind
 
 _REMEMBERED = 10_000
 _CURSOR = re.compile(r"([0-9A-Fa-f]+)\+([0-9]{1,2})")
@@ -120,7 +121,7 @@ class Reader:
         at = _when(change)
         aside = change["ns"]["coll"] == self._store.place.side
         if kind == "delete":
-            return [] if aside or hashable(key) in self._others else [_event("removed", key, at)]
+            return [] if aside or hashable(key) in self._others else [_event(EventKind.REMOVED, key, at)]
         if document.get("name") != self._queue:
             if document and not aside:
                 self._remember(hashable(key))
@@ -129,26 +130,29 @@ class Reader:
         if aside:
             return _of_note(key, fields, at)
         if kind == "insert":
-            return [_event("added", key, at, name=self._queue), *await self._of_status(key, fields, document, at)]
+            return [
+                _event(EventKind.ADDED, key, at, name=self._queue),
+                *await self._of_status(key, fields, document, at),
+            ]
         return await self._of_status(key, fields, document, at)
 
     async def _of_status(self, key: Any, fields: Mapping[str, Any], document: Document, at: datetime) -> list[Event]:
         match fields.get("status"):
             case "pending":
                 due = ms_of(fields.get("nextRunAt", document.get("nextRunAt")))
-                return [
-                    _event("delayed" if due is not None and due > self._store.clock.now_ms() else "waiting", key, at)
-                ]
+                later = due is not None and due > self._store.clock.now_ms()
+                return [_event(EventKind.DELAYED if later else EventKind.WAITING, key, at)]
             case "processing":
-                return [_event("active", key, at, worker=str(fields.get("claimedBy")))]
+                return [_event(EventKind.ACTIVE, key, at, worker=str(fields.get("claimedBy")))]
             case "completed":
-                return [_event("completed", key, at, result=await self._result(key, fields))]
+                return [_event(EventKind.COMPLETED, key, at, result=await self._result(key, fields))]
             case "failed":
-                return [_event("failed", key, at, error=str(fields.get("failReason", document.get("failReason", ""))))]
+                reason = fields.get("failReason", document.get("failReason", ""))
+                return [_event(EventKind.FAILED, key, at, error=str(reason))]
             case "cancelled":
-                return [_event("cancelled", key, at)]
+                return [_event(EventKind.CANCELLED, key, at)]
             case None if "nextRunAt" in fields:
-                return [_event("rescheduled", key, at)]
+                return [replace(_event(EventKind.DELAYED, key, at), native_type="rescheduled")]
             case _:
                 return []
 
@@ -165,18 +169,21 @@ class Reader:
 
 def _of_note(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
     if "paused" in fields:
-        return [_event("paused" if fields["paused"] else "resumed", None, at)]
+        return [_event(EventKind.PAUSED if fields["paused"] else EventKind.RESUMED, None, at)]
     if "progress" in fields:
-        return [_event("progress", key, at, progress=json_of(fields["progress"]))]
+        return [_event(EventKind.PROGRESS, key, at, progress=json_of(fields["progress"]))]
     return []
 
 
-def _event(kind: str, key: Any, at: datetime, *, result: Any = None, error: str | None = None, **data: Any) -> Event:
-    return Event("", kind, None if key is None else str(key), at, data, result, error)
+def _event(
+    kind: EventKind, key: Any, at: datetime, *, result: Any = None, error: str | None = None, **data: Any
+) -> Event:
+    """Monque has no words of its own for changes of a document, so the native one is ours too."""
+    return Event("", kind, kind.value, None if key is None else str(key), at, data, result, error)
 
 
 def _placed(event: Event, here: str) -> Event:
-    return Event(here, event.type, event.job_id, event.at, event.data, event.result, event.error)
+    return replace(event, id=here)
 
 
 def _time_of(place: str) -> Timestamp:
