@@ -9,10 +9,10 @@ from typing import Any, Literal, Protocol
 from jobwire import codec
 from jobwire.backend import Claim, Completed, Failed, Outcome, Parked, Snoozed, Throttled
 from jobwire.errors import InvalidOption, NotSupported, RateLimited, Snooze, Unrecoverable, WaitForChildren, shown
+from jobwire.failure import kind_of, message_of, stack_of
+from jobwire.journal import Journal
 from jobwire.options import seconds
 from jobwire.worker.active import ActiveJob, BlockingJob
-from jobwire.worker.failure import kind_of, message_of, stack_of
-from jobwire.worker.journal import Journal
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
 from jobwire.worker.settings import check_handler, check_picklable
 from jobwire.worker.threads import Threads
