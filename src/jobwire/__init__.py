@@ -3,6 +3,7 @@
 from jobwire._version import __version__
 from jobwire.backend import Capabilities
 from jobwire.backoff import Backoff
+from jobwire.claimed import ClaimedJob
 from jobwire.connection import Connection, connect
 from jobwire.errors import (
     Closed,
@@ -37,6 +38,7 @@ __all__ = [
     "Backoff",
     "Capabilities",
     "Children",
+    "ClaimedJob",
     "Closed",
     "Connection",
     "Event",
