@@ -25,7 +25,7 @@ from jobwire.journal import Journal, few
 Answer = TypeVar("Answer")
 
 _ANSWER_WITHIN = 30.0
-_AT_ONCE = 1.0
+_AT_ONCE = 5.0
 _RESET = 5.0
 """How long dropping the connections of an outage may take, in seconds."""
 _LAST_CALLS = 3.0
@@ -75,7 +75,7 @@ class ClaimHolder:
         return await _in_time(call())
 
     async def give_back(self, outcomes: Sequence[Outcome]) -> None:
-        """Settle jobs that no caller holds. If that fails they are recovered later, so the log is told, no caller."""
+        """Settle jobs that no caller holds. A failure is logged and not raised: the jobs are recovered later."""
         try:
             await self.call(outcomes, 0)
         except Exception as error:

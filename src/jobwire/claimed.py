@@ -1,7 +1,7 @@
 """A job that was claimed by hand, with `Queue.claim`. The program that claimed it settles it, once.
 
 A job's life here: `complete`, `fail`, `release` or `snooze` ends the claim. Until then it lasts for its lease, which
-only `extend` renews: no thread does so behind the program's back, so a program that hangs loses its jobs to others.
+only `extend` renews. Nothing else does, so the jobs of a program that hangs are recovered and run elsewhere.
 A call that the store did not answer is safe to make again. If the first one had arrived, the second raises LostLock.
 """
 
@@ -33,7 +33,7 @@ _LOST = "is lost"
 
 
 class Holder(Protocol):
-    """Whoever made the claim, and speaks to the store for it."""
+    """Makes the calls to the store for a claimed job."""
 
     async def settle(self, outcome: Outcome, on_failure: Callable[[], None]) -> Verdict:
         """Send the outcome. `on_failure` is called when the store gave no answer, whatever comes of a second try."""
@@ -48,7 +48,7 @@ class Holder(Protocol):
         ...
 
     def let_go(self, job: ClaimedJob) -> None:
-        """The job needs no more care: it is settled or lost."""
+        """Forget a job that is settled or lost."""
         ...
 
     def trouble(self, job: ClaimedJob, error: BaseException) -> None:

@@ -121,7 +121,7 @@ class Claimer:
             try:
                 settled = await self._holder.call([], len(callers))
                 await self._hand_out(settled.claims)
-            except Exception as error:  # whatever it is, those who asked must hear of it
+            except Exception as error:  # whatever it is, it is raised in the callers
                 self._refuse(callers, error)
                 await self._holder.reset()
                 return

@@ -497,7 +497,7 @@ async def test_a_store_that_is_away_is_an_error_and_the_job_can_be_settled_later
             first, second = await queue.claim(lease=120), await queue.claim(lease=120)
         calls = first.complete(), second.extend(), queue.claim(lease=120)
         errors = await asyncio.gather(*calls, return_exceptions=True)
-        assert [type(error) for error in errors] == [StoreUnavailable] * 3
+        assert [isinstance(error, StoreUnavailable) for error in errors] == [True] * 3, errors
         async with Proxy(port_of(remote), proxy.port):
             await first.complete()
             await second.complete()
