@@ -14,12 +14,15 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "jobwire"
 STUB = SOURCE / "sync.pyi"
 CLASSES = {
-    "Connection": ["connection.py"],
-    "Queue": ["queue.py", "operations.py"],
-    "Flow": ["flow.py"],
-    "Worker": ["worker/worker.py"],
+    "Connection": {"connection.py": "Connection"},
+    "Queue": {"queue.py": "Queue", "operations.py": "Operations"},
+    "ClaimedJob": {"claimed.py": "ClaimedJob", "held_job.py": "HeldJob", "running_job.py": "Running"},
+    "Flow": {"flow.py": "Flow"},
+    "Worker": {"worker/worker.py": "Worker"},
 }
-"""Each class, and the files of those that it is made of: itself and what it inherits from."""
+"""Each class, and those that it is made of: itself and what it inherits from, by file."""
+GIVEN = {"ClaimedJob"}
+"""Classes that callers are given and never make."""
 
 HEAD = """# Made by tools/sync_stub.py from the asynchronous classes: change those.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +30,9 @@ from datetime import datetime, timedelta
 from typing import Any, Never, Self, Unpack
 
 from jobwire import model, urls
-from jobwire.boundary import Backend, Capabilities
+from jobwire.boundary import Backend, Capabilities, Claim, Feature
 from jobwire.flow import FlowJob
-from jobwire.model import Children, Event, Limits, Schedule, State, WorkerInfo
+from jobwire.model import Children, Event, JobKey, Limits, Schedule, State, WorkerInfo
 from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
@@ -61,14 +64,14 @@ class Blocking(ast.NodeTransformer):
         return ast.Name("Iterator" if node.id == "AsyncIterator" else node.id)
 
 
-def class_in(file: str, *names: str) -> ast.ClassDef:
-    """The first of the classes that the file defines."""
+def class_in(file: str, name: str) -> ast.ClassDef:
+    """The class that the file defines."""
     tree = ast.parse((SOURCE / file).read_text())
-    return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in names)
+    return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
-def members(tree: ast.ClassDef, special: tuple[str, ...] = ("__init__", "__enter__", "__exit__")) -> list[str]:
-    """The lines of a class that a caller may see."""
+def members(tree: ast.ClassDef, special: tuple[str, ...]) -> list[str]:
+    """The lines of a class that a caller may see: what is public, and these special methods."""
     lines: list[str] = []
     for node in tree.body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -84,6 +87,7 @@ def members(tree: ast.ClassDef, special: tuple[str, ...] = ("__init__", "__enter
 
 
 ATTRIBUTES = {
+    "ClaimedJob": [],
     "Connection": ["address: urls.Address", "backend: Backend"],
     "Flow": ["connection: Any"],
     "Queue": ["name: str", "connection: Any"],
@@ -93,11 +97,11 @@ ATTRIBUTES = {
 
 def stub() -> str:
     text = HEAD
-    for name, files in CLASSES.items():
+    for name, parts in CLASSES.items():
         lines = [f"    {line}" for line in ATTRIBUTES[name]]
-        lines += members(class_in(files[0], name))
-        for file in files[1:]:
-            lines += members(class_in(file, "Operations"), special=())
+        for file, part in parts.items():
+            special = ("__init__",) if name not in GIVEN else ()
+            lines += members(class_in(file, part), (*special, "__enter__", "__exit__") if part == name else ())
         text += "\n".join(["", f"class {name}:", *lines, ""])
     text = text.replace("error: BaseException | None, trace: TracebackType | None", "error: object, trace: object")
     done = subprocess.run(

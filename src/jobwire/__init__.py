@@ -3,6 +3,7 @@
 from jobwire._version import __version__
 from jobwire.backoff import Backoff
 from jobwire.boundary import Capabilities
+from jobwire.claimed import ClaimedJob
 from jobwire.connection import Connection, connect
 from jobwire.errors import (
     Closed,
@@ -38,6 +39,7 @@ __all__ = [
     "Backoff",
     "Capabilities",
     "Children",
+    "ClaimedJob",
     "Closed",
     "Connection",
     "Event",

@@ -12,6 +12,8 @@ from typing import Any, Never, Self, Unpack
 from jobwire import forking, spelling
 from jobwire import options as checks
 from jobwire.boundary import Added, Backend, Feature, PreparedJob, Schedules
+from jobwire.claimed import ClaimedJob
+from jobwire.claimer import Claimers
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
 from jobwire.errors import Closed, InvalidOption
@@ -72,6 +74,7 @@ class Queue(Operations):
             self.capabilities.require(Feature.EVENT_CONTROL)
         self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
         self._finishes = Finishes(self._backend, name)
+        self._claimers = Claimers(name)
         self._is_open = False
         self._closed = False
         self._opening = asyncio.Lock()
@@ -81,6 +84,7 @@ class Queue(Operations):
         self._backend = self.connection.backend
         self._adds = Coalescer(self._send, _ADD_TOGETHER)
         self._finishes = Finishes(self._backend, self.name)
+        self._claimers = Claimers(self.name)
         self._opening = asyncio.Lock()
 
     async def open(self) -> Self:
@@ -112,9 +116,10 @@ class Queue(Operations):
         return self._backend
 
     async def close(self) -> None:
-        """Wait for the adds that are under way, then let go of the store."""
+        """Wait for the adds that are under way, release claimed jobs that are not settled, let go of the store."""
         self._is_open, self._closed = False, True
         await self._adds.close()
+        await self._claimers.close()
         await self._finishes.close()
         if self._owns:
             await self.connection.close()
@@ -180,6 +185,26 @@ class Queue(Operations):
 
     def _snapshot(self, job: PreparedJob, added: Added) -> Job:
         return snapshot(self._backend.capabilities, self.name, job, added, self)
+
+    # --- claiming by hand -------------------------------------------------------------------------------------------
+
+    async def claim(
+        self,
+        *,
+        timeout: Seconds | None = 0.0,
+        lease: Seconds = 30.0,
+        worker_id: str | None = None,
+        native: object | None = None,
+    ) -> ClaimedJob | None:
+        """Claim the next job, for a program that has a loop of its own instead of a handler; None if there is none.
+
+        `timeout` is how long to wait for a job; None waits without end. The job is ours for `lease`, which only its
+        `extend` renews. Claims made at the same time share a round trip. Jobs that are not settled when the queue is
+        closed are released. `worker_id` and `native` are as for a Worker.
+        """
+        wait = checks.timeout(timeout)
+        settings = self._claimers.settings(self._backend, lease, worker_id, native)
+        return await self._claimers.get(await self._reach(), settings, worker_id).claim(wait)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 

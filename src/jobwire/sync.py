@@ -25,6 +25,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, cast
 
+from jobwire import claimed as _claimed
 from jobwire import connection as _connection
 from jobwire import flow as _flow
 from jobwire import forking
@@ -34,7 +35,7 @@ from jobwire import worker as _worker
 from jobwire.options import Seconds
 from jobwire.preparing import AddedJobs
 
-__all__ = ["Connection", "Flow", "Job", "JobTree", "Page", "Queue", "Worker", "connect"]
+__all__ = ["ClaimedJob", "Connection", "Flow", "Job", "JobTree", "Page", "Queue", "Worker", "connect"]
 
 
 class Portal:
@@ -121,6 +122,8 @@ def _blocking(value: Any) -> Any:
         return Job(*(getattr(value, field.name) for field in fields(value)))
     if isinstance(value, _model.JobTree):
         return JobTree(_blocking(value.job), tuple(_blocking(child) for child in value.children))
+    if isinstance(value, _claimed.ClaimedJob):
+        return ClaimedJob(value)
     if isinstance(value, (list, AddedJobs)):
         return [_blocking(item) for item in cast("Iterable[Any]", value)]
     return value
@@ -192,7 +195,11 @@ async def _next(source: AsyncIterator[Any]) -> Any:
 
 
 def _attribute(name: str) -> property:
-    return property(lambda self: getattr(self.inner, name))
+    def read(self: _Blocking) -> Any:
+        value = getattr(self.inner, name)
+        return _blocking(value) if isinstance(value, _model.Job) else value
+
+    return property(read)
 
 
 def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
@@ -218,6 +225,13 @@ def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
 Connection = _make(_connection.Connection, ("address", "backend"))
 Flow = _make(_flow.Flow, ("connection",))
 Queue = _make(_queue.Queue, ("name", "connection"))
+
+
+class ClaimedJob(_make(_claimed.ClaimedJob)):  # type: ignore[misc]
+    """A claimed job whose calls block. `with job:` settles it by how the block ends."""
+
+    def __init__(self, inner: _claimed.ClaimedJob) -> None:
+        self.inner = inner
 
 
 class Worker(_make(_worker.Worker, ("id", "queue", "stats", "connection"))):  # type: ignore[misc]

@@ -36,6 +36,27 @@ def test_the_first_example_runs(request: pytest.FixtureRequest, tmp_path: Path, 
     assert done.stdout.splitlines() == [f"{n} {{'sent': '{who}@example.com'}}" for n, who in enumerate(people, 1)]
 
 
+def test_the_example_of_claiming_by_hand_is_the_file_word_for_word() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "workers.md").read_text(), re.DOTALL)
+    assert (ROOT / "examples" / "claim.py").read_text() in blocks
+
+
+@pytest.mark.parametrize("store", ["a server", "memory:"])
+def test_the_example_of_claiming_by_hand_runs(request: pytest.FixtureRequest, tmp_path: Path, store: str) -> None:
+    url = store if store == "memory:" else request.getfixturevalue("jobwire_url")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", ROOT / "examples" / "claim.py"],
+        cwd=tmp_path,
+        env={**os.environ, "JOBWIRE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["a.png completed", "b.png completed", "c.txt failed"]
+
+
 def test_every_make_target_that_the_docs_name_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"(?:^    |`)make ([a-z-]+)", README + (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))

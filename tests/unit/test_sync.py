@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import jobwire
-from jobwire import JobCancelled, JobFailed, JobNotFound, NewJob, State, sync
+from jobwire import JobCancelled, JobFailed, JobNotFound, NewJob, State, WrongState, sync
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -128,6 +128,41 @@ def test_what_a_queue_inherits_blocks_too() -> None:
         assert [job.data for job in queue.jobs("waiting")] == ["later"]
         queue.drain()
         assert queue.get(later.id) is None
+
+
+def test_a_job_is_claimed_and_settled_by_blocking_calls() -> None:
+    with sync.Queue("q", "memory:sync-claim") as queue:
+        assert queue.claim() is None
+        assert queue.claim(timeout=0.05) is None
+        added = queue.add_many([NewJob({"n": 1}), NewJob(2), NewJob(3)])
+        job = queue.claim(timeout=5)
+        assert isinstance(job, sync.ClaimedJob)
+        assert (job.id, job.data, job.attempts_made, job.settled) == (added[0].id, {"n": 1}, 0, False)
+        assert isinstance(job.snapshot, sync.Job)
+        job.update_progress(50)
+        job.extend()
+        job.complete({"ok": True})
+        with pytest.raises(WrongState, match="settled once"):
+            job.release()
+        for error in (ValueError("no such address"), KeyboardInterrupt()):
+            claimed = queue.claim()
+            assert claimed is not None
+            with pytest.raises(type(error)), claimed:
+                raise error
+        stored = [queue.get(job.id) for job in added]
+        assert [job.state for job in stored if job] == [State.COMPLETED, State.FAILED, State.WAITING]
+
+
+def test_every_public_coroutine_of_a_claimed_job_has_a_blocking_twin() -> None:
+    """And every field: what the asynchronous one shows, the blocking one shows."""
+    public = {name: value for name, value in inspect.getmembers(jobwire.ClaimedJob) if not name.startswith("_")}
+    coroutines = {name for name, value in public.items() if inspect.iscoroutinefunction(value)}
+    properties = {name for name, value in public.items() if isinstance(value, property)}
+    assert coroutines >= {"complete", "fail", "release", "snooze", "extend", "log", "update_progress"}
+    assert properties >= {"id", "data", "attempts_made", "settled"}
+    twins = {name: inspect.getattr_static(sync.ClaimedJob, name) for name in coroutines | properties}
+    assert {name for name, twin in twins.items() if isinstance(twin, property)} == properties
+    assert [name for name in coroutines if inspect.iscoroutinefunction(twins[name])] == []
 
 
 def test_the_stub_is_up_to_date() -> None:

@@ -31,11 +31,11 @@ from jobwire.boundary import (
     Verdict,
 )
 from jobwire.errors import Snooze, StoreRefused, StoreUnavailable
+from jobwire.journal import Journal
 from jobwire.model import Job
 from jobwire.worker import engine, outage, running
 from jobwire.worker.active import ActiveJob
 from jobwire.worker.engine import Engine
-from jobwire.worker.journal import Journal
 from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
 from jobwire.worker.stats import Stats

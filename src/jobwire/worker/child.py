@@ -28,10 +28,10 @@ from typing import Any, NoReturn
 
 from jobwire import codec
 from jobwire.errors import InvalidOption, LostLock, RateLimited, Snooze, Unrecoverable, WaitForChildren
+from jobwire.failure import kind_of, message_of, stack_of
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Job, JobKey, JobTree
-from jobwire.worker.active import Running
-from jobwire.worker.failure import kind_of, message_of, stack_of
+from jobwire.running_job import Running
 
 WISHES = {"snooze": Snooze, "rate limited": RateLimited, "wait for children": WaitForChildren}
 """What a handler raises to have its job run again later, and how each is called in the pipe."""

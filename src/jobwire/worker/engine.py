@@ -25,8 +25,8 @@ from typing import Any
 from jobwire.boundary import Backend, Claim, Completed, Consumer, Failed, Outcome, Settled, Verdict
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused
+from jobwire.journal import Journal
 from jobwire.worker.handlers import Runner
-from jobwire.worker.journal import Journal
 from jobwire.worker.keeper import LockKeeper
 from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage

@@ -18,10 +18,10 @@ from jobwire.errors import (
     WaitForChildren,
     shown,
 )
+from jobwire.failure import kind_of, message_of, stack_of
+from jobwire.journal import Journal
 from jobwire.options import seconds
 from jobwire.worker.active import ActiveJob, BlockingJob
-from jobwire.worker.failure import kind_of, message_of, stack_of
-from jobwire.worker.journal import Journal
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
 from jobwire.worker.settings import check_handler, check_picklable
 from jobwire.worker.threads import Threads

@@ -19,7 +19,7 @@ from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Backend, Claim, Consumer, ConsumerSettings
 from jobwire.counted import counted
 from jobwire.errors import JobwireError
-from jobwire.worker.journal import Journal
+from jobwire.journal import Journal
 from jobwire.worker.stats import Stats
 
 _RENEW_PART = 4

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from jobwire.boundary import Claim
-from jobwire.worker.journal import Journal
+from jobwire.journal import Journal
 
 _BEAT = 0.25
 _BLOCKED = 1.0

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from jobwire.boundary import Claim, Outcome, Verdict
-from jobwire.worker.journal import Journal
+from jobwire.journal import Journal
 from jobwire.worker.stats import Observer
 
 _REPORT_EVERY = 60.0

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from jobwire.backoff import reconnect_delay
 from jobwire.counted import counted
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
-from jobwire.worker.journal import Journal
+from jobwire.journal import Journal
 from jobwire.worker.stats import Stats
 
 _RESET = 5.0

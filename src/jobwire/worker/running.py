@@ -21,9 +21,9 @@ from typing import Any
 
 from jobwire.boundary import Backend, Claim, Outcome, Released
 from jobwire.errors import HandlerTimeout, JobCancelled
+from jobwire.journal import Journal
 from jobwire.worker.active import ActiveJob, Leases
 from jobwire.worker.handlers import Runner, failure, run_job
-from jobwire.worker.journal import Journal
 
 _CLEAN_UP = 5.0
 """How long a cancelled handler may go on, in seconds, before it is abandoned."""

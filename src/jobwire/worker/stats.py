@@ -46,6 +46,10 @@ class Stats:
             case Verdict.LOST:
                 self.lost += 1
 
+    def count_duty(self, recovered: int, missed: int) -> None:
+        self.recovered += recovered
+        self.duties_skipped += missed
+
 
 class Observer(Protocol):
     """Told what happens to jobs, in the worker's event loop; must be quick and not raise."""

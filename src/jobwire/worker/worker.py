@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import secrets
-import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,12 +14,12 @@ from jobwire import forking, options
 from jobwire.boundary import Claim, Consumer, ConsumerSettings, Feature, Strategy
 from jobwire.connection import Connection, resolve
 from jobwire.counted import counted
+from jobwire.duties import perform
 from jobwire.errors import InvalidOption
+from jobwire.journal import Journal, few, new_worker_id
 from jobwire.options import Keep, Seconds, keep_of, maybe_empty, seconds, text, whole, yes_or_no
-from jobwire.worker.duties import perform
 from jobwire.worker.engine import Engine
 from jobwire.worker.handlers import Executor, Handler, make_runner
-from jobwire.worker.journal import Journal, few
 from jobwire.worker.keeper import LockKeeper
 from jobwire.worker.loop_watch import LoopWatch
 from jobwire.worker.observers import Observers
@@ -86,7 +83,7 @@ class Worker:
         **unknown: Never,
     ) -> None:
         refuse_unknown(unknown, Worker.__init__)
-        self.id = text("worker_id", worker_id) if worker_id is not None else _new_id()
+        self.id = text("worker_id", worker_id) if worker_id is not None else new_worker_id()
         self.queue = text("queue", queue)
         self.stats = Stats()
         self._paused = False
@@ -126,7 +123,7 @@ class Worker:
     def _after_fork(self) -> None:
         """In a forked child: a worker of its own, whose id no other has and which does not run yet."""
         if not self._has_given_id:
-            self.id = _new_id()
+            self.id = new_worker_id()
             self._settings = replace(self._settings, worker_id=self.id)
         self.stats = Stats()
         self._runner = self._make_runner()
@@ -204,7 +201,7 @@ class Worker:
             paused=self._paused,
         )
         watch = LoopWatch(self._journal, engine.running.claim_of)
-        duties = [perform(duty, self.stats, self._journal, self._call_timeout) for duty in consumer.duties()]
+        duties = [perform(duty, self._journal, self._call_timeout, self.stats.count_duty) for duty in consumer.duties()]
         token = worker_stopping.set(self._stopping.is_set)
         work = asyncio.create_task(engine.run([keeper.watch(), *duties]))
         worker_stopping.reset(token)
@@ -364,10 +361,6 @@ class Worker:
         self._stopping.set()
         if self._engine is not None:
             self._engine.finish()
-
-
-def _new_id() -> str:
-    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 async def _first(work: asyncio.Task[Any], event: asyncio.Event | None = None, timeout: float | None = None) -> None:

@@ -116,10 +116,7 @@ class Wire:
 
     def close(self) -> None:
         """Leave without a word; a statement under way is rolled back or committed by the server."""
-        if self._socket >= 0:
-            self._loop.remove_reader(self._socket)
-            self._loop.remove_writer(self._socket)
-            self._socket = -1
+        self._leave_loop()
         self._lost = self._lost or ConnectionError("closed")
         self._pg.finish()
         self._wake()
@@ -266,10 +263,18 @@ class Wire:
                 self._heard(notify)
         except psycopg.Error as error:
             self._lost = error
-            self._loop.remove_reader(self._socket)
+            self._leave_loop()
             if self._told is not None:
                 self._told("", "")
         self._wake()
+
+    def _leave_loop(self) -> None:
+        """Stop watching the socket. At once when the connection is lost: the driver has closed the socket then, and the
+        next one that the process opens may get its number."""
+        if self._socket >= 0:
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._socket = -1
 
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():

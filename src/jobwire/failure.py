@@ -1,4 +1,4 @@
-"""Texts about an exception that a handler raised. The exception is the user's: its `str()` may raise, and its message
+"""Texts about an exception that a job failed with. The exception is the user's: its `str()` may raise, and its message
 may be of any length."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def message_of(error: BaseException) -> str:
         text = str(error)
     except BaseException:
         return f"{kind_of(error)}, whose str() raises"
-    return _cut(text) or kind_of(error)
+    return shortened(text) or kind_of(error)
 
 
 def kind_of(error: BaseException) -> str:
@@ -26,7 +26,7 @@ def kind_of(error: BaseException) -> str:
 def stack_of(error: BaseException) -> str:
     """The traceback as text, with those of its causes."""
     try:
-        return _cut("".join(traceback.format_exception(error)))
+        return shortened("".join(traceback.format_exception(error)))
     except BaseException:
         return f"{kind_of(error)}, whose traceback can't be formatted"
 
@@ -48,6 +48,6 @@ def printable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _cut(text: str) -> str:
-    """The end of a stack and the start of a message say most, so the middle goes."""
+def shortened(text: str) -> str:
+    """The text without its middle if it is too long: the end of a stack and the start of a message matter most."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"

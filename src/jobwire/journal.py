@@ -1,15 +1,18 @@
-"""The worker's log: stdlib logging, with the worker's id on every line and as a field of the record."""
+"""The log of whoever claims jobs: stdlib logging, with the worker's id on every line and as a field of the record."""
 
 from __future__ import annotations
 
 import logging
+import os
+import secrets
+import socket
 import traceback
 from collections.abc import Collection, MutableMapping
 from itertools import islice
 from typing import Any
 
 from jobwire.boundary import Failed
-from jobwire.worker.failure import loggable, printable
+from jobwire.failure import loggable, printable
 
 _LONGEST_REASON = 500
 """Characters of an error in a line of the log; the traceback below has all of it."""
@@ -66,3 +69,8 @@ def few(ids: Collection[str], most: int = 5) -> str:
     ('7, 9', 'a, b, c, d, e, …')
     """
     return ", ".join(islice(ids, most)) + (", …" if len(ids) > most else "")
+
+
+def new_worker_id() -> str:
+    """An id that no other worker has: host, process and a random part."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

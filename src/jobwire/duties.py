@@ -1,24 +1,25 @@
-"""The protocol's periodic work (stalled recovery and the like), run beside the claiming."""
+"""Does the protocol's periodic work (stalled recovery and the like) for whoever claims jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from jobwire.boundary import Duty, DutyReport
 from jobwire.counted import counted
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError
-from jobwire.worker.journal import Journal, few
-from jobwire.worker.stats import Stats
+from jobwire.journal import Journal, few
 
 
-async def perform(duty: Duty, stats: Stats, journal: Journal, timeout: float) -> None:
+async def perform(duty: Duty, journal: Journal, timeout: float, on_run: Callable[[int, int], None]) -> None:
     """Run the duty now and then every so often, until cancelled. A run that takes longer than its period skips the
-    beats it missed, and counts them; a run that fails, or takes longer than the timeout, is tried again at the next
-    beat."""
+    beats it missed; a run that fails, or takes longer than the timeout, is tried again at the next beat. `on_run` is
+    called after each run with the number of jobs that were recovered and the number of beats that were missed."""
     while True:
         began = time.monotonic()
+        recovered = 0
         try:
             async with deadline(timeout):
                 report = await duty.run()
@@ -28,16 +29,16 @@ async def perform(duty: Duty, stats: Stats, journal: Journal, timeout: float) ->
         except Exception:  # a fault of ours or of a driver must not end the worker: the other duties and jobs go on
             journal.exception("could not %s; trying again in %.0f s", duty.name, duty.every)
         else:
-            _log(report, stats, journal)
+            recovered = len(report.recovered)
+            _log(report, journal)
         took = time.monotonic() - began
         missed = int(took // duty.every)
-        stats.duties_skipped += missed
+        on_run(recovered, missed)
         await asyncio.sleep((missed + 1) * duty.every - took)
 
 
-def _log(report: DutyReport, stats: Stats, journal: Journal) -> None:
+def _log(report: DutyReport, journal: Journal) -> None:
     if report.recovered:
-        stats.recovered += len(report.recovered)
         journal.warning(
             "recovered %s of dead workers: %s", counted(len(report.recovered), "job"), few(report.recovered)
         )

@@ -1,0 +1,188 @@
+"""A job that was claimed by hand, with `Queue.claim`. The program that claimed it settles it, once.
+
+A job's life here: `complete`, `fail`, `release` or `snooze` ends the claim. Until then it lasts for its lease, which
+only `extend` renews. Nothing else does, so the jobs of a program that hangs are recovered and run elsewhere.
+A call that the store did not answer is safe to make again. If the first one had arrived, the second raises LostLock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from jobwire import codec
+from jobwire.boundary import Backend, Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
+from jobwire.errors import InvalidOption, LostLock, Snooze, Unrecoverable, WrongState
+from jobwire.failure import kind_of, message_of, shortened, stack_of
+from jobwire.held_job import HeldJob
+from jobwire.options import Seconds, seconds, yes_or_no
+
+Answer = TypeVar("Answer")
+
+_WORDS = {
+    Verdict.COMPLETED: "completed",
+    Verdict.FAILED: "failed",
+    Verdict.RETRIED: "failed, and will be run again",
+    Verdict.RELEASED: "released",
+    Verdict.SNOOZED: "snoozed",
+    Verdict.PARKED: "put back until its children are done",
+}
+_LOST = "is lost"
+
+
+class Holder(Protocol):
+    """Makes the calls to the store for a claimed job."""
+
+    async def settle(self, outcome: Outcome, on_failure: Callable[[], None]) -> Verdict:
+        """Send the outcome. `on_failure` is called when the store gave no answer, whatever comes of a second try."""
+        ...
+
+    async def extend(self, claim: Claim) -> bool:
+        """Renew the lease; False if the claim is no longer ours."""
+        ...
+
+    async def to_its_end(self, call: Coroutine[Any, Any, Answer]) -> Answer:
+        """Await the call. It goes on if the caller is cancelled, and the queue waits for it when it is closed."""
+        ...
+
+    def let_go(self, job: ClaimedJob) -> None:
+        """Forget a job that is settled or lost."""
+        ...
+
+    def trouble(self, job: ClaimedJob, error: BaseException) -> None:
+        """Log that a job could not be settled, where raising would hide another error."""
+        ...
+
+
+class ClaimedJob(HeldJob):
+    """A job that `Queue.claim` gave to this program, which must `complete`, `fail`, `release` or `snooze` it: once.
+
+    `async with job:` settles it by how the block ends, unless the block did so itself. The end of the block completes
+    the job, an exception fails it (Unrecoverable for good; Snooze puts it off), cancellation and signals release it.
+    Exceptions leave the block all the same.
+    """
+
+    __slots__ = ("_began", "_ended", "_holder", "_settling", "_unanswered")
+
+    def __init__(self, claim: Claim, backend: Backend, holder: Holder) -> None:
+        super().__init__(claim, backend)
+        self._holder = holder
+        self._began = time.monotonic()
+        self._ended: str | None = None
+        self._settling = False
+        self._unanswered = False
+
+    @property
+    def settled(self) -> bool:
+        """True once the job has been settled or is known to be lost: this program must not work on it any more."""
+        return self._ended is not None
+
+    async def complete(self, result: Any = None) -> None:
+        """Complete the job with a result: any JSON value.
+
+        WrongState if the store did not take it as completed and failed the run instead, as for a job whose children
+        have not finished.
+        """
+        encoded = codec.dumps(result, field="result")
+        self._expect_verdict(await self._settle(Completed(self._claim, encoded)), Verdict.COMPLETED)
+
+    async def fail(self, error: BaseException | str, *, retry: bool = True) -> bool:
+        """Fail this run. Returns True if the job will be run again: its attempts and its backoff decide that.
+        `retry=False` and Unrecoverable fail it for good."""
+        final = not yes_or_no("retry", retry) or isinstance(error, Unrecoverable)
+        if isinstance(error, BaseException):
+            failed = Failed(self._claim, message_of(error), stack_of(error), final=final, kind=kind_of(error))
+        elif isinstance(error, str) and error.strip():  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+            failed = Failed(self._claim, shortened(error), final=final)
+        else:
+            raise InvalidOption("error", error, "must be an exception or a text that is not empty")
+        return await self._settle(failed) is Verdict.RETRIED
+
+    async def release(self) -> None:
+        """Hand the job back as if it had not been claimed: no attempt is charged, and it runs next."""
+        self._expect_verdict(await self._settle(Released(self._claim)), Verdict.RELEASED)
+
+    async def snooze(self, delay: Seconds) -> None:
+        """Put the job off by that long. No attempt is charged."""
+        self._expect_verdict(await self._settle(Snoozed(self._claim, seconds("delay", delay))), Verdict.SNOOZED)
+
+    async def extend(self) -> None:
+        """Renew the lease, for as long as it was claimed with. LostLock if the job is no longer ours."""
+        self._check_unsettled()
+        if not await self._holder.extend(self._claim):
+            raise self._lose()
+
+    # --- settling ---------------------------------------------------------------------------------------------------
+
+    async def _settle(self, outcome: Outcome) -> Verdict:
+        self._check_unsettled()
+        self._settling = True
+        self._claim.run_seconds = time.monotonic() - self._began
+        return await self._holder.to_its_end(self._send(outcome))
+
+    async def _send(self, outcome: Outcome) -> Verdict:
+        try:
+            verdict = await self._holder.settle(outcome, self._note_failure)
+        finally:
+            self._settling = False
+        if verdict is Verdict.LOST:
+            raise self._lose()
+        self.end(f"has been {_WORDS[verdict]}")
+        return verdict
+
+    def _note_failure(self) -> None:
+        self._unanswered = True
+
+    def end(self, words: str) -> None:
+        """Note what became of the job. Called by the holder when it has settled the job itself."""
+        self._ended = words
+        self._holder.let_go(self)
+
+    def _check_unsettled(self) -> None:
+        if self._ended == _LOST:
+            raise LostLock(self._lost_words())
+        if self._ended is not None:
+            raise WrongState(f"job {self.id!r} {self._ended}: a claimed job is settled once")
+        if self._settling:
+            raise WrongState(f"job {self.id!r} is being settled by another call: a claimed job is settled once")
+
+    def _lose(self) -> LostLock:
+        self.end(_LOST)
+        return LostLock(self._lost_words())
+
+    def _lost_words(self) -> str:
+        also = ", or an earlier call that got no answer has settled it" if self._unanswered else ""
+        return f"job {self.id!r} is no longer ours: its lease has ended or was taken away{also}"
+
+    def _expect_verdict(self, verdict: Verdict, wanted: Verdict) -> None:
+        if verdict is not wanted:
+            raise WrongState(
+                f"job {self.id!r} was not {_WORDS[wanted]}: the store refused that, and it {self._ended}; "
+                "its error says why"
+            )
+
+    # --- as a block -------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._ended is not None:
+            return
+        if error is None:
+            await self.complete()
+            return
+        try:
+            match error:
+                case Snooze():
+                    await self.snooze(error.delay)
+                case Exception():
+                    await self.fail(error)
+                case _:
+                    await self.release()
+        except Exception as trouble:
+            self._holder.trouble(self, trouble)  # the block's own exception goes on

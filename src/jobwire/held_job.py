@@ -1,0 +1,72 @@
+"""A claimed job as the user's code sees it, and what may be written to it by the program that holds the claim."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from jobwire import codec
+from jobwire.boundary import Acted, Backend, Claim, Feature
+from jobwire.errors import JobNotFound
+from jobwire.model import Children, JobKey
+from jobwire.options import DEFAULT_SIZE_LIMIT, whole
+from jobwire.running_job import Running
+
+Part = TypeVar("Part")
+
+
+class HeldJob(Running):
+    """A job with its claim, and the calls that a handler and a program with a loop of its own both have."""
+
+    __slots__ = ("_backend", "_claim")
+
+    def __init__(self, claim: Claim, backend: Backend) -> None:
+        super().__init__(claim.job)
+        self._claim = claim
+        self._backend = backend
+
+    @property
+    def token(self) -> str:
+        """What tells this claim of the job from any other: a fence for the outside world."""
+        return self._claim.token
+
+    @property
+    def claim(self) -> Claim:
+        return self._claim
+
+    async def update_progress(self, value: Any) -> None:
+        """Publish how far the job is: any JSON value, by custom a number from 0 to 100."""
+        progress = self._part(self._backend.progress, Feature.PROGRESS)
+        encoded = codec.dumps(value, field="progress")
+        self._expect(await progress.update_progress(self.queue, self.id, encoded))
+
+    async def log(self, line: str, *, keep: int = 0) -> None:
+        """Append a line to the job's log, keeping the last `keep` lines (0: all)."""
+        logs = self._part(self._backend.logs, Feature.LOGS)
+        kept = whole("keep", keep, minimum=0)
+        self._expect(await logs.log(self.queue, self.id, str(line), kept))
+
+    async def update_data(self, data: Any) -> None:
+        """Replace the job's data, for its next run: where a handler that runs in steps notes how far it is."""
+        edits = self._part(self._backend.edits, Feature.EDITS)
+        encoded = codec.dumps(data)
+        codec.check_size(len(encoded), DEFAULT_SIZE_LIMIT)
+        self._expect(await edits.update_data(self.queue, self.id, encoded))
+
+    async def children(self) -> Children:
+        """What has become of the job's children so far."""
+        return await self._part(self._backend.flows, Feature.FLOWS).children(self.queue, self.id)
+
+    async def children_values(self) -> dict[JobKey, Any]:
+        """Results of the children that completed."""
+        return dict((await self.children()).values)
+
+    def require(self, feature: Feature) -> None:
+        """Raises NotSupported if the job's protocol lacks the feature."""
+        self._backend.capabilities.require(feature)
+
+    def _part(self, found: Part | None, feature: Feature) -> Part:
+        return self._backend.capabilities.part(found, feature)
+
+    def _expect(self, acted: Acted) -> None:
+        if acted is not Acted.DONE:
+            raise JobNotFound(self.queue, self.id)

@@ -1,0 +1,71 @@
+"""The fields of a job that runs: the same for every kind of handler, and for jobs that are claimed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from jobwire.model import Job
+
+
+class Running:
+    """The fields that every form of a running job shows."""
+
+    __slots__ = ("_job",)
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    @property
+    def snapshot(self) -> Job:
+        """The job as it was when it was claimed."""
+        return self._job
+
+    @property
+    def id(self) -> str:
+        return self._job.id
+
+    @property
+    def queue(self) -> str:
+        return self._job.queue
+
+    @property
+    def name(self) -> str:
+        return self._job.name
+
+    @property
+    def data(self) -> Any:
+        return self._job.data
+
+    @property
+    def priority(self) -> int:
+        return self._job.priority
+
+    @property
+    def attempts(self) -> int | None:
+        return self._job.attempts
+
+    @property
+    def attempts_made(self) -> int:
+        """Runs that ended before this one."""
+        return self._job.attempts_made
+
+    @property
+    def progress(self) -> Any:
+        return self._job.progress
+
+    @property
+    def created_at(self) -> datetime | None:
+        return self._job.created_at
+
+    @property
+    def started_at(self) -> datetime | None:
+        return self._job.started_at
+
+    @property
+    def stacktrace(self) -> Sequence[str]:
+        return self._job.stacktrace
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.name!r} of {self.queue!r}>"
