@@ -11,6 +11,7 @@ import pytest
 
 from faults.proxy import Proxy
 from jobwire import claimer
+from jobwire.boundary import Feature
 from jobwire.errors import (
     Closed,
     InvalidOption,
@@ -160,13 +161,13 @@ async def test_what_was_refused_for_its_arguments_can_still_be_settled(queue):
 async def test_progress_logs_and_data_can_be_written(queue, needs):
     added = await queue.add(1)
     job = await queue.claim()
-    with needs(queue, "progress"):
+    with needs(queue, Feature.PROGRESS):
         await job.update_progress(50)
         assert (await queue.get(added.id)).progress == 50
-    with needs(queue, "logs"):
+    with needs(queue, Feature.LOGS):
         await job.log("half way")
         assert await queue.logs(added.id) == ["half way"]
-    with needs(queue, "edits.data"):
+    with needs(queue, Feature.EDITS):
         await job.update_data(2)
         assert (await queue.get(added.id)).data == 2
 
@@ -257,7 +258,7 @@ async def test_a_cancelled_claim_leaves_no_job_behind(queue, eventually):
 
 
 async def test_a_paused_queue_gives_nothing_until_it_is_resumed(queue, needs, until_waiting):
-    with needs(queue, "pause"):
+    with needs(queue, Feature.PAUSE):
         await queue.pause()
         added = await queue.add(1)
         assert await queue.claim() is None
@@ -268,7 +269,7 @@ async def test_a_paused_queue_gives_nothing_until_it_is_resumed(queue, needs, un
 
 
 async def test_a_rate_limited_queue_gives_its_next_job_when_the_window_ends(queue, needs):
-    with needs(queue, "global_rate"):
+    with needs(queue, Feature.LIMITS):
         await queue.limit_rate(1, 0.5)
         await queue.add_many([NewJob(1), NewJob(2)])
         first = await queue.claim()

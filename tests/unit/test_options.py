@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jobwire.backoff import Backoff
 from jobwire.errors import InvalidOption
-from jobwire.model import Event, Job, Page, Schedule, State
+from jobwire.model import Event, EventKind, Job, Page, Schedule, State
 from jobwire.options import (
     LARGE_KEEP,
     Keep,
@@ -305,5 +305,6 @@ def test_a_page_is_a_list_that_knows_how_to_go_on():
 
 
 def test_events_and_schedules_have_data_of_their_own():
-    assert Event("1", "added").data is not Event("2", "added").data
+    first, second = (Event(number, EventKind.ADDED, "added") for number in ("1", "2"))
+    assert first.data is not second.data
     assert Schedule("k", "q", "n").raw is not Schedule("k", "q", "n").raw
