@@ -4,13 +4,13 @@ A job's events are cut at its starts: what comes after one start and before the 
 event in there that ends a run tells how it ended; the last one that hands the job back tells since when the next run
 could have begun. What the events don't tell, the job itself may: its last start, its finish.
 
-* A run that was followed by a retry has failed, unless the store says in the same breath that it had stalled. BullMQ
-  tells a retry as a delay, or as waiting after active, and a rate limit's or a snoozing handler's hand-back likewise.
-* A run that was handed back unharmed (other protocols' waiting and delayed, waiting for children) was none: stores do
+* A run that was followed by a retry has failed, unless the store reports within a second that it had stalled. Some
+  protocols report a retry as a delay, and a rate limit's or a snoozing handler's hand-back likewise.
+* A run that was handed back unharmed (waiting, other protocols' delays, waiting for children) is not a run: stores do
   not count it either.
 * A run without an end, after which another began, has failed at a time unknown.
 * A finish without any known start is a run of which only the end is known: `started_at` is null.
-* A failed run whose error nobody told (a BullMQ retry tells none) is put down to its job's last error.
+* A failed run whose events hold no error gets its job's last error.
 * Where a store forgot the first runs, the known ones are numbered from the job's own count.
 """
 
@@ -21,13 +21,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.error_class import error_class
 from jobwire.pipeline.moments import ms_between, utc_day
-from jobwire.pipeline.normalise import FINISHED, JOB_KEY, due_at, place_in_time, reusing_ids
+from jobwire.pipeline.normalise import FINISHED, JOB_KEY, due_at, of_stores, place_in_time, reusing_ids
 from jobwire.pipeline.schemas import ATTEMPTS
+from jobwire.pipeline.stores.dialect import all_dialects
 
 _HANDED_BACK = ("waiting", "delayed", "retried")
 _ENDS = (*_HANDED_BACK, "completed", "failed", "stalled", "cancelled")
 _SAME_BREATH = "INTERVAL 1 SECOND"
-"""BullMQ hands a stalled job back and then calls it stalled, in one script."""
+"""A stalled job may be handed back first and then be called stalled, by one script."""
 _TO_RUN_AGAIN = ("waiting", "delayed", "paused")
 
 
@@ -88,12 +89,8 @@ def _cut(events: DataFrame) -> DataFrame:
 
 
 def _own_number() -> Column:
-    """The run's number where the store tells it: pg-boss counts from 0, BridgeMQ's events have it in their ids."""
-    in_id = F.substring_index(F.substring_index("id", ":", -3), ":", 1)
-    return F.coalesce(
-        F.get_json_object("data", "$.retry_count").try_cast("int") + 1,
-        F.when(F.col("store").startswith("bridgemq"), in_id.try_cast("int")),
-    )
+    """Returns the run's number where the event holds it."""
+    return F.coalesce(*(number for one in all_dialects() if (number := one.run_number()) is not None))
 
 
 def _became_ready(ready: Column, delayed: Column) -> Column:
@@ -112,7 +109,9 @@ def _numbered(cut: DataFrame) -> DataFrame:
     of_life = Window.partitionBy("key", *reversed(JOB_KEY), "life")
     runs = cut.withColumn("ready_at", F.lag("next_ready_at").over(in_order)).where("started_at is not null")
     end = F.col("end.kind")
-    unharmed = end.isin("waiting", "other") | ((end == "delayed") & ~F.col("store").startswith("bullmq"))
+    unharmed = end.isin("waiting", "other") | (
+        (end == "delayed") & ~of_stores(lambda dialect: dialect.delays_failed_runs)
+    )
     counted = runs.where(F.col("end").isNull() | ~unharmed)
     return (
         counted.withColumn("last", F.lead("run").over(in_order).isNull())

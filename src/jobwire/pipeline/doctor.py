@@ -68,7 +68,7 @@ def _spark() -> str:
 
 def _format(spark: SparkSession) -> str:
     """Spark's own processes must find the data source: it is not enough that this one does."""
-    frame = spark.read.format("jobwire").option("url", "bullmq+redis://127.0.0.1:1").option("queue", "none").load()
+    frame = spark.read.format("jobwire").option("url", urls.DEFAULT_URL).option("queue", "none").load()
     return f"found, {len(frame.columns)} columns"
 
 

@@ -38,11 +38,6 @@ def _whole(number: Column, unit: int) -> Column:
     return ((number - F.pmod(number, F.lit(unit))) / unit).cast("bigint")
 
 
-def from_epoch_ms(text: Column) -> Column:
-    """The timestamp of a text of milliseconds since 1970; null for any other text."""
-    return F.timestamp_millis(text.try_cast("bigint"))
-
-
 def midnight(day: date) -> datetime:
     """When the day begins."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -4,38 +4,27 @@ Kinds of events: added, waiting, delayed, started, progress, completed, failed, 
 paused, resumed, gap, and other for what is none of these; `native_kind` keeps the protocol's own word. `failed` is for
 good; a run that fails and is tried again shows as retried, waiting or delayed, as the protocol tells it.
 
-A store's job ids may come again (BullMQ counts anew after an obliterate), so a job here is the newest one of its id.
+Some stores give a job's id again after they were emptied, so a job here is the newest one of its id.
 """
 
 from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.error_class import error_class
-from jobwire.pipeline.moments import from_epoch_ms, utc_day
+from jobwire.pipeline.moments import utc_day
 from jobwire.pipeline.quality import event_flaw, job_flaw
 from jobwire.pipeline.schemas import SILVER_EVENTS, SILVER_JOBS
+from jobwire.pipeline.stores.dialect import Dialect, all_dialects
 
 FINISHED = ("completed", "failed", "cancelled")
 JOB_KEY = ("store", "queue", "job_id")
 
-_WORDS = {
-    "added": ("added", "created"),
-    "waiting": ("waiting",),
-    "delayed": ("delayed", "rescheduled"),
-    "started": ("active", "claimed", "started"),
-    "progress": ("progress",),
-    "completed": ("completed",),
-    "failed": ("failed", "dead"),
-    "retried": ("retry", "retried"),
-    "stalled": ("stalled",),
-    "cancelled": ("cancelled",),
-    "removed": ("removed",),
-    "paused": ("paused",),
-    "resumed": ("resumed",),
-    "gap": ("gap",),
-}
 _LEFT_IN = {
     "waiting": ("added", "waiting", "retried", "stalled"),
     "delayed": ("delayed",),
@@ -66,9 +55,10 @@ def silver_events(bronze: DataFrame) -> DataFrame:
         ),
     )
     native = F.col("kind")
-    # BullMQ has no word for a retry: the job is waiting again, and `prev` says where it came from.
-    again = (native == "waiting") & F.col("prev").isin("active", "failed", "completed")
-    words = [F.when(native.isin(*of_protocols), word) for word, of_protocols in _WORDS.items()]
+    again = (native == "waiting") & F.col("prev").isin(
+        *sorted({prev for one in all_dialects() for prev in one.retried_from})
+    )
+    words = [F.when(native.isin(*of_protocols), word) for word, of_protocols in _words().items()]
     moment = F.coalesce("at", "ingested_at")  # a gap has no time of its own
     return told.select(
         "store",
@@ -85,30 +75,39 @@ def silver_events(bronze: DataFrame) -> DataFrame:
     ).select(*SILVER_EVENTS.names)
 
 
+def _words() -> dict[str, set[str]]:
+    """Returns the words of all protocols for each kind of event."""
+    words = {"gap": {"gap"}}  # our own
+    for dialect in all_dialects():
+        for kind, native in dialect.event_words.items():
+            words.setdefault(kind, set()).update(native)
+    return words
+
+
 def place_in_time() -> Column:
     """What events of a job are ordered by: the time, then as the store told them, then as a life goes."""
-    in_stream = F.when(F.col("store").startswith("bullmq"), F.substring_index("id", "-", -1).try_cast("bigint"))
+    in_stream = [place for one in all_dialects() if (place := one.place_in_stream()) is not None]
     ranks = [F.when(F.col("kind") == kind, rank) for rank, kind in enumerate(_ORDER_AT_ONE_MOMENT)]
     last = F.lit(len(ranks))
     return F.struct(
-        "at", F.coalesce(in_stream, F.lit(0)).alias("in_stream"), F.coalesce(*ranks, last).alias("rank"), "id"
+        "at", F.coalesce(*in_stream, F.lit(0)).alias("in_stream"), F.coalesce(*ranks, last).alias("rank"), "id"
     )
 
 
 def reusing_ids() -> Column:
     """Whether the store may give an id again. Where it does not, an adding that seems to come after a start has a
     clock of its own, and is no new job."""
-    return F.col("store").startswith("bullmq")
+    return of_stores(lambda dialect: dialect.reuses_ids)
+
+
+def of_stores(which: Callable[[Dialect], bool]) -> Column:
+    """Returns whether a row comes from a store of a protocol of this kind."""
+    return reduce(operator.or_, (one.of_store() for one in all_dialects() if which(one)), F.lit(False))
 
 
 def due_at() -> Column:
     """When an added, delayed or handed back job may run, as its event says; null if it does not."""
-    told = F.col("data")
-    due = F.coalesce(
-        from_epoch_ms(F.get_json_object(told, "$.delay")),
-        F.get_json_object(told, "$.start_after").try_cast("timestamp"),
-        F.get_json_object(told, "$.due").try_cast("timestamp"),
-    )
+    due = F.coalesce(*(dialect.due_time() for dialect in all_dialects()))
     return F.when(due.isNotNull(), F.greatest(due, "at"))
 
 

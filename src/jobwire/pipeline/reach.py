@@ -7,16 +7,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from jobwire import embedded, urls
+from jobwire import urls
 from jobwire.errors import InvalidOption
+from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.urls import Address
-
-_SERVERS = {
-    "bullmq": embedded.valkey,
-    "bridgemq": embedded.valkey,
-    "monque": embedded.mongo,
-    "pgboss": embedded.postgres,
-}
 
 
 def checked(url: str) -> Address:
@@ -34,7 +28,7 @@ def reached(url: str) -> Generator[str]:
     if address.folder is None:
         yield url
         return
-    with _SERVERS[address.protocol](address.folder) as server:
+    with dialect_of(address.protocol).server(address.folder) as server:
         options = "&".join(f"{name}={quote(value)}" for name, value in address.options.items())
         joint = "&" if "?" in server.url else "?"
         yield f"{address.protocol}+{server.url}{joint + options if options else ''}"

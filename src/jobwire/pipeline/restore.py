@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from jobwire import urls
-from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.control import controlled
 from jobwire.pipeline.move.survey import target_id
@@ -17,6 +16,7 @@ from jobwire.pipeline.progress import Progress, silent
 from jobwire.pipeline.reach import store_name
 from jobwire.pipeline.schemas import JOBS
 from jobwire.pipeline.stores import open_store
+from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.pipeline.tables import Lake
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _put(jobs: DataFrame, url: str, store: str, queue: str) -> tuple[int, int]:
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         address = urls.parse(url)
-        backend = load_backend(address)
+        dialect = dialect_of(address.protocol)
         opened = open_store(address, queue, store)
         try:
             for batch in batches:
@@ -116,7 +116,7 @@ def _put(jobs: DataFrame, url: str, store: str, queue: str) -> tuple[int, int]:
                 ids = [
                     job["id"]
                     if job["store"].partition("+")[0] == address.protocol
-                    else target_id(address.protocol, backend, queue, (job["store"], job["queue"], job))
+                    else target_id(dialect, job["store"], job["queue"], job)
                     for job in rows
                 ]
                 named = batch.set_column(JOBS.names.index("id"), "id", pa.array(ids, pa.string()))

@@ -26,9 +26,10 @@ from jobwire.backend import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
 from jobwire.options import NewJob, Unique
-from jobwire.pipeline.ids import digest, native_id
+from jobwire.pipeline.ids import digest
 from jobwire.pipeline.reach import reached
 from jobwire.pipeline.source_options import SourceOptions
+from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 from jobwire.preparing import prepare
 
 CHUNK = 1_000
@@ -127,33 +128,27 @@ def job_of(
             content = codec.dumps([data, *(str(row.get(name)) for name in JOB_COLUMNS[1:])]).decode()
             seen[content] += 1
             given = digest(scope, content, str(seen[content]))
-        return prepare(
-            backend, options.queue, new_job(options.address.protocol, row, str(given), data), options.size_limit
-        )
+        new = new_job(dialect_of(options.address.protocol), row, str(given), data)
+        return prepare(backend, options.queue, new, options.size_limit)
     except JobwireError as error:
         raise InvalidOption("row", given if given is not None else dict(row), str(error)) from error
 
 
-def new_job(protocol: str, row: Mapping[str, Any], given: str, data: Any) -> NewJob:
-    """What to ask the protocol for, for a row with this id and data."""
+def new_job(dialect: Dialect, row: Mapping[str, Any], given: str, data: Any) -> NewJob:
+    """Returns what to ask the protocol for, for a row with this id and data."""
     more = cast("dict[str, Any]", codec.loads(row["options"].encode())) if row.get("options") else {}
-    identity = native_id(protocol, given)
-    extra = dict(more.pop("extra", {}))
-    if protocol in ("pgboss", "monque"):
-        extra["id"] = identity
     run_at = row.get("run_at")
     if isinstance(run_at, datetime) and run_at.tzinfo is None:
         run_at = run_at.replace(tzinfo=UTC)
     key = row.get("unique_key")
-    return NewJob(
+    return dialect.job_with_id(
+        dialect.native_id(given),
         data,
         name=row.get("name"),
-        id=None if "id" in extra else identity,
         priority=row.get("priority"),
         run_at=run_at,
         attempts=row.get("attempts"),
         unique=Unique(key) if key else None,
-        extra=extra,
         **more,
     )
 

@@ -13,10 +13,11 @@ from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.pipeline.adding import added, with_presence
 from jobwire.pipeline.move.course import Course
-from jobwire.pipeline.move.order import Priorities, run_order
+from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.plan import priorities_of, survey
 from jobwire.pipeline.move.schedules import ScheduleMove
 from jobwire.pipeline.move.survey import moved_job
+from jobwire.pipeline.stores.dialect import dialect_of
 
 
 def freeze(course: Course, schedules: Sequence[ScheduleMove]) -> None:
@@ -46,7 +47,7 @@ def freeze(course: Course, schedules: Sequence[ScheduleMove]) -> None:
             )
             raise JobwireError(f"{route.queue!r} can't be moved as it is, nothing was changed: {found}")
         movable = rows.where("hindrance IS NULL").drop("taken", "hindrance", "reason", "lost")
-        ordered = movable.repartition(1).sortWithinPartitions(*run_order(route.from_protocol))
+        ordered = movable.repartition(1).sortWithinPartitions(*dialect_of(route.from_protocol).run_order())
         # Numbers of this function count up within a partition, and there is one.
         course.lake.set_aside(course.path("manifest"), ordered.withColumn("rank", F.monotonically_increasing_id()))
         journal.priorities = priorities_of(route, movable).as_note()
@@ -69,11 +70,12 @@ class Copier:
     """Seconds; where jobs run by their due time, those that are ready get due times from here on, 1 ms apart."""
 
     def __call__(self, backend: Backend, row: Mapping[str, Any]) -> PreparedJob:
-        if self.protocol == "monque" and not row["late"]:
+        dialect = dialect_of(self.protocol)
+        if dialect.runs_by_due_time and not row["late"]:
             due = datetime.fromtimestamp(self.first_due + row["rank"] / 1000, UTC)
             row = {**row, "late": True, "run_at": due}
         priority = self.priorities.number(row["level"], row["own_priority"])
-        return moved_job(backend, self.protocol, self.queue, row, priority)
+        return moved_job(backend, dialect, self.queue, row, priority)
 
 
 def copy(course: Course) -> Mapping[str, int]:
@@ -85,8 +87,8 @@ def copy(course: Course) -> Mapping[str, int]:
     priorities = Priorities.from_note(journal.priorities)
     copier = Copier(route.to_protocol, route.to_queue, priorities, journal.frozen_at - journal.moving / 1000)
     rank = F.col("rank")
-    if route.to_protocol == "bridgemq":
-        # The front class is pushed to the head of the list: the last one first.
+    if dialect_of(route.to_protocol).newest_first_above_zero:
+        # What is added last runs first, so the job that runs last is added first.
         front = (F.col("level") > 0) & ~F.col("late")
         keys = [~front, F.when(front, -rank).otherwise(rank)]
     else:

@@ -9,12 +9,12 @@ from typing import Any, cast
 import pyarrow as pa
 
 from jobwire import urls
-from jobwire.connection import load_backend
 from jobwire.pipeline.move.course import Course
 from jobwire.pipeline.move.plan import jobs_of
 from jobwire.pipeline.move.survey import target_id
 from jobwire.pipeline.schemas import JOBS
 from jobwire.pipeline.stores import Stamp, open_store
+from jobwire.pipeline.stores.dialect import dialect_of
 
 
 def move_finished(course: Course) -> tuple[int, int]:
@@ -31,16 +31,13 @@ def move_finished(course: Course) -> tuple[int, int]:
 
     def carry(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         target, source = urls.parse(to_url), urls.parse(from_url)
-        backend = load_backend(target)
+        dialect = dialect_of(target.protocol)
         there_store = open_store(target, route.to_queue, route.to_store)
         here_store = open_store(source, route.queue, route.from_store)
         try:
             for batch in batches:
                 finished = cast("list[dict[str, Any]]", batch.to_pylist())
-                ids = [
-                    target_id(target.protocol, backend, route.to_queue, (route.from_store, route.queue, job))
-                    for job in finished
-                ]
+                ids = [target_id(dialect, route.from_store, route.queue, job) for job in finished]
                 renamed = batch.set_column(JOBS.names.index("id"), "id", pa.array(ids, pa.string()))
                 there_store.put_finished(pa.record_batch(renamed.columns, schema=JOBS.arrow))
                 held = set(there_store.present(ids))

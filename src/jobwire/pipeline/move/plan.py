@@ -7,22 +7,17 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobwire.pipeline.control import Control, controlled
-from jobwire.pipeline.move.order import Priorities, level
+from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
 from jobwire.pipeline.move.survey import DROPPABLE, SURVEYED, Survey
+from jobwire.pipeline.stores.dialect import dialect_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MANY_LEVELS = 100_000
 _READY = ("waiting", "paused", "delayed")
-_PAUSE = {
-    "bullmq": "all of its workers keep to the pause, Node's too",
-    "bridgemq": "jobwire's workers keep to the pause; stop the others",
-    "pgboss": "jobwire's workers keep to the pause; stop Node's, which know none",
-    "monque": "jobwire's workers keep to the pause; stop Node's, which know none",
-}
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ def planned(
             .count()
             .collect()
         )
-        told = priorities_of(route, surveyed).told()
+        told = priorities_of(route, surveyed).described()
     finally:
         surveyed.unpersist()
     counts = {state.value: count for state, count in here.ask(here.backend.counts(route.queue)).items() if count}
@@ -148,10 +143,7 @@ def survey(
         frozenset(one.key for one in schedules if one.stays),
     )
     rows = (
-        jobs.where(F.col("state").isin(*_READY))
-        .withColumn("late", F.col("state") == "delayed")
-        .withColumn("level", level(route.from_protocol))
-        .dropDuplicates(["id"])
+        jobs.where(F.col("state").isin(*_READY)).withColumn("late", F.col("state") == "delayed").dropDuplicates(["id"])
     )
     return rows.mapInArrow(looking, SURVEYED.ddl)
 
@@ -169,7 +161,7 @@ def priorities_of(route: Route, surveyed: DataFrame) -> Priorities:
     [(low, high)] = surveyed.agg(F.min("level"), F.max("level")).collect()
     levels = [number for number in (low, high) if number is not None]
     priorities = Priorities.between(route.from_protocol, route.to_protocol, levels)
-    if priorities.steps:
+    if priorities.levels.steps:
         distinct = surveyed.select("level").distinct().limit(_MANY_LEVELS).collect()
         return Priorities.between(route.from_protocol, route.to_protocol, [row["level"] for row in distinct])
     return priorities
@@ -188,8 +180,9 @@ def _hindrances(route: Route, rows: Sequence[Any]) -> list[Hindrance]:
 
 
 def _notes(route: Route, losses: Sequence[Any]) -> list[str]:
-    notes = [f"the source is paused: {_PAUSE[route.from_protocol]}", f"the target too: {_PAUSE[route.to_protocol]}"]
-    if route.to_protocol != "bullmq":
+    source, target = dialect_of(route.from_protocol), dialect_of(route.to_protocol)
+    notes = [f"the source is paused: {source.pause}", f"the target too: {target.pause}"]
+    if not target.keeps_creation_time:
         notes.append("jobs count as created at the time of the move; due times stay to the millisecond")
     if any(row["what"] in DROPPABLE for row in losses) and route.drop:
         notes.append(f"jobs lose {', '.join(sorted(route.drop))}, as asked")

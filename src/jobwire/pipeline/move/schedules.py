@@ -12,6 +12,7 @@ from jobwire.errors import InvalidOption, JobwireError
 from jobwire.model import Schedule
 from jobwire.options import NewJob, NewSchedule
 from jobwire.pipeline.control import Control
+from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.preparing import prepare
 
 _MINUTE, _HOUR = 60, 3600
@@ -39,12 +40,12 @@ def plan_schedules(source: Control, queue: str, target: Control, to_queue: str) 
 
 
 def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> ScheduleMove:
-    can = target.can
+    can, dialect = target.can, dialect_of(urls.parse(target.url).protocol)
     told = _rule(schedule)
     try:
         cron, every = schedule.cron, schedule.every
         if every is not None and "every" not in can.schedules:
-            cron, every = as_cron(every, seconds=can.protocol != "pgboss"), None
+            cron, every = as_cron(every, seconds=dialect.cron_seconds), None
             told += f" becomes cron {cron}"
         zone = _zone(schedule, can, target)
         new = NewSchedule(
@@ -57,8 +58,7 @@ def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> 
             schedule.start_at,
             schedule.end_at,
         )
-        if can.protocol == "pgboss" and new.cron and len(new.cron.split()) > 5 and new.cron.split()[0] != "0":
-            raise InvalidOption("cron", new.cron, "pg-boss's finest step is a minute")
+        dialect.check_schedule(new)
         demand_schedule(can, to_queue, new)
         prepare(target.backend, to_queue, new.job, None)
     except JobwireError as error:
@@ -71,7 +71,7 @@ def _name(schedule: Schedule, queue: str, can: Capabilities) -> str | None:
 
 
 def _zone(schedule: Schedule, can: Capabilities, target: Control) -> str | None:
-    """The zone that has to be said. Monque keeps none: there it is the instance's, in the URL."""
+    """Returns the zone to ask for. Where schedules have none, it is the instance's, in the URL."""
     if schedule.cron is None:
         return None
     if "tz" in can.schedules:

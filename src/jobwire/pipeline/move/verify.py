@@ -12,17 +12,17 @@ from jobwire import codec
 from jobwire.pipeline.adding import with_presence
 from jobwire.pipeline.control import Control
 from jobwire.pipeline.move.course import Course
-from jobwire.pipeline.move.order import level, run_order
 from jobwire.pipeline.move.plan import jobs_of
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.survey import content_of
 from jobwire.pipeline.schemas import JOBS
+from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DUE_WITHIN_US = 1000
-"""A due time may differ by this much: BridgeMQ's are counted from the whole millisecond of the add."""
+"""A due time may differ by this much: some stores count it from the whole millisecond of the add."""
 _SEEN = JOBS.without([name for name in JOBS.names if name not in ("id", "native_state", "position", "created_at")])
 SEEN = _SEEN.plus("run_at timestamp", "late boolean", "level bigint", "content string")
 
@@ -70,7 +70,7 @@ def verify(course: Course, *, for_good: bool = True) -> Verified:
             F.sum("expected").alias("expected"),
             F.sum("actual").alias("actual"),
         ).collect()[0]
-        wrong = _out_of_order(compared, route.to_protocol)
+        wrong = _out_of_order(compared, dialect_of(route.to_protocol))
     finally:
         compared.unpersist()
     return Verified(
@@ -88,8 +88,8 @@ def _seen(spark: SparkSession, route: Route, there: Control) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     jobs = jobs_of(spark, there.url, route.to_queue, route.to_store, "waiting,paused,delayed")
-    rows = jobs.withColumn("late", F.col("state") == "delayed").withColumn("level", level(route.to_protocol))
-    queue = route.to_queue
+    rows = jobs.withColumn("late", F.col("state") == "delayed")
+    queue, protocol = route.to_queue, route.to_protocol
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -99,10 +99,12 @@ def _seen(spark: SparkSession, route: Route, there: Control) -> DataFrame:
                     batch.column("payload").to_pylist(), batch.column("name").to_pylist(), strict=True
                 )
             ]
-            kept = [batch.column(name) for name in SEEN.names[:-1]]
-            yield pa.record_batch([*kept, pa.array(found, pa.string())], schema=SEEN.arrow)
+            levels = [dialect_of(protocol).level(priority) for priority in batch.column("priority").to_pylist()]
+            kept = [batch.column(name) for name in SEEN.names[:-2]]
+            made = [pa.array(levels, pa.int64()), pa.array(found, pa.string())]
+            yield pa.record_batch([*kept, *made], schema=SEEN.arrow)
 
-    wanted = [*SEEN.names[:-1], "payload", "name"]
+    wanted = [*SEEN.names[:-2], "payload", "name", "priority"]
     return rows.dropDuplicates(["id"]).select(*wanted).mapInArrow(look, SEEN.ddl)
 
 
@@ -147,9 +149,9 @@ def _compared(manifest: DataFrame, seen: DataFrame) -> DataFrame:
     )
 
 
-def _out_of_order(compared: DataFrame, protocol: str) -> int:
+def _out_of_order(compared: DataFrame, dialect: Dialect) -> int:
     """How many of the jobs that are ready stand behind one that should run after them."""
-    ready = compared.where("found AND NOT is_late").repartition(1).sortWithinPartitions(*run_order(protocol))
+    ready = compared.where("found AND NOT is_late").repartition(1).sortWithinPartitions(*dialect.run_order())
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         highest, wrong = -1, 0

@@ -48,7 +48,7 @@ def queues_at_a_glance(frames: Frames) -> Grid | None:
         rows.append(
             [
                 row["label"],
-                Cell(shorten(name, 24), name if name in PROTOCOL else ""),
+                Cell(shorten(name, 24), f"protocol {name}" if name in PROTOCOL else ""),
                 *(count(row[column]) for column in ("added", "completed")),
                 share(row["failed"], ended),
                 count(row["retried"]),

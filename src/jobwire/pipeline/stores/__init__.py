@@ -116,7 +116,7 @@ _EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": 
 def open_store(address: Address, queue: str, name: str) -> QueueStore:
     """The queue at the address; `name` fills the column `store`. Embedded servers are reached before: see reach.py."""
     try:
-        module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}")
+        module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise
@@ -127,6 +127,6 @@ def open_store(address: Address, queue: str, name: str) -> QueueStore:
 
 def list_queues(address: Address) -> Sequence[str]:
     """The names of the queues in the store, sorted."""
-    module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}")
+    module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
     queues: Sequence[str] = module.list_queues(address)
     return queues

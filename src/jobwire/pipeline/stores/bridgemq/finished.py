@@ -11,7 +11,7 @@ from jobwire import codec as json_codec
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.keys import check_job_id
 from jobwire.backends.redisio.scripts import Argument
-from jobwire.pipeline.ids import native_id
+from jobwire.pipeline.stores.bridgemq.dialect import DIALECT
 from jobwire.pipeline.stores.bridgemq.index import BACKEND, Index
 from jobwire.pipeline.stores.bridgemq.record import as_text
 from jobwire.pipeline.stores.redisio.incoming import Finished, finished_jobs
@@ -53,7 +53,7 @@ def put(index: Index, jobs: pa.RecordBatch) -> int:
 def _arguments(kind: str, job: Finished) -> list[Argument]:
     own: Any = job.raw.get("job")
     ours = isinstance(own, dict) and "jobId" in own
-    job_id = job.id if ours else native_id("bridgemq", job.id)
+    job_id = job.id if ours else DIALECT.native_id(job.id)
     check_job_id(job_id)
     document = cast(codec.Document, own) if ours else _foreign_document(kind, job_id, job)
     document = {**document, "type": kind, "payload": json_codec.loads(job.payload)}

@@ -6,10 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
+from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, check_name
 from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.bridgemq import finished, jobs, planning, purging
 from jobwire.pipeline.stores.bridgemq.events import EventLog, Window
 from jobwire.pipeline.stores.bridgemq.index import Index
+from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.urls import Address
 
 
 class BridgemqStore:
@@ -53,3 +56,19 @@ class BridgemqStore:
 
     def close(self) -> None:
         self._index.link.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> BridgemqStore:
+    check_name("queue", queue)
+    keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
+    return BridgemqStore(Index(Link(address, keys.base), keys, queue), name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    """The job types of the namespace, those that only peers have used among them."""
+    keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
+    link = Link(address, keys.base)
+    try:
+        return Index(link, keys, "").types()
+    finally:
+        link.close()

@@ -8,11 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from jobwire import codec
-from jobwire.backends.bullmq import rules
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import Argument
-from jobwire.options import NewJob
-from jobwire.pipeline.ids import native_id
+from jobwire.pipeline.stores.bullmq.dialect import DIALECT
 from jobwire.pipeline.stores.redisio.incoming import Finished, finished_jobs
 from jobwire.pipeline.stores.redisio.link import Link
 from jobwire.pipeline.stores.redisio.scripts import load
@@ -38,7 +36,7 @@ def put(link: Link, keys: Keys, jobs: pa.RecordBatch) -> int:
     args: list[Argument] = []
     number = size = new = 0
     for job in finished_jobs(jobs):
-        its = _arguments(keys, job)
+        its = _arguments(job)
         args += its
         number += 1
         size += sum(len(each) for each in its if isinstance(each, (str, bytes)))
@@ -48,11 +46,9 @@ def put(link: Link, keys: Keys, jobs: pa.RecordBatch) -> int:
     return new + (link.run(script, keys.base, args) if args else 0)
 
 
-def _arguments(keys: Keys, job: Finished) -> list[Argument]:
+def _arguments(job: Finished) -> list[Argument]:
     ours = not _OWN_FIELDS.isdisjoint(job.raw)
-    job_id = job.id if ours else native_id("bullmq", job.id)
-    if not ours:
-        rules.check(keys.prefix, NewJob(None, id=job_id))
+    job_id = job.id if ours else DIALECT.native_id(job.id)
     fields = _own_fields(job) if ours else _foreign_fields(job)
     sides = {name: items for name, value in job.raw.items() if ours and (items := _items(name, value))}
     flat: list[Argument] = [job_id, "completed" if job.completed else "failed", job.finished, 2 * len(fields)]

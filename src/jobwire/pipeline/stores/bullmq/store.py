@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys
 from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.bullmq import finished, planning, purging
 from jobwire.pipeline.stores.bullmq.events import EventLog
 from jobwire.pipeline.stores.bullmq.jobs import JobsReader
-from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.stores.redisio.link import Link, scan
+from jobwire.urls import Address
 
 
 class BullmqStore:
@@ -56,3 +57,14 @@ class BullmqStore:
 
     def close(self) -> None:
         self._link.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> BullmqStore:
+    keys = Keys(address.options.get("prefix", DEFAULT_PREFIX), queue)
+    return BullmqStore(Link(address, keys.base), keys, name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    """Every client writes a queue's settings with its first job, so the keys that hold them tell the queues."""
+    prefix = address.options.get("prefix", DEFAULT_PREFIX)
+    return sorted({name for name in scan(address, f"{prefix}:", ":meta") if name and ":" not in name})

@@ -20,7 +20,7 @@ from jobwire.backends.monque.notes import Run
 from jobwire.backends.monque.rules import to_bson
 from jobwire.errors import InvalidOption
 from jobwire.model import State
-from jobwire.pipeline.ids import native_id
+from jobwire.pipeline.stores.monque.dialect import DIALECT
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
 
 _FINISHED = frozenset(state.value for state in State if state.finished)
@@ -64,7 +64,7 @@ def _document(queue: str, row: Mapping[str, Any]) -> Document:
     created = row["created_at"] or row["finished_at"] or datetime.now(UTC)
     made = row["attempts_made"] or 0
     document: Document = {
-        "_id": ObjectId(native_id("monque", row["id"])),
+        "_id": ObjectId(DIALECT.native_id(row["id"])),
         "name": queue,
         "data": to_bson(json_codec.loads(row["payload"].encode())) if row["payload"] is not None else None,
         "status": row["state"],

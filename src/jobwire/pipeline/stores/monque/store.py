@@ -12,6 +12,7 @@ from jobwire.pipeline.stores.monque import events, finished, jobs, purging
 from jobwire.pipeline.stores.monque.events import Events, Part
 from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections
+from jobwire.urls import Address
 
 
 class MonqueStore:
@@ -61,3 +62,17 @@ class MonqueStore:
 
     def close(self) -> None:
         self._collections.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> MonqueStore:
+    return MonqueStore(Collections(address), queue, name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    collections = Collections(address)
+    try:
+        with collections.reaching():
+            names = collections.jobs.distinct("name")
+        return sorted(name for name in names if isinstance(name, str))
+    finally:
+        collections.close()

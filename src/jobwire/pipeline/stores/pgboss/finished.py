@@ -12,8 +12,8 @@ import pyarrow as pa
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, failure_output, output_of, storable
 from jobwire.errors import InvalidOption
 from jobwire.model import State
-from jobwire.pipeline.ids import native_id
 from jobwire.pipeline.stores.pgboss.database import Database
+from jobwire.pipeline.stores.pgboss.dialect import DIALECT
 from jobwire.pipeline.stores.pgboss.table import QueueTable
 
 _OURS = frozenset({"retry_limit", "retry_count", "keep_until"})
@@ -50,7 +50,7 @@ def _row(table: QueueTable, queue: str, job: Mapping[str, Any]) -> dict[str, Any
     row = {
         **_defaults(table, job, created),
         **(raw if own else {}),
-        "id": native_id("pgboss", job["id"]),
+        "id": DIALECT.native_id(job["id"]),
         "name": queue,
         "priority": min(max(job["priority"] or 0, -(2**31)), 2**31 - 1),
         "state": job["state"],

@@ -14,6 +14,7 @@ from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.events import EventSlice
 from jobwire.pipeline.stores.pgboss.jobs import Slice
 from jobwire.pipeline.stores.pgboss.table import QueueTable, find_table
+from jobwire.urls import Address
 
 
 class PgBossStore:
@@ -67,3 +68,15 @@ class PgBossStore:
 
     def close(self) -> None:
         self._database.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> PgBossStore:
+    return PgBossStore(Database(address), queue, name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    database = Database(address)
+    try:
+        return [str(name) for (name,) in database.ask(database.fitted("queues"))]
+    finally:
+        database.close()
