@@ -173,10 +173,9 @@ def _copy_and_verify(course: Course) -> None:
     course.progress("verify", compared.equal + compared.begun, journal.moving)
     if not compared.sound and (compared.out_of_order or not course.route.leave):
         reasons = "".join(f"; {reason}: {count}" for reason, count in journal.refused.items())
-        found = f"{compared.missing} missing in {course.route.to_store}, {compared.changed} not as they were"
         raise JobwireError(
-            f"of {counted(journal.moving, 'job')}: {found}, {compared.out_of_order} out of order{reasons}; the source "
-            "still has them all: give the command again, or abandon the move"
+            f"of {counted(journal.moving, 'job')} copied to {course.route.to_store}: {', '.join(compared.faults)}"
+            f"{reasons}; the source still has them all: give the command again, or abandon the move"
         )
     journal.verified = asdict(compared)
     journal.left += compared.missing + compared.changed
