@@ -15,10 +15,10 @@ from jobwire.backends.pgboss.rules import CAPABILITIES
 from jobwire.connection import load_backend
 from jobwire.model import Schedule
 from jobwire.options import Keep
-from jobwire.pipeline.control import Control
+from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.schedules import plan_schedules
 from jobwire.pipeline.move.survey import OptionChecks, Survey
-from jobwire.pipeline.schemas import JOBS
+from jobwire.pipeline.stores.blocking import Control
 from jobwire.pipeline.stores.dialect import all_dialects, dialect_of
 from jobwire.sync import Queue
 from pipeline.stores.reading import jobs_in, opened

@@ -10,8 +10,8 @@ from hypothesis import strategies as some
 
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob
-from jobwire.pipeline.ids import digest
 from jobwire.pipeline.stores.dialect import all_dialects, dialect_of
+from jobwire.pipeline.stores.ids import digest
 
 PROTOCOLS = [dialect.protocol for dialect in all_dialects()]
 

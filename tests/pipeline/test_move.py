@@ -10,8 +10,8 @@ import pytest
 
 from jobwire import NewJob, Unique
 from jobwire.errors import InvalidOption, JobwireError
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move import abandon_move, move, plan_move, verify_move
-from jobwire.pipeline.tables import Lake
 from jobwire.sync import Queue
 from pipeline.move_samples import PRIORITIES, filled, payload, samples, seen
 

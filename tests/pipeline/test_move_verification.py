@@ -10,8 +10,8 @@ import pytest
 
 from jobwire import urls
 from jobwire.errors import JobwireError
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move import move, verify_move
-from jobwire.pipeline.tables import Lake
 from pipeline.move_samples import filled, samples, seen
 
 pytestmark = pytest.mark.xdist_group("spark")

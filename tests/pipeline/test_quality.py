@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobwire.pipeline import normalise, quality
-from jobwire.pipeline.schemas import GAPS, QUARANTINE
+from jobwire.pipeline.history import quality, silver_jobs
+from jobwire.pipeline.lake.schemas import GAPS, QUARANTINE
 from pipeline.literal_rows import (
     BULLMQ,
     NOON,
@@ -51,7 +51,7 @@ def test_whatever_silver_leaves_out_is_in_quarantine_with_its_reason(spark: Any)
         ("jobs", "data is no JSON"),
         ("jobs", "the job has no state"),
     ]
-    kept = normalise.silver_events(events).count() + normalise.silver_jobs(seen, silver_events(spark)).count()
+    kept = silver_jobs.silver_events(events).count() + silver_jobs.silver_jobs(seen, silver_events(spark)).count()
     assert found.count() + kept == events.count() + seen.count()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from jobwire.pipeline import schemas
-from jobwire.pipeline.schemas import Columns, columns
+from jobwire.pipeline.lake import schemas
+from jobwire.pipeline.lake.schemas import Columns, columns
 
 TABLES = {name: value for name, value in vars(schemas).items() if isinstance(value, Columns)}
 

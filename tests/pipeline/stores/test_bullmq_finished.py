@@ -15,7 +15,7 @@ from jobwire.backends.bullmq.keys import Keys
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, Parent
-from jobwire.pipeline.stores import Stamp, list_queues
+from jobwire.pipeline.stores.boundary import Stamp, list_queues
 from jobwire.urls import parse
 
 from .redis_rig import QUEUE, Rig, batch_of, finished_row, rig_at, stamps

@@ -17,9 +17,9 @@ from backends.bullmq.redis_62 import KINDS, redis_62
 from jobwire.embedded import Server, binaries
 from jobwire.errors import StoreRefused, StoreUnavailable
 from jobwire.options import NewJob
-from jobwire.pipeline.stores import open_store
-from jobwire.pipeline.stores.redisio.link import Link
-from jobwire.pipeline.stores.redisio.slices import BEGINNING, END, Bound, Cut, boundaries, cut, members
+from jobwire.pipeline.stores.boundary import open_store
+from jobwire.pipeline.stores.redisio.connection import Link
+from jobwire.pipeline.stores.redisio.partitions import BEGINNING, END, Bound, Cut, boundaries, cut, members
 from jobwire.urls import parse
 
 from .redis_rig import Rig, batch_of, rig_at, stamps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobwire.pipeline.move.abandon import abandon_move
-from jobwire.pipeline.move.moving import MoveResult, move, verify_move
+from jobwire.pipeline.move.move import MoveResult, move, verify_move
 from jobwire.pipeline.move.plan import Hindrance, MovePlan, plan_move
 from jobwire.pipeline.move.verify import Verified
 

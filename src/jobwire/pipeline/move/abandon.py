@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from jobwire.backend import Acted
 from jobwire.errors import JobwireError
-from jobwire.pipeline.control import controlled
-from jobwire.pipeline.move.course import Course
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move.journal import Journal
 from jobwire.pipeline.move.route import Route
-from jobwire.pipeline.progress import Progress, silent
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.move.running_move import Course
+from jobwire.pipeline.spark.progress import Progress, silent
+from jobwire.pipeline.stores.blocking import controlled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,10 @@ from typing import Any
 
 from jobwire.backend import Acted
 from jobwire.model import State
-from jobwire.pipeline.control import Control
-from jobwire.pipeline.move.course import Course
 from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.move.running_move import Course
 from jobwire.pipeline.move.schedules import ScheduleMove
+from jobwire.pipeline.stores.blocking import Control
 from jobwire.preparing import prepare
 
 CHUNK = 500

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pyarrow as pa
 
 from jobwire import urls
-from jobwire.pipeline.move.course import Course
+from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
+from jobwire.pipeline.move.running_move import Course
 from jobwire.pipeline.move.survey import target_id
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Stamp, open_store
+from jobwire.pipeline.stores.boundary import Stamp, open_store
 from jobwire.pipeline.stores.dialect import dialect_of
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.lake.lake import Lake
 
 STEPS = ("planned", "paused", "frozen", "copying", "verified", "cut", "ended")
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobwire.pipeline.control import Control, controlled
 from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
 from jobwire.pipeline.move.survey import DROPPABLE, SURVEYED, Survey
+from jobwire.pipeline.stores.blocking import Control, controlled
 from jobwire.pipeline.stores.dialect import dialect_of
 
 if TYPE_CHECKING:

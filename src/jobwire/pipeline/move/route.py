@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from jobwire.errors import InvalidOption
 from jobwire.model import State
-from jobwire.pipeline.ids import digest
 from jobwire.pipeline.move.survey import DROPPABLE
-from jobwire.pipeline.reach import checked, store_name
+from jobwire.pipeline.stores.address import checked, store_name
+from jobwire.pipeline.stores.ids import digest
 
 _FINISHED = ("completed", "failed")
 

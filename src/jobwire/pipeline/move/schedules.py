@@ -11,7 +11,7 @@ from jobwire.demands import demand_schedule
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.model import Schedule
 from jobwire.options import NewJob, NewSchedule
-from jobwire.pipeline.control import Control
+from jobwire.pipeline.stores.blocking import Control
 from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.preparing import prepare
 

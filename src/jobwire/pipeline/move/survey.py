@@ -18,9 +18,9 @@ from jobwire.backoff import Backoff
 from jobwire.connection import load_backend
 from jobwire.errors import JobwireError
 from jobwire.options import Keep, NewJob, Unique
-from jobwire.pipeline.ids import digest
-from jobwire.pipeline.schemas import columns
+from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
+from jobwire.pipeline.stores.ids import digest
 from jobwire.preparing import prepare
 
 SURVEYED = columns(

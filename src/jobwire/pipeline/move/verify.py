@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from jobwire import codec
-from jobwire.pipeline.adding import with_presence
-from jobwire.pipeline.control import Control
-from jobwire.pipeline.move.course import Course
+from jobwire.pipeline.datasource.add_rows import with_presence
+from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
 from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.move.running_move import Course
 from jobwire.pipeline.move.survey import content_of
-from jobwire.pipeline.schemas import JOBS
+from jobwire.pipeline.stores.blocking import Control
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 
 if TYPE_CHECKING:

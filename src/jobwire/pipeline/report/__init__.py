@@ -28,8 +28,8 @@ def write_report(
 ) -> Path:
     """Write `report.html` into the folder, with `<table>.csv` and `<table>.json` of each table, and return its path.
 
-    The tables are those of jobwire.pipeline.gold by their names, `quality`, `gaps` and `runs`; the section of one that
-    is missing or empty says so. With `png`, each chart is also written as `<chart>.png`. The page is replaced in one
+    The tables are those of history/gold.py by their names, `quality`, `gaps` and `runs`; the section of one that is
+    missing or empty says so. With `png`, each chart is also written as `<chart>.png`. The page is replaced in one
     step, so a reader never sees half of it.
     """
     frames = Frames(tables)

@@ -24,7 +24,7 @@ from jobwire.backends.rules import Rules
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.options import NewJob, NewSchedule
-from jobwire.pipeline.ids import digest
+from jobwire.pipeline.stores.ids import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

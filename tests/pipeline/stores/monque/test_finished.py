@@ -11,9 +11,9 @@ from bson import Binary, Int64, ObjectId
 from awaiting import eventually
 from jobwire import InvalidOption, State, Unrecoverable, Worker
 from jobwire.options import NewJob, Unique
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Stamp, Wanted
-from jobwire.pipeline.stores.monque import purging
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.boundary import Stamp, Wanted
+from jobwire.pipeline.stores.monque import purge
 from jobwire.pipeline.stores.monque.dialect import DIALECT
 from pipeline.stores.reading import jobs_in, stamp
 
@@ -71,7 +71,7 @@ async def test_only_what_is_as_it_was_is_purged(finished, store, queue, collecti
 
 async def test_a_job_that_is_retried_between_the_look_and_the_delete_survives(finished, store, collection, monkeypatch):
     rows = jobs_in(store, FINISHED)
-    looked = purging.fingerprint
+    looked = purge.fingerprint
 
     def retried_meanwhile(stored):
         found = looked(stored)
@@ -79,7 +79,7 @@ async def test_a_job_that_is_retried_between_the_look_and_the_delete_survives(fi
             collection.update_one({"_id": ObjectId(finished[0])}, {"$set": {"status": "pending"}})
         return found
 
-    monkeypatch.setattr(purging, "fingerprint", retried_meanwhile)
+    monkeypatch.setattr(purge, "fingerprint", retried_meanwhile)
     purged = store.purge([stamp(rows[key]) for key in finished])
     assert list(purged.kept) == [finished[0]]
     assert set(jobs_in(store)) == {finished[0]}

@@ -15,8 +15,8 @@ from jobwire import InvalidOption, State, Unrecoverable, Worker, urls
 from jobwire.backends.pgboss import Boss, FlowJob
 from jobwire.errors import StoreRefused
 from jobwire.options import NewJob
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Stamp, Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.boundary import Stamp, Wanted
 from jobwire.pipeline.stores.pgboss.dialect import DIALECT
 from pipeline.stores.reading import jobs_in, opened, stamp
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jobwire.pipeline.stores.bridgemq.index import Index, Place
-from jobwire.pipeline.stores.redisio.link import Command
-from jobwire.pipeline.stores.redisio.pace import Pace
+from jobwire.pipeline.stores.redisio.batch_size import Pace
+from jobwire.pipeline.stores.redisio.connection import Command
 
 
 class Entry(NamedTuple):

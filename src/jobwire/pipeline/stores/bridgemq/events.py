@@ -22,14 +22,14 @@ import pyarrow as pa
 
 from jobwire.backends.bridgemq import codec
 from jobwire.model import State
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset, Wanted
-from jobwire.pipeline.stores.bridgemq import planning
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Offset, Wanted
+from jobwire.pipeline.stores.bridgemq import partitions
 from jobwire.pipeline.stores.bridgemq.documents import Stored
 from jobwire.pipeline.stores.bridgemq.index import Index
 from jobwire.pipeline.stores.bridgemq.jobs import stored_jobs
-from jobwire.pipeline.stores.bridgemq.record import Bad, as_text, document_of, shown
+from jobwire.pipeline.stores.bridgemq.rows import Bad, as_text, document_of, shown
 
 OVERLAP_MS = 60_000
 _SLICES = 4
@@ -42,7 +42,7 @@ _Told = tuple[str, int, int, dict[str, Any]]
 class Window:
     """Events of a slice's jobs after one moment, up to and with another; both in milliseconds."""
 
-    part: planning.Part
+    part: partitions.Part
     after: int
     last: int
 
@@ -66,7 +66,7 @@ class EventLog:
 
     def plan(self, start: Offset, end: Offset) -> list[Window]:
         after = max(0, start["at"] - OVERLAP_MS) if start["at"] else -1
-        parts = planning.plan(self._index, Wanted(), _SLICES, max(0, after))
+        parts = partitions.plan(self._index, Wanted(), _SLICES, max(0, after))
         return [Window(part, after, end["at"]) for part in parts]
 
     def read(self, window: Window) -> Iterator[pa.RecordBatch]:

@@ -13,8 +13,8 @@ from jobwire.backends.bridgemq.keys import check_job_id
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.pipeline.stores.bridgemq.dialect import DIALECT
 from jobwire.pipeline.stores.bridgemq.index import BACKEND, Index
-from jobwire.pipeline.stores.bridgemq.record import as_text
-from jobwire.pipeline.stores.redisio.incoming import Finished, finished_jobs
+from jobwire.pipeline.stores.bridgemq.rows import as_text
+from jobwire.pipeline.stores.redisio.finished_rows import Finished, finished_jobs
 from jobwire.pipeline.stores.redisio.scripts import load
 
 _STEP_JOBS, _STEP_BYTES = 200, 4 * 1024 * 1024

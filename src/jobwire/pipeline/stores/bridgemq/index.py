@@ -15,8 +15,8 @@ from jobwire.backends.bridgemq.healing import READERS_STEPS
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.redisio.scripts import load
 from jobwire.model import State
-from jobwire.pipeline.stores.redisio.link import Link
-from jobwire.pipeline.stores.redisio.slices import Bound, members
+from jobwire.pipeline.stores.redisio.connection import Link
+from jobwire.pipeline.stores.redisio.partitions import Bound, members
 
 BACKEND = "jobwire.backends.bridgemq"
 _STEP = 2_000

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from jobwire.model import State
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.bridgemq.documents import Documents, Entry, Stored
 from jobwire.pipeline.stores.bridgemq.index import PLACES, Index, Place
-from jobwire.pipeline.stores.bridgemq.planning import Part, Range, running
-from jobwire.pipeline.stores.bridgemq.record import Records, Row
-from jobwire.pipeline.stores.redisio.slices import Bound
+from jobwire.pipeline.stores.bridgemq.partitions import Part, Range, running
+from jobwire.pipeline.stores.bridgemq.rows import Records, Row
+from jobwire.pipeline.stores.redisio.partitions import Bound
 
 _SKEW_MS = 10_000
 """Workers write the times at which jobs finish by clocks of their own."""

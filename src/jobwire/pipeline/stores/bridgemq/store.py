@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 
 from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, check_name
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.bridgemq import finished, jobs, planning, purging
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.bridgemq import finished, jobs, partitions, purge
 from jobwire.pipeline.stores.bridgemq.events import EventLog, Window
 from jobwire.pipeline.stores.bridgemq.index import Index
-from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.stores.redisio.connection import Link
 from jobwire.urls import Address
 
 
@@ -23,10 +23,10 @@ class BridgemqStore:
         self._name = name
         self._events = EventLog(index, name)
 
-    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[planning.Part]:
-        return planning.plan(self._index, wanted, parts, planning.finished_from(wanted))
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[partitions.Part]:
+        return partitions.plan(self._index, wanted, parts, partitions.finished_from(wanted))
 
-    def read_jobs(self, part: planning.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    def read_jobs(self, part: partitions.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         return jobs.read(self._index, self._name, part, wanted)
 
     def first_offset(self) -> Offset:
@@ -49,7 +49,7 @@ class BridgemqStore:
         return finished.present(self._index, ids)
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._index, stamps)
+        return purge.purge(self._index, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put(self._index, jobs)

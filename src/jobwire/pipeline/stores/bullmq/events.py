@@ -19,12 +19,12 @@ import pyarrow as pa
 from redis.exceptions import ResponseError
 
 from jobwire.backends.bullmq.keys import Keys
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset
-from jobwire.pipeline.stores.bullmq.planning import NO_EVENT
-from jobwire.pipeline.stores.bullmq.record import LATEST_MS, shown
-from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Offset
+from jobwire.pipeline.stores.bullmq.partitions import NO_EVENT
+from jobwire.pipeline.stores.bullmq.rows import LATEST_MS, shown
+from jobwire.pipeline.stores.redisio.connection import Link
 
 _STEP = 2_000
 _SLICES = 4

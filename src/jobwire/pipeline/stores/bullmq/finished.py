@@ -11,8 +11,8 @@ from jobwire import codec
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.pipeline.stores.bullmq.dialect import DIALECT
-from jobwire.pipeline.stores.redisio.incoming import Finished, finished_jobs
-from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.stores.redisio.connection import Link
+from jobwire.pipeline.stores.redisio.finished_rows import Finished, finished_jobs
 from jobwire.pipeline.stores.redisio.scripts import load
 
 _STEP_JOBS, _STEP_BYTES = 200, 4 * 1024 * 1024

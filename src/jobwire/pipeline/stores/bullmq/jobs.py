@@ -21,16 +21,16 @@ from redis.exceptions import ResponseError
 
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import load
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Wanted
+from jobwire.pipeline.stores.bullmq.containers import NOWHERE, PLACES, SIDES, Place
 from jobwire.pipeline.stores.bullmq.fingerprint import Sides, in_order
-from jobwire.pipeline.stores.bullmq.places import NOWHERE, PLACES, SIDES, Place
-from jobwire.pipeline.stores.bullmq.planning import NO_EVENT, ListRange, Moment, Part, SetRange, Whole, bounds
-from jobwire.pipeline.stores.bullmq.record import Records, Row
-from jobwire.pipeline.stores.redisio.link import Command, Link
-from jobwire.pipeline.stores.redisio.pace import Pace
-from jobwire.pipeline.stores.redisio.slices import Bound, members
+from jobwire.pipeline.stores.bullmq.partitions import NO_EVENT, ListRange, Moment, Part, SetRange, Whole, bounds
+from jobwire.pipeline.stores.bullmq.rows import Records, Row
+from jobwire.pipeline.stores.redisio.batch_size import Pace
+from jobwire.pipeline.stores.redisio.connection import Command, Link
+from jobwire.pipeline.stores.redisio.partitions import Bound, members
 
 _BACKEND = "jobwire.backends.bullmq"
 _IDS = 2_000

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.bullmq import finished, planning, purging
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.bullmq import finished, partitions, purge
 from jobwire.pipeline.stores.bullmq.events import EventLog
 from jobwire.pipeline.stores.bullmq.jobs import JobsReader
-from jobwire.pipeline.stores.redisio.link import Link, scan
+from jobwire.pipeline.stores.redisio.connection import Link, scan
 from jobwire.urls import Address
 
 
@@ -25,10 +25,10 @@ class BullmqStore:
         self._name = name
         self._events = EventLog(link, keys, name)
 
-    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[planning.Part]:
-        return planning.plan(self._link, self._keys, wanted, parts)
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[partitions.Part]:
+        return partitions.plan(self._link, self._keys, wanted, parts)
 
-    def read_jobs(self, part: planning.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    def read_jobs(self, part: partitions.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         return JobsReader(self._link, self._keys, self._name, wanted).read(part)
 
     def first_offset(self) -> Offset:
@@ -50,7 +50,7 @@ class BullmqStore:
         return finished.present(self._link, self._keys, ids)
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._link, self._keys, stamps)
+        return purge.purge(self._link, self._keys, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put(self._link, self._keys, jobs)

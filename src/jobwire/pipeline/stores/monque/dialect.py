@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from jobwire import embedded
 from jobwire.backends.monque import rules
-from jobwire.pipeline.ids import digest
 from jobwire.pipeline.stores.dialect import Colour, Dialect, EventWords, Levels, behind, field_of_data
+from jobwire.pipeline.stores.ids import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -17,14 +17,14 @@ from datetime import datetime
 import pyarrow as pa
 
 from jobwire.backends.monque.clock import moment, ms_of
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset
-from jobwire.pipeline.stores.monque import changes, jobs, told
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Offset
+from jobwire.pipeline.stores.monque import changes, document_events, jobs
 from jobwire.pipeline.stores.monque.changes import HistoryLost, Place
+from jobwire.pipeline.stores.monque.document_events import Told
 from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
-from jobwire.pipeline.stores.monque.told import Told
 
 FIRST: Offset = {"t": 0, "i": 0, "at": 0}
 OVERLAP_MS = 60_000
@@ -113,9 +113,9 @@ class Events:
                 if document:
                     ours.add(key)
                 if key in ours:
-                    yield from told.by_change(change, document)
+                    yield from document_events.by_change(change, document)
         except HistoryLost:
-            yield told.gap(part.start[0] * 1000, part.end[0] * 1000)
+            yield document_events.gap(part.start[0] * 1000, part.end[0] * 1000)
             yield from self._standing(Standing(Slice()))
 
     # --- what is there ----------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Events:
             hint = None  # a job that moves along the index of times moves out of these, into the next look's
         for some in jobs.documents(self._collections, part.part, condition, hint):
             for document, _ in some:
-                yield from told.by_document(document)
+                yield from document_events.by_document(document)
 
     # --- a lone server ----------------------------------------------------------------------------------------------
 

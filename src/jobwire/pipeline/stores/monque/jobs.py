@@ -19,11 +19,11 @@ from pymongo.client_session import ClientSession
 from jobwire.backends.monque.clock import now_ms
 from jobwire.backends.monque.codec import STATES
 from jobwire.model import State
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import BATCH_ROWS, Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import BATCH_ROWS, Wanted
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
-from jobwire.pipeline.stores.monque.record import Records, decode
+from jobwire.pipeline.stores.monque.rows import Records, decode
 
 _SAMPLE = 2_000
 _SMALL_PART = 0.05

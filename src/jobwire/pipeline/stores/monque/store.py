@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 
 from jobwire.backends.monque.codec import key_of
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.monque import events, finished, jobs, purging
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.monque import events, finished, jobs, purge
 from jobwire.pipeline.stores.monque.events import Events, Part
 from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections
@@ -16,7 +16,7 @@ from jobwire.urls import Address
 
 
 class MonqueStore:
-    """See `jobwire.pipeline.stores.QueueStore`. A queue is a name that jobs have: an unknown one is empty."""
+    """See `QueueStore`. A queue is a name that jobs have: an unknown one is empty."""
 
     def __init__(self, collections: Collections, queue: str, name: str) -> None:
         self._collections = collections
@@ -55,7 +55,7 @@ class MonqueStore:
             return {keys[found["_id"]] for found in self._collections.jobs.find(condition, {"_id": 1})}
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._collections, self._queue, stamps)
+        return purge.purge(self._collections, self._queue, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put_finished(self._collections, self._queue, jobs)

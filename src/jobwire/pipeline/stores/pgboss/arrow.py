@@ -16,8 +16,8 @@ import psycopg
 import pyarrow as pa
 from pyarrow import csv
 
-from jobwire.pipeline.rows import BATCH_BYTES
-from jobwire.pipeline.stores import BATCH_ROWS
+from jobwire.pipeline.stores.batches import BATCH_BYTES
+from jobwire.pipeline.stores.boundary import BATCH_ROWS
 
 
 def _errors() -> tuple[type[Exception], ...]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.boundary import Offset
 from jobwire.pipeline.stores.pgboss import jobs
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.jobs import Slice

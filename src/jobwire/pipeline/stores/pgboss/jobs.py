@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from jobwire.model import State
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.json_text import compact
 from jobwire.pipeline.stores.pgboss.table import ERROR, FINGERPRINT, RESULT, STACK, QueueTable

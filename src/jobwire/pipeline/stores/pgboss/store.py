@@ -8,8 +8,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from jobwire.backends.pgboss.ids import is_id
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.pgboss import events, finished, jobs, purging
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.pgboss import events, finished, jobs, purge
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.events import EventSlice
 from jobwire.pipeline.stores.pgboss.jobs import Slice
@@ -18,7 +18,7 @@ from jobwire.urls import Address
 
 
 class PgBossStore:
-    """See `jobwire.pipeline.stores.QueueStore`. A queue that does not exist is an error at the first use."""
+    """See `QueueStore`. A queue that does not exist is an error at the first use."""
 
     def __init__(self, database: Database, queue: str, name: str) -> None:
         self._database = database
@@ -61,7 +61,7 @@ class PgBossStore:
         return {one for one in known if one.lower() in found}
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._database, self._table, self._queue, stamps)
+        return purge.purge(self._database, self._table, self._queue, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put_finished(self._database, self._table, self._queue, jobs)

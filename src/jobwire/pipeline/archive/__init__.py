@@ -1,0 +1,8 @@
+"""Finished jobs go from a queue into the lake, and back."""
+
+from __future__ import annotations
+
+from jobwire.pipeline.archive.archive import ArchiveResult, archive
+from jobwire.pipeline.archive.restore import RestoreResult, restore
+
+__all__ = ["ArchiveResult", "RestoreResult", "archive", "restore"]

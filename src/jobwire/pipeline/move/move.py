@@ -1,0 +1,223 @@
+"""Moves a queue from one store to another, step by step; journal.py says how it goes on after an interruption."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from jobwire.counted import counted
+from jobwire.errors import JobwireError
+from jobwire.model import State
+from jobwire.options import Seconds, seconds
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.move.abandon import release
+from jobwire.pipeline.move.copy import copy, freeze
+from jobwire.pipeline.move.cutover import cut_over, move_schedules, remaining
+from jobwire.pipeline.move.finished import move_finished
+from jobwire.pipeline.move.journal import Journal
+from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.move.running_move import Course
+from jobwire.pipeline.move.schedules import plan_schedules
+from jobwire.pipeline.move.verify import Verified, verify
+from jobwire.pipeline.spark.progress import Progress, silent
+from jobwire.pipeline.stores.blocking import controlled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOK_AGAIN = 0.05
+
+
+@dataclass(frozen=True)
+class MoveResult:
+    """What a move did, from its first call to the last if it was interrupted in between."""
+
+    name: str
+    from_store: str
+    from_queue: str
+    to_store: str
+    to_queue: str
+    moved: int
+    left: int
+    """Jobs that could not be moved and stay in the source."""
+    taken_back: int
+    """Jobs that somebody took from the source while they were copied; their copies are gone again."""
+    finished: int
+    schedules: Sequence[str]
+    schedules_that_stay: Sequence[str]
+    verified: Verified
+    refused: Mapping[str, int]
+    source_paused: bool
+    remaining: Mapping[str, int]
+    """What the source still holds: what stays, what was active, and what was added after the move had begun."""
+    next_step: str
+    resumed: bool = False
+    """Whether an interrupted move was taken up."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def move(
+    spark: SparkSession,
+    lake: Lake,
+    source: str,
+    target: str,
+    queue: str,
+    *,
+    to_queue: str | None = None,
+    drop: frozenset[str] = frozenset(),
+    leave: bool = False,
+    include: frozenset[str] = frozenset(),
+    drain_timeout: Seconds = 60.0,
+    resume_source: bool = False,
+    progress: Progress = silent,
+) -> MoveResult:
+    """Move the jobs that wait, the delayed ones and the schedules of a queue; give it again to go on after a crash.
+
+    Both queues are paused meanwhile, so that nothing runs before it is verified. The target is resumed at the end, the
+    source stays paused unless `resume_source`. Raises, with everything still in the source, if a job can't be moved as
+    it is (see plan_move) or is not found again in the target.
+    """
+    patience = seconds("drain_timeout", drain_timeout)
+    route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
+    with (
+        lake.files.locked(route.name),
+        lake.run("move", store=route.from_store, queue=queue, to_store=route.to_store, to_queue=route.to_queue) as run,
+        controlled(source) as here,
+        controlled(target) as there,
+    ):
+        found = Journal.found(route.name, lake)
+        course = Course(spark, route, lake, here, there, found or Journal(route.name), progress)
+        result = _steps(course, patience, resume_source, resumed=found is not None)
+        run.rows_in, run.rows_out = course.journal.moving, result.moved
+        run.note(**result.as_dict())
+    return result
+
+
+def verify_move(
+    spark: SparkSession, lake: Lake, source: str, target: str, queue: str, *, to_queue: str | None = None
+) -> Verified:
+    """Compare again what a move that has not been cut over yet has copied."""
+    route = Route(source, target, queue, to_queue or queue)
+    journal = Journal.found(route.name, lake)
+    if journal is None or not journal.reached("frozen"):
+        raise JobwireError(f"no move of {queue!r} from {route.from_store} to {route.to_store} is under way")
+    with controlled(source) as here, controlled(target) as there:
+        return verify(Course(spark, route, lake, here, there, journal, silent), for_good=False)
+
+
+def _steps(course: Course, drain_timeout: float, resume_source: bool, *, resumed: bool) -> MoveResult:
+    route, journal, here, there = course.route, course.journal, course.here, course.there
+    if not journal.reached("paused"):
+        _pause(course)
+    schedules = plan_schedules(here, route.queue, there, route.to_queue)
+    if not journal.reached("frozen"):
+        _drain(course, drain_timeout)
+        course.progress("plan", 0, None)
+        try:
+            freeze(course, schedules)
+        except JobwireError:
+            release(course)
+            raise
+        course.enter("frozen")
+    if not journal.reached("verified"):
+        _copy_and_verify(course)
+    for one in schedules:
+        if not one.stays and f"{one.key}: {one.told}" not in journal.schedules:
+            journal.schedules.append(f"{one.key}: {one.told}")
+    course.save()
+    move_schedules(route, schedules, here, there)
+    if not journal.reached("cut"):
+        cut_over(course)
+        journal.finished, _ = move_finished(course)
+        course.enter("cut")
+    return _ended(course, [f"{one.key}: {one.told}" for one in schedules if one.stays], resume_source, resumed)
+
+
+def _pause(course: Course) -> None:
+    """What was paused before is remembered first: after a crash nobody could tell it from our own pause."""
+    route, journal = course.route, course.journal
+    course.there.ask(course.there.backend.register(route.to_queue))
+    journal.source_was_paused = course.here.ask(course.here.backend.paused(route.queue))
+    journal.target_was_paused = course.there.ask(course.there.backend.paused(route.to_queue))
+    course.enter("paused")
+
+
+def _drain(course: Course, timeout: float) -> None:
+    """Wait for the jobs that are running; what still runs at the end stays in the source."""
+    backend, queue = course.here.backend, course.route.queue
+    course.here.ask(backend.pause(queue))
+    course.there.ask(course.there.backend.pause(course.route.to_queue))
+    until = time.monotonic() + timeout
+    first: int | None = None
+    while True:
+        active = course.here.ask(backend.counts(queue)).get(State.ACTIVE, 0)
+        first = active if first is None else first
+        course.progress("drain", max(0, first - active), first)
+        if not active or time.monotonic() >= until:
+            return
+        time.sleep(_LOOK_AGAIN)
+
+
+def _copy_and_verify(course: Course) -> None:
+    journal = course.journal
+    course.progress("copy", 0, journal.moving)
+    course.enter("copying")
+    journal.refused = dict(copy(course))
+    course.progress("copy", journal.moving, journal.moving)
+    course.progress("verify", 0, journal.moving)
+    compared = verify(course)
+    course.progress("verify", compared.equal + compared.begun, journal.moving)
+    if not compared.sound and (compared.out_of_order or not course.route.leave):
+        reasons = "".join(f"; {reason}: {count}" for reason, count in journal.refused.items())
+        raise JobwireError(
+            f"of {counted(journal.moving, 'job')} copied to {course.route.to_store}: {', '.join(compared.faults)}"
+            f"{reasons}; the source still has them all: give the command again, or abandon the move"
+        )
+    journal.verified = asdict(compared)
+    journal.left += compared.missing + compared.changed
+    course.enter("verified")
+
+
+def _ended(course: Course, stay: Sequence[str], resume_source: bool, resumed: bool) -> MoveResult:
+    route, journal, here, there = course.route, course.journal, course.here, course.there
+    if not journal.target_was_paused:
+        there.ask(there.backend.resume(route.to_queue))
+    paused = not resume_source or journal.source_was_paused
+    if not paused:
+        here.ask(here.backend.resume(route.queue))
+    left = remaining(here, route.queue)
+    compared = Verified(**journal.verified)
+    result = MoveResult(
+        name=journal.name,
+        from_store=route.from_store,
+        from_queue=route.queue,
+        to_store=route.to_store,
+        to_queue=route.to_queue,
+        moved=compared.equal + compared.begun - journal.taken_back,
+        left=journal.left,
+        taken_back=journal.taken_back,
+        finished=journal.finished,
+        schedules=journal.schedules,
+        schedules_that_stay=stay,
+        verified=compared,
+        refused=journal.refused,
+        source_paused=paused,
+        remaining=left,
+        next_step=_next_step(route, left, paused=paused),
+        resumed=resumed,
+    )
+    journal.end(course.lake)
+    return result
+
+
+def _next_step(route: Route, left: Mapping[str, int], *, paused: bool) -> str:
+    waiting = sum(left.get(state.value, 0) for state in (State.WAITING, State.PAUSED, State.DELAYED, State.ACTIVE))
+    producers = f"point producers and workers to {route.to_store}, queue {route.to_queue!r}"
+    if waiting:
+        held = counted(waiting, "job")
+        return f"{producers}; the source still holds {held}: give the command again to move what came since"
+    return f"{producers}; the source is empty" + (" and paused" if paused else "")
