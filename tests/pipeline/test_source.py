@@ -15,7 +15,7 @@ from pyspark.sql.functions import col
 
 from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, State, Worker
-from jobwire.pipeline.datasource.source import narrowed
+from jobwire.pipeline.datasource.pushdown import narrowed
 from jobwire.pipeline.lake.schemas import EVENTS, JOBS
 from jobwire.pipeline.stores.address import store_name
 from jobwire.pipeline.stores.boundary import Wanted

@@ -12,7 +12,6 @@ from jobwire import urls
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.schemas import JOBS
-from jobwire.pipeline.move.survey import target_id
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.stores.address import store_name
 from jobwire.pipeline.stores.blocking import controlled
@@ -116,7 +115,7 @@ def _put(jobs: DataFrame, url: str, store: str, queue: str) -> tuple[int, int]:
                 ids = [
                     job["id"]
                     if job["store"].partition("+")[0] == address.protocol
-                    else target_id(dialect, job["store"], job["queue"], job)
+                    else dialect.id_of_moved(job["store"], job["queue"], job["id"], job["created_at"])
                     for job in rows
                 ]
                 named = batch.set_column(JOBS.names.index("id"), "id", pa.array(ids, pa.string()))

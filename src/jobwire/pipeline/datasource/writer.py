@@ -12,32 +12,25 @@ import logging
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
 from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from jobwire import codec, urls
+from jobwire import urls
 from jobwire.backend import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
-from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
-from jobwire.options import NewJob, Unique
+from jobwire.errors import StoreUnavailable
 from jobwire.pipeline.datasource.options import SourceOptions
+from jobwire.pipeline.datasource.row_to_job import check_columns, job_of
 from jobwire.pipeline.stores.address import reached
-from jobwire.pipeline.stores.dialect import Dialect, dialect_of
-from jobwire.pipeline.stores.ids import digest
-from jobwire.preparing import prepare
 
 CHUNK = 1_000
 PATIENCE = 60.0
 """Seconds for which a task waits for a store that went away before it gives up its attempt."""
-JOB_COLUMNS = ("id", "name", "payload", "priority", "attempts", "run_at", "unique_key", "options")
-"""Columns with a meaning. Without a `payload`, all other columns of a row together are the job's data."""
-
 _log = logging.getLogger("jobwire.pipeline")
 
 
@@ -68,17 +61,6 @@ class JobWriter(DataSourceArrowWriter):
 def replace_run(options: SourceOptions) -> SourceOptions:
     """With a run of its own, if none was named: the same for all tasks of this write."""
     return options if options.run else replace(options, run=uuid.uuid4().hex)
-
-
-def check_columns(names: Sequence[str]) -> None:
-    """Raise unless rows with these columns can become jobs."""
-    if "payload" in names:
-        unknown = sorted(set(names) - set(JOB_COLUMNS))
-        if unknown:
-            rule = f"has no meaning beside `payload`: drop it, or use {', '.join(JOB_COLUMNS)}"
-            raise InvalidOption("column", unknown[0], rule)
-    elif not set(names) - set(JOB_COLUMNS):
-        raise InvalidOption("columns", list(names), "must hold `payload`, or columns that make up the job's data")
 
 
 async def _write(options: SourceOptions, url: str, scope: str, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -115,63 +97,3 @@ async def add_patiently(backend: Backend, queue: str, jobs: Sequence[PreparedJob
             _log.warning("writing to %s: %s; trying again", queue, error)
             await asyncio.sleep(pause)
             pause = min(pause * 2, 5.0)
-
-
-def job_of(
-    backend: Backend, options: SourceOptions, row: Mapping[str, Any], scope: str, seen: Counter[str]
-) -> PreparedJob:
-    """The job that a row stands for. Raises JobwireError with the row's id, the field and the rule."""
-    given = row.get("id")
-    try:
-        data = _data(row)
-        if given is None:
-            content = codec.dumps([data, *(str(row.get(name)) for name in JOB_COLUMNS[1:])]).decode()
-            seen[content] += 1
-            given = digest(scope, content, str(seen[content]))
-        new = new_job(dialect_of(options.address.protocol), row, str(given), data)
-        return prepare(backend, options.queue, new, options.size_limit)
-    except JobwireError as error:
-        raise InvalidOption("row", given if given is not None else dict(row), str(error)) from error
-
-
-def new_job(dialect: Dialect, row: Mapping[str, Any], given: str, data: Any) -> NewJob:
-    """Returns what to ask the protocol for, for a row with this id and data."""
-    more = cast("dict[str, Any]", codec.loads(row["options"].encode())) if row.get("options") else {}
-    run_at = row.get("run_at")
-    if isinstance(run_at, datetime) and run_at.tzinfo is None:
-        run_at = run_at.replace(tzinfo=UTC)
-    key = row.get("unique_key")
-    return dialect.job_with_id(
-        dialect.native_id(given),
-        data,
-        name=row.get("name"),
-        priority=row.get("priority"),
-        run_at=run_at,
-        attempts=row.get("attempts"),
-        unique=Unique(key) if key else None,
-        **more,
-    )
-
-
-def _data(row: Mapping[str, Any]) -> Any:
-    if "payload" not in row:
-        return {name: plain(value) for name, value in row.items() if name not in JOB_COLUMNS}
-    payload = row["payload"]
-    if payload is None:
-        return None
-    if not isinstance(payload, str):
-        raise InvalidOption("payload", payload, "must be a JSON text")
-    return codec.loads(payload.encode())
-
-
-def plain(value: Any) -> Any:
-    """A value of a DataFrame as JSON can hold it: times and dates as ISO 8601, binary refused by the codec."""
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list):
-        return [plain(item) for item in cast("list[Any]", value)]
-    return value

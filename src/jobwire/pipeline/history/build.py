@@ -26,7 +26,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history import gold, quality
 from jobwire.pipeline.history.silver_attempts import attempts
-from jobwire.pipeline.history.silver_jobs import silver_events, silver_jobs
+from jobwire.pipeline.history.silver_events import silver_events
+from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE, Lake
 from jobwire.pipeline.lake.run_log import Run
 from jobwire.pipeline.spark.session import interpreted

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history.error_class import error_class
-from jobwire.pipeline.history.silver_jobs import FINISHED, JOB_KEY, due_at, of_stores, place_in_time, reusing_ids
+from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, of_stores, place_in_time, reusing_ids
 from jobwire.pipeline.lake.schemas import ATTEMPTS
 from jobwire.pipeline.spark.utc import ms_between, utc_day
 from jobwire.pipeline.stores.dialect import all_dialects

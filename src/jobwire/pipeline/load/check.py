@@ -15,7 +15,7 @@ from jobwire import codec
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.datasource.options import SourceOptions
-from jobwire.pipeline.datasource.writer import JOB_COLUMNS, job_of, plain
+from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, job_of, plain
 from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.load.source import CORRUPT
 from jobwire.pipeline.stores.ids import digest

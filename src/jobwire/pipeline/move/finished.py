@@ -12,7 +12,6 @@ from jobwire import urls
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
 from jobwire.pipeline.move.running_move import Course
-from jobwire.pipeline.move.survey import target_id
 from jobwire.pipeline.stores.boundary import Stamp, open_store
 from jobwire.pipeline.stores.dialect import dialect_of
 
@@ -37,7 +36,9 @@ def move_finished(course: Course) -> tuple[int, int]:
         try:
             for batch in batches:
                 finished = cast("list[dict[str, Any]]", batch.to_pylist())
-                ids = [target_id(dialect, route.from_store, route.queue, job) for job in finished]
+                ids = [
+                    dialect.id_of_moved(route.from_store, route.queue, job["id"], job["created_at"]) for job in finished
+                ]
                 renamed = batch.set_column(JOBS.names.index("id"), "id", pa.array(ids, pa.string()))
                 there_store.put_finished(pa.record_batch(renamed.columns, schema=JOBS.arrow))
                 held = set(there_store.present(ids))

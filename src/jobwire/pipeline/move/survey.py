@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any, cast
 
 import pyarrow as pa
@@ -20,7 +19,6 @@ from jobwire.errors import JobwireError
 from jobwire.options import Keep, NewJob, Unique
 from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
-from jobwire.pipeline.stores.ids import digest
 from jobwire.preparing import prepare
 
 SURVEYED = columns(
@@ -101,7 +99,7 @@ class Survey:
         taken, left = checks.sorted_out(carried)
         made, attempts = job["attempts_made"] or 0, job["attempts"]
         row |= {
-            "target": target_id(target, self.store, self.queue, job),
+            "target": target.id_of_moved(self.store, self.queue, job["id"], job["created_at"]),
             "name": name if "names" not in lost else None,
             "unique_key": unique if "unique_keys" not in lost else None,
             "attempts": max(1, attempts - made) if can.per_job_attempts and attempts is not None else None,
@@ -157,15 +155,6 @@ def _large_keeps() -> Generator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
-
-
-def target_id(dialect: Dialect, store: str, queue: str, row: Mapping[str, Any]) -> str:
-    """Returns the job's own id if the target takes it, else one derived from where it comes from; always the same."""
-    own, created = row["id"], row["created_at"]
-    if dialect.native_id(own) == own:
-        return own
-    # A queue that was emptied may number its jobs from 1 again: the time tells the two apart.
-    return dialect.native_id(digest(store, queue, own, str(_ms(created)) if created else ""))
 
 
 def moved_job(
@@ -226,7 +215,3 @@ def _rich(options: Mapping[str, Any]) -> dict[str, Any]:
 def _raw(text: str | None) -> dict[str, Any]:
     value = codec.loads(text) if text else {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _ms(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)

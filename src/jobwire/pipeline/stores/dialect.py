@@ -107,6 +107,15 @@ class Dialect(ABC):
         """Returns an id that the protocol takes for any text."""
         return f"jw-{digest(given)}"
 
+    def id_of_moved(self, store: str, queue: str, own: str, created: datetime | None) -> str:
+        """Returns the id that a job of another store has here: its own if it can, else one derived from where it
+        comes from."""
+        if self.native_id(own) == own:
+            return own
+        # A queue that was emptied may number its jobs from 1 again: the time tells the two apart.
+        moment = "" if created is None else str(round(created.timestamp() * 1000))
+        return self.native_id(digest(store, queue, own, moment))
+
     def job_with_id(self, identity: str, data: Any, **options: Any) -> NewJob:
         """Returns a job that asks for this id, as an id of its own or as a native option."""
         if self.rules.capabilities.custom_ids:
