@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 
@@ -37,6 +37,21 @@ CHECKED = columns(
 )
 
 
+class CheckedRow(NamedTuple):
+    """A row of CHECKED."""
+
+    id: str | None
+    name: str | None = None
+    payload: str | None = None
+    priority: int | None = None
+    attempts: int | None = None
+    run_at: datetime | None = None
+    unique_key: str | None = None
+    options: str | None = None
+    reason: str | None = None
+    record: str | None = None
+
+
 @dataclass(frozen=True)
 class Check:
     """What a load makes of rows. `mapping` names the source's column for a job's column; with one for `payload`, the
@@ -50,7 +65,7 @@ class Check:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         backend = load_backend(self.options.address)
 
-        def check(row: dict[str, Any]) -> tuple[Any, ...]:
+        def check(row: dict[str, Any]) -> CheckedRow:
             content, ordinal = row.pop(CONTENT, None), row.pop(ORDINAL, None)
             identity: str | None = None
             try:
@@ -66,8 +81,9 @@ class Check:
                 job = job_of(backend, self.options, asked, "", Counter())
             except JobwireError as error:
                 reason = str(error.__cause__ if isinstance(error.__cause__, JobwireError) else error)
-                return (identity, *([None] * 7), reason, _record(row))
-            return (*(asked[name] for name in JOB_COLUMNS[:2]), job.data.decode(), *_rest(asked), None, None)
+                return CheckedRow(identity, reason=reason, record=_record(row))
+            asked["payload"] = job.data.decode()
+            return CheckedRow(**asked)
 
         for batch in batches:
             rows = cast("list[dict[str, Any]]", batch.to_pylist())
@@ -99,10 +115,6 @@ class Check:
             data = {name: plain(value) for name, value in row.items() if name not in meant}
             asked["payload"] = codec.dumps(data).decode()
         return asked
-
-
-def _rest(asked: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(asked[name] for name in JOB_COLUMNS[3:])
 
 
 def _record(row: Mapping[str, Any]) -> str:

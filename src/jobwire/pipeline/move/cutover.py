@@ -36,7 +36,7 @@ def cut_over(course: Course) -> None:
     """Remove the verified jobs from the source. Goes on where an interrupted one ended."""
     route, journal, there = course.route, course.journal, course.there
     verified = course.lake.aside(course.spark, course.path("verified")).where(f"rank > {journal.removed}")
-    rows = (_Row(*row) for row in verified.orderBy("rank").toLocalIterator(prefetchPartitions=True))
+    rows = (_Row(**row.asDict()) for row in verified.orderBy("rank").toLocalIterator(prefetchPartitions=True))
     done = 0
     for chunk in _chunks(rows):
         unsure = journal.cutting

@@ -14,7 +14,7 @@ BATCH_BYTES = 32 * 1024 * 1024
 
 
 class Rows:
-    """Collects rows as tuples in the order of the columns, and gives them back as record batches."""
+    """Collects rows of a table (lake/rows.py) and returns them as record batches."""
 
     def __init__(self, columns: Columns) -> None:
         self._schema = columns.arrow
@@ -22,7 +22,7 @@ class Rows:
         self._bytes = 0
 
     def add(self, row: tuple[Any, ...], size: int = 0) -> None:
-        """One row, and about how many bytes its texts have."""
+        """Adds a row whose texts have about `size` bytes."""
         self._rows.append(row)
         self._bytes += size
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from jobwire.errors import MissingExtra
 from jobwire.model import State
+from jobwire.pipeline.lake.rows import JobRow
 from jobwire.urls import Address
 
 Offset = Mapping[str, Any]
@@ -36,8 +37,23 @@ class Wanted:
     finished_before: datetime | None = None
 
     def state(self, state: State) -> bool:
-        """Whether jobs in the state are wanted."""
+        """Returns whether jobs in the state are wanted."""
         return self.states is None or state in self.states
+
+    def row(self, job: JobRow) -> bool:
+        """Returns whether a row, with its times in microseconds, is wanted. A malformed one always is."""
+        if job.malformed is not None:
+            return True
+        if self.names is not None and job.name not in self.names:
+            return False
+        if self.states is not None and job.state not in self.states:
+            return False
+        created = job.created_at
+        if not isinstance(created, int):
+            return True
+        return (self.created_from is None or created >= self.created_from.timestamp() * 1e6) and (
+            self.created_before is None or created < self.created_before.timestamp() * 1e6
+        )
 
 
 class Stamp(NamedTuple):

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from jobwire.backends.bridgemq import codec
 from jobwire.model import State
+from jobwire.pipeline.lake.rows import EventRow
 from jobwire.pipeline.lake.schemas import EVENTS
 from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Offset, Wanted
@@ -73,7 +74,7 @@ class EventLog:
         rows = Rows(EVENTS)
         for stored in stored_jobs(self._index, window.part):
             for row in self._rows(stored, window):
-                rows.add(row, len(row[6]))
+                rows.add(row, len(row.data))
             if rows.full():
                 yield from rows.flush()
         yield from rows.flush()
@@ -92,7 +93,7 @@ class EventLog:
         seen = [moved, len(claims), max(map(_started, claims), default=0), *about]
         return hashlib.sha1(repr(seen).encode(), usedforsecurity=False).hexdigest()
 
-    def _rows(self, stored: Stored, window: Window) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, stored: Stored, window: Window) -> Iterator[EventRow]:
         try:
             document = document_of(stored, self._index.kind)
             job_id = stored.entry.id.decode()
@@ -103,7 +104,7 @@ class EventLog:
         for kind, run, at, data in _told(stored, document):
             if window.after < at <= min(window.last, _LAST_MS):
                 event_id = f"{job_id}:{run}:{kind}:{at}"
-                yield self._store, self._index.kind, event_id, kind, job_id, at * 1000, as_text(data), None
+                yield EventRow(self._store, self._index.kind, event_id, kind, job_id, at * 1000, as_text(data))
 
 
 def _told(stored: Stored, document: codec.Document) -> Iterator[_Told]:

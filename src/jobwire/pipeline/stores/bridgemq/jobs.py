@@ -13,7 +13,7 @@ from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.bridgemq.documents import Documents, Entry, Stored
 from jobwire.pipeline.stores.bridgemq.index import PLACES, Index, Place
 from jobwire.pipeline.stores.bridgemq.partitions import Part, Range, running
-from jobwire.pipeline.stores.bridgemq.rows import Records, Row
+from jobwire.pipeline.stores.bridgemq.rows import Records
 from jobwire.pipeline.stores.redisio.partitions import Bound
 
 _SKEW_MS = 10_000
@@ -25,7 +25,7 @@ def read(index: Index, store: str, part: Part, wanted: Wanted) -> Iterator[pa.Re
     rows, records = Rows(JOBS), Records(store, index.kind)
     for stored in stored_jobs(index, part):
         row = records.row(stored)
-        if row is not None and _is_wanted(row, wanted):
+        if row is not None and wanted.row(row):
             rows.add(row, stored.size)
         if rows.full():
             yield from rows.flush()
@@ -69,15 +69,3 @@ def _has_lost(index: Index, place: Place, one: Range) -> bool:
         return one.near != running(index)
     gone = one.near and index.link.call("ZSCORE", index.key(one.place), one.near) is None
     return bool(gone) and not place.state.finished
-
-
-def _is_wanted(row: Row, wanted: Wanted) -> bool:
-    if row[-1] is not None:
-        return True
-    if wanted.states is not None and row[4] not in wanted.states:
-        return False
-    created = row[17]
-    first, before = wanted.created_from, wanted.created_before
-    return (first is None or created >= first.timestamp() * 1e6) and (
-        before is None or created < before.timestamp() * 1e6
-    )

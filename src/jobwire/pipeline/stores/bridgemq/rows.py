@@ -15,10 +15,10 @@ from jobwire import codec as json_codec
 from jobwire.backends.bridgemq import codec
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import State
+from jobwire.pipeline.lake.rows import JobRow
 from jobwire.pipeline.stores.bridgemq.documents import Stored
 from jobwire.pipeline.stores.redisio.fingerprint import digest
 
-Row = tuple[Any, ...]
 _MOST_RUNS = 2**31 - 1
 _ABSENT, _PRESENT = b"-", b"+"
 
@@ -62,7 +62,7 @@ class Records:
         self._store = store
         self._kind = kind
 
-    def row(self, stored: Stored) -> Row | None:
+    def row(self, stored: Stored) -> JobRow | None:
         """The job in any state; what can't be read as one becomes a row with the reason. None: of another type."""
         stamp = fingerprint(stored)
         try:
@@ -73,11 +73,18 @@ class Records:
         except UnicodeDecodeError as error:
             reason = f"it holds bytes that are not UTF-8: {error.object[error.start : error.end]!r}"
         raw = as_text({"data": shown(stored.data)})
-        state = (stored.place.state.value, stored.place.native)
-        head = (self._store, self._kind, shown(stored.entry.id), None, *state)
-        return (*head, *(None,) * 16, raw, stamp, reason)
+        return JobRow(
+            self._store,
+            self._kind,
+            shown(stored.entry.id),
+            state=stored.place.state.value,
+            native_state=stored.place.native,
+            raw=raw,
+            fingerprint=stamp,
+            malformed=reason,
+        )
 
-    def _sound(self, stored: Stored, document: codec.Document, stamp: str) -> Row:
+    def _sound(self, stored: Stored, document: codec.Document, stamp: str) -> JobRow:
         entry, place = stored.entry, stored.place
         result = codec.parse(stored.result) if stored.result else None
         progress = codec.parse(stored.progress) if stored.progress else None
@@ -94,32 +101,29 @@ class Records:
             started_ms=int(started) if started.isdigit() and worker else None,
             worker=worker or None,
         )
-        return (
-            self._store,
-            self._kind,
-            job.id,
-            job.name,
-            place.state.value,
-            place.native,
-            job.priority,
-            entry.position,
-            min(job.attempts or 1, _MOST_RUNS),
-            min(job.attempts_made, _MOST_RUNS),
-            as_text(job.data),
-            as_text(job.result) if place.state is State.COMPLETED else None,
-            None if job.error is None else shown(job.error),
-            shown(job.stacktrace[0]) if job.stacktrace else None,
-            as_text(job.progress) if progress is not None else None,
-            None,
-            None,
-            _micros(job.created_at),
-            _micros(job.run_at),
-            _micros(job.started_at),
-            _micros(job.finished_at),
-            None if job.worker is None else shown(job.worker),
-            as_text(_raw(stored, document, result, progress)),
-            stamp,
-            None,
+        return JobRow(
+            store=self._store,
+            queue=self._kind,
+            id=job.id,
+            name=job.name,
+            state=place.state.value,
+            native_state=place.native,
+            priority=job.priority,
+            position=entry.position,
+            attempts=min(job.attempts or 1, _MOST_RUNS),
+            attempts_made=min(job.attempts_made, _MOST_RUNS),
+            payload=as_text(job.data),
+            result=as_text(job.result) if place.state is State.COMPLETED else None,
+            error=None if job.error is None else shown(job.error),
+            stacktrace=shown(job.stacktrace[0]) if job.stacktrace else None,
+            progress=as_text(job.progress) if progress is not None else None,
+            created_at=_micros(job.created_at),
+            run_at=_micros(job.run_at),
+            started_at=_micros(job.started_at),
+            finished_at=_micros(job.finished_at),
+            worker=None if job.worker is None else shown(job.worker),
+            raw=as_text(_raw(stored, document, result, progress)),
+            fingerprint=stamp,
         )
 
 

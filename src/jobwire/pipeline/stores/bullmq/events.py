@@ -19,6 +19,7 @@ import pyarrow as pa
 from redis.exceptions import ResponseError
 
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.pipeline.lake.rows import EventRow
 from jobwire.pipeline.lake.schemas import EVENTS
 from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Offset
@@ -120,8 +121,9 @@ class EventLog:
         rows = Rows(EVENTS)
         if isinstance(part, Gap):
             data = {"after": part.after, "before": part.before, "lost": part.lost}
-            told = (f"gap:{part.after}", "gap", None, _micros(part.before), orjson.dumps(data).decode(), None)
-            rows.add((self._store, self._keys.queue, *told))
+            text = orjson.dumps(data).decode()
+            at = _micros(part.before)
+            rows.add(EventRow(self._store, self._keys.queue, f"gap:{part.after}", "gap", None, at, text))
             yield from rows.flush()
             return
         after, step = part.after, _STEP
@@ -183,20 +185,22 @@ class EventLog:
         ends = [*(f"{ms}-{2**64 - 1}" for ms in times), last]
         return [Span(one, other) for one, other in zip([after, *ends], ends, strict=False)]
 
-    def _row(self, event_id: bytes, fields: Any) -> tuple[tuple[Any, ...], int]:
-        told_id = event_id.decode()
-        head = (self._store, self._keys.queue, told_id)
-        at = _micros(told_id)
+    def _row(self, event_id: bytes, fields: Any) -> tuple[EventRow, int]:
+        """Returns an entry of the stream as a row, and the size of its data."""
+        text_id = event_id.decode()
+        kind = job_id = problem = None
         pairs = iter(fields)
         try:
-            told = {name.decode(): value.decode() for name, value in zip(pairs, pairs, strict=False)}
+            texts = {name.decode(): value.decode() for name, value in zip(pairs, pairs, strict=False)}
         except UnicodeDecodeError:
-            record = orjson.dumps([shown(each) for each in fields]).decode()
-            return (*head, None, None, at, record, "it holds bytes that are not UTF-8"), len(record)
-        kind, job_id = told.pop("event", None), told.pop("jobId", None)
-        data = orjson.dumps(told).decode()
-        problem = None if kind else "it has no field `event`"
-        return (*head, kind, job_id, at, data, problem), len(data)
+            data = orjson.dumps([shown(each) for each in fields]).decode()
+            problem = "it holds bytes that are not UTF-8"
+        else:
+            kind, job_id = texts.pop("event", None), texts.pop("jobId", None)
+            data = orjson.dumps(texts).decode()
+            problem = None if kind else "it has no field `event`"
+        row = EventRow(self._store, self._keys.queue, text_id, kind, job_id, _micros(text_id), data, problem)
+        return row, len(data)
 
 
 def order(event_id: str) -> tuple[int, int]:

@@ -21,13 +21,14 @@ from redis.exceptions import ResponseError
 
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import load
+from jobwire.pipeline.lake.rows import JobRow
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.bullmq.containers import NOWHERE, PLACES, SIDES, Place
 from jobwire.pipeline.stores.bullmq.fingerprint import Sides, in_order
 from jobwire.pipeline.stores.bullmq.partitions import NO_EVENT, ListRange, Moment, Part, SetRange, Whole, bounds
-from jobwire.pipeline.stores.bullmq.rows import Records, Row
+from jobwire.pipeline.stores.bullmq.rows import Records
 from jobwire.pipeline.stores.redisio.batch_size import Pace
 from jobwire.pipeline.stores.redisio.connection import Command, Link
 from jobwire.pipeline.stores.redisio.partitions import Bound, members
@@ -78,7 +79,7 @@ class JobsReader:
         all_wanted = self._wanted == Wanted()
         for place, entries in self._found(part):
             for row, size in self._rows(place, entries):
-                if all_wanted or self._is_wanted(row):
+                if all_wanted or self._wanted.row(row):
                     rows.add(row, size)
                 if rows.full():
                     yield from rows.flush()
@@ -195,7 +196,7 @@ class JobsReader:
             for name, entries in places.items():
                 yield PLACES.get(name, NOWHERE), entries
 
-    def _rows(self, place: Place, entries: Sequence[Entry]) -> Iterator[tuple[Row, int]]:
+    def _rows(self, place: Place, entries: Sequence[Entry]) -> Iterator[tuple[JobRow, int]]:
         """Jobs that are gone by now are left out: whoever removed them was quicker."""
         base, link = self._keys.base.encode(), self._link
         start = 0
@@ -244,20 +245,6 @@ class JobsReader:
                 if reply and not isinstance(reply, ResponseError)
             }
         return found
-
-    def _is_wanted(self, row: Row) -> bool:
-        wanted = self._wanted
-        if row[-1] is not None:
-            return True
-        if wanted.names is not None and row[3] not in wanted.names:
-            return False
-        if wanted.states is not None and row[4] not in wanted.states:
-            return False
-        created = row[17]
-        first, before = wanted.created_from, wanted.created_before
-        return (first is None or created >= first.timestamp() * 1e6) and (
-            before is None or created < before.timestamp() * 1e6
-        )
 
 
 def _order(event_id: bytes) -> tuple[int, int]:

@@ -15,10 +15,10 @@ from jobwire import codec
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.stored_options import read_options
 from jobwire.errors import MalformedPayload
+from jobwire.pipeline.lake.rows import JobRow
 from jobwire.pipeline.stores.bullmq.containers import DUE_SCALE, Place
 from jobwire.pipeline.stores.bullmq.fingerprint import Sides, fingerprint
 
-Row = tuple[Any, ...]
 Fields = dict[bytes, bytes]
 LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, where the times of most tools end."""
@@ -41,7 +41,7 @@ class Records:
 
     def row(  # noqa: PLR0917 where a hash was found is no part of it, and belongs to reading it
         self, place: Place, raw_id: bytes, fields: Fields, sides: Sides, position: int | None, score: float
-    ) -> Row:
+    ) -> JobRow:
         """The job in any state; what can't be read as one becomes a row with the reason."""
         stamp = fingerprint(place.name, fields, sides)
         try:
@@ -53,10 +53,20 @@ class Records:
         record = {shown(name): shown(value) for name, value in fields.items()}
         return self.malformed(place, raw_id, reason, orjson.dumps(record).decode(), stamp)
 
-    def malformed(self, place: Place, raw_id: bytes, reason: str, record: str = "{}", stamp: str | None = None) -> Row:
+    def malformed(
+        self, place: Place, raw_id: bytes, reason: str, record: str = "{}", stamp: str | None = None
+    ) -> JobRow:
         """A row that says why there is no job in it."""
-        head = (self._store, self._keys.queue, shown(raw_id), None, place.state.value, place.native)
-        return (*head, *(None,) * 16, record, stamp, reason)
+        return JobRow(
+            self._store,
+            self._keys.queue,
+            shown(raw_id),
+            state=place.state.value,
+            native_state=place.native,
+            raw=record,
+            fingerprint=stamp,
+            malformed=reason,
+        )
 
     def _sound(  # noqa: PLR0917 as above
         self,
@@ -67,7 +77,7 @@ class Records:
         position: int | None,
         score: float,
         stamp: str,
-    ) -> Row:
+    ) -> JobRow:
         take = rest.pop
         payload = take(b"data", None)
         if payload is None:
@@ -84,32 +94,31 @@ class Records:
             finished = _scaled(score)
         options, parent = rest.get(b"opts"), rest.get(b"parentKey")
         attempts = read_options(options).attempts if options is not None else 1
-        return (
-            self._store,
-            self._keys.queue,
-            raw_id.decode(),
-            _text(take(b"name", b"")),
-            place.state.value,
-            place.native,
-            _count(rest, b"priority"),
-            position,
-            min(max(attempts, 1), _MOST_RUNS),
-            min(_made(rest), _MOST_RUNS),
-            payload.decode(),
-            _json(rest, b"returnvalue"),
-            _text(take(b"failedReason", None)),
-            _stack(rest),
-            _json(rest, b"progress"),
-            ":".join(self._keys.job_key(parent)) if parent else None,
-            _text(take(b"deid", None)),
-            created,
-            run_at,
-            _time(rest, b"processedOn"),
-            finished,
-            _text(take(b"pb", None)),
-            _raw(rest, sides),
-            stamp,
-            None,
+        return JobRow(
+            store=self._store,
+            queue=self._keys.queue,
+            id=raw_id.decode(),
+            name=_text(take(b"name", b"")),
+            state=place.state.value,
+            native_state=place.native,
+            priority=_count(rest, b"priority"),
+            position=position,
+            attempts=min(max(attempts, 1), _MOST_RUNS),
+            attempts_made=min(_made(rest), _MOST_RUNS),
+            payload=payload.decode(),
+            result=_json(rest, b"returnvalue"),
+            error=_text(take(b"failedReason", None)),
+            stacktrace=_stack(rest),
+            progress=_json(rest, b"progress"),
+            parent=":".join(self._keys.job_key(parent)) if parent else None,
+            unique_key=_text(take(b"deid", None)),
+            created_at=created,
+            run_at=run_at,
+            started_at=_time(rest, b"processedOn"),
+            finished_at=finished,
+            worker=_text(take(b"pb", None)),
+            raw=_raw(rest, sides),
+            fingerprint=stamp,
         )
 
 

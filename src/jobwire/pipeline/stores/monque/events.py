@@ -17,6 +17,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from jobwire.backends.monque.clock import moment, ms_of
+from jobwire.pipeline.lake.rows import EventRow
 from jobwire.pipeline.lake.schemas import EVENTS
 from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Offset
@@ -85,7 +86,7 @@ class Events:
         rows = Rows(EVENTS)
         with self._collections.reaching():
             for one in self._changed(part) if isinstance(part, Stretch) else self._standing(part):
-                rows.add((self._store, self._queue, *one), len(one.data))
+                rows.add(EventRow(self._store, self._queue, *one), len(one.data))
                 if rows.full():
                     yield from rows.flush()
             yield from rows.flush()

@@ -16,8 +16,7 @@ from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import fault_of, job_of
 from jobwire.backends.monque.store import READABLE
 from jobwire.errors import InvalidOption
-
-Row = tuple[Any, ...]
+from jobwire.pipeline.lake.rows import JobRow
 
 _CARRIED = frozenset({"_id", "name", "status", "data", "createdAt", "nextRunAt", "uniqueKey", "failReason"})
 _PLAIN = frozenset({str, int, bool, float, type(None), datetime})
@@ -41,37 +40,34 @@ class Records:
         self._attempts = attempts
         self._now = now
 
-    def row(self, document: Mapping[str, Any], stored: bytes, note: Mapping[str, Any] | None) -> Row:
-        """In the order of `JOBS`. Never raises, whatever is stored."""
+    def row(self, document: Mapping[str, Any], stored: bytes, note: Mapping[str, Any] | None) -> JobRow:
+        """Returns the row of a document. Never raises, whatever is stored."""
         job = job_of(document, note, now=self._now, attempts=self._attempts)
         plain = job.data == document.get("data")
         unique = document.get("uniqueKey")
-        return (
-            self._store,
-            self._queue,
-            job.id,
-            job.name,
-            job.state.value,
-            job.native_state,
-            None,
-            None,
-            job.attempts,
-            min(job.attempts_made, 2**31 - 1),
-            json_text(job.data),
-            None if job.result is None else json_text(job.result),
-            job.error,
-            job.stacktrace[-1] if job.stacktrace else None,
-            None if job.progress is None else json_text(job.progress),
-            None,
-            unique if isinstance(unique, str) else None,
-            job.created_at,
-            job.run_at,
-            job.started_at,
-            job.finished_at,
-            job.worker,
-            _raw(document, finished=job.state.finished, plain=plain),
-            fingerprint(stored),
-            _key_fault(document["_id"]) or fault_of(document),
+        return JobRow(
+            store=self._store,
+            queue=self._queue,
+            id=job.id,
+            name=job.name,
+            state=job.state.value,
+            native_state=job.native_state,
+            attempts=job.attempts,
+            attempts_made=min(job.attempts_made, 2**31 - 1),
+            payload=json_text(job.data),
+            result=None if job.result is None else json_text(job.result),
+            error=job.error,
+            stacktrace=job.stacktrace[-1] if job.stacktrace else None,
+            progress=None if job.progress is None else json_text(job.progress),
+            unique_key=unique if isinstance(unique, str) else None,
+            created_at=job.created_at,
+            run_at=job.run_at,
+            started_at=job.started_at,
+            finished_at=job.finished_at,
+            worker=job.worker,
+            raw=_raw(document, finished=job.state.finished, plain=plain),
+            fingerprint=fingerprint(stored),
+            malformed=_key_fault(document["_id"]) or fault_of(document),
         )
 
 
