@@ -18,7 +18,7 @@ from jobwire.options import Keep
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.schedules import plan_schedules
 from jobwire.pipeline.move.survey import OptionChecks, Survey
-from jobwire.pipeline.stores.blocking import Control
+from jobwire.pipeline.stores.blocking import BlockingBackend
 from jobwire.pipeline.stores.dialect import all_dialects, dialect_of
 from jobwire.sync import Queue
 from pipeline.stores.reading import jobs_in, opened
@@ -172,9 +172,9 @@ def surveyed(target: str, raw: Mapping[str, Any]) -> Mapping[str, Any]:
     return row
 
 
-def fake_control(protocol: str, capabilities: Any, schedules: list[Schedule]) -> Control:
+def fake_control(protocol: str, capabilities: Any, schedules: list[Schedule]) -> BlockingBackend:
     """A store that is not there: planning asks it for its schedules and for nothing else."""
     backend = load_backend(urls.parse(URLS[protocol]))
     shown = SimpleNamespace(check=backend.check, capabilities=capabilities, schedules=lambda queue: schedules)
     control = SimpleNamespace(url=URLS[protocol], backend=shown, can=capabilities, ask=lambda answer: answer)
-    return cast("Control", control)
+    return cast("BlockingBackend", control)

@@ -14,7 +14,7 @@ from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.stores.address import store_name
-from jobwire.pipeline.stores.blocking import controlled
+from jobwire.pipeline.stores.blocking import blocking_backend
 from jobwire.pipeline.stores.boundary import open_store
 from jobwire.pipeline.stores.dialect import dialect_of
 
@@ -61,7 +61,7 @@ def restore(
         raise InvalidOption("ids", ids, "give either ids or a condition")
     store = store_name(url)
     origin = (from_store or store, from_queue or queue)
-    with lake.run("restore", store=store, queue=queue) as record, controlled(url) as control:
+    with lake.run("restore", store=store, queue=queue) as record, blocking_backend(url) as control:
         control.ask(control.backend.register(queue))
         progress("restore", 0, None)
         jobs = _chosen(lake.table(spark, "archive"), origin, ids, where).persist()

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history.error_class import error_class
-from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, of_stores, place_in_time, reusing_ids
+from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, event_order, of_stores, reusing_ids
 from jobwire.pipeline.lake.schemas import ATTEMPTS
 from jobwire.pipeline.spark.utc import ms_between, utc_day
 from jobwire.pipeline.stores.dialect import all_dialects
@@ -60,26 +60,26 @@ def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
 def _cut(events: DataFrame) -> DataFrame:
     """Each job's events from one start, or one adding, to the next as one row."""
     kind, at = F.col("kind"), F.col("at")
-    of_job = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY)).orderBy("place")
+    of_job = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY)).orderBy("event_order")
     over_to_children = F.col("native_kind") == "waiting-children"
     told = (
         events.where(F.col("job_id").isNotNull() & (kind.isin("added", "started", *_ENDS) | over_to_children))
         .repartition(*JOB_KEY)
-        .withColumn("place", place_in_time())
+        .withColumn("event_order", event_order())
         .withColumn("run", F.count_if(kind == "started").over(of_job))
         .withColumn("life", F.count_if((kind == "added") & reusing_ids()).over(of_job))
     )
     started = kind == "started"
     due = F.when(kind.isin("added", "stalled", *_HANDED_BACK), due_at())
-    ready = F.max(F.when(kind.isin("added", "stalled", *_HANDED_BACK), F.struct("place", "at")))
-    delayed = F.max(F.when(due.isNotNull(), F.struct("place", due.alias("due"))))
+    ready = F.max(F.when(kind.isin("added", "stalled", *_HANDED_BACK), F.struct("event_order", "at")))
+    delayed = F.max(F.when(due.isNotNull(), F.struct("event_order", due.alias("due"))))
     return (
         told.groupBy(F.xxhash64(*JOB_KEY).alias("key"), *JOB_KEY, "run", "life")
         .agg(
             F.min(F.when(started, at)).alias("started_at"),
             F.max(F.when(started, F.col("worker"))).alias("worker"),
             F.max(F.when(started, _own_number())).alias("own_number"),
-            F.min(F.when(~started & (kind != "added"), F.struct("place", "kind", "at", "error"))).alias("end"),
+            F.min(F.when(~started & (kind != "added"), F.struct("event_order", "kind", "at", "error"))).alias("end"),
             F.min(F.when(kind == "stalled", at)).alias("stalled_at"),
             ready.alias("ready"),
             delayed.alias("delayed"),
@@ -97,7 +97,7 @@ def _became_ready(ready: Column, delayed: Column) -> Column:
     """A job that is due at a known time is ready then, or before if someone promoted it."""
     return (
         F.when(delayed.isNull(), ready.at)
-        .when(ready.place > delayed.place, F.least(delayed.due, ready.at))
+        .when(ready.event_order > delayed.event_order, F.least(delayed.due, ready.at))
         .otherwise(delayed.due)
     )
 

@@ -69,9 +69,9 @@ def _words() -> dict[str, set[str]]:
     return words
 
 
-def place_in_time() -> Column:
+def event_order() -> Column:
     """What events of a job are ordered by: the time, then as the store told them, then as a life goes."""
-    in_stream = [place for one in all_dialects() if (place := one.place_in_stream()) is not None]
+    in_stream = [number for one in all_dialects() if (number := one.number_in_stream()) is not None]
     ranks = [F.when(F.col("kind") == kind, rank) for rank, kind in enumerate(_ORDER_AT_ONE_MOMENT)]
     last = F.lit(len(ranks))
     return F.struct(

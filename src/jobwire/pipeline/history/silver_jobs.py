@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history.error_class import error_class
 from jobwire.pipeline.history.quality import job_flaw
-from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, place_in_time, reusing_ids
+from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, event_order, reusing_ids
 from jobwire.pipeline.lake.schemas import SILVER_JOBS
 from jobwire.pipeline.spark.utc import utc_day
 
@@ -121,13 +121,13 @@ def _last_seen(snapshots: DataFrame) -> DataFrame:
 def _told(events: DataFrame) -> DataFrame:
     """`store, queue, job_id, told`: what the events say of each job since it was last added."""
     same = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY))
-    kind, place = F.col("kind"), F.col("place")
+    kind, order = F.col("kind"), F.col("event_order")
     states = [F.when(kind.isin(*kinds), state) for state, kinds in _LEFT_IN.items()]
     of_life = (
         events.where("job_id is not null and kind not in ('progress', 'other', 'paused', 'resumed', 'gap')")
         .withColumn("added_at", F.max(F.when(kind == "added", F.col("at"))).over(same))
         .where(~reusing_ids() | F.col("added_at").isNull() | (F.col("at") >= F.col("added_at")))
-        .withColumn("place", place_in_time())
+        .withColumn("event_order", event_order())
         .withColumn("state", F.coalesce(*states))
         .withColumn("due_at", F.when(kind.isin("added", "delayed"), due_at()))
         .withColumn("name", F.when(kind == "added", F.get_json_object("data", "$.name")))
@@ -135,7 +135,7 @@ def _told(events: DataFrame) -> DataFrame:
     )
 
     def last(name: str) -> Column:
-        return F.max_by(name, F.when(F.col(name).isNotNull(), place)).alias(name)
+        return F.max_by(name, F.when(F.col(name).isNotNull(), order)).alias(name)
 
     def time_of(*kinds: str) -> Column:
         return F.max(F.when(kind.isin(*kinds), F.col("at")))

@@ -28,7 +28,7 @@ from jobwire.pipeline.load.check import CHECKED, CONTENT, ORDINAL, Check
 from jobwire.pipeline.load.source import CORRUPT, Loadable, loadable
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.utc import utc_day
-from jobwire.pipeline.stores.blocking import Control, controlled
+from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
 from jobwire.pipeline.stores.ids import digest
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ class _Loading:
             self.progress("check", total, total)
             if rejected:
                 self._dispose(checked, rejected, reasons)
-            with controlled(self.target.url) as control, self._held(control):
-                control.ask(control.backend.register(self.target.queue))
-                written = self._write(checked, control, total - rejected)
+            with blocking_backend(self.target.url) as store, self._held(store):
+                store.ask(store.backend.register(self.target.queue))
+                written = self._write(checked, store, total - rejected)
         finally:
             checked.unpersist()
         result = LoadResult(
@@ -167,39 +167,39 @@ class _Loading:
         self.lake.append("quarantine_load", found.withColumn("day", utc_day(F.col("seen_at"))), self.record, self.run)
 
     @contextmanager
-    def _held(self, control: Control) -> Generator[None]:
+    def _held(self, store: BlockingBackend) -> Generator[None]:
         """Paused meanwhile. A queue that somebody else had paused stays so; one that a killed load left paused is told
         from it by a note in the lake."""
         if not self.hold:
             yield
             return
-        control.can.require("pause", "pause of a queue")
-        backend, queue, note = control.backend, self.target.queue, f"workings/{self.run}"
+        store.can.require("pause", "pause of a queue")
+        backend, queue, note = store.backend, self.target.queue, f"workings/{self.run}"
         files = None if self.lake is None else self.lake.files
         ours = files is not None and files.read(f"{note}/hold.json") is not None
-        if ours or not control.ask(backend.paused(queue)):
+        if ours or not store.ask(backend.paused(queue)):
             ours = True
             if files is not None:
                 files.write(f"{note}/hold.json", {"store": self.target.store, "queue": queue})
-            control.ask(backend.pause(queue))
+            store.ask(backend.pause(queue))
         yield
         if ours:
-            control.ask(backend.resume(queue))
+            store.ask(backend.resume(queue))
             if files is not None:
                 files.remove(note)
 
-    def _write(self, checked: DataFrame, control: Control, expected: int) -> _Written:
+    def _write(self, checked: DataFrame, store: BlockingBackend, expected: int) -> _Written:
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
         self.progress("add", 0, expected)
         good = checked.where("reason IS NULL").select(*JOB_COLUMNS)
-        answers = added(good, control.url, self.target.queue, _RowJob(self.target)).persist()
+        answers = added(good, store.url, self.target.queue, _RowJob(self.target)).persist()
         try:
             done = answers.count()
             self.progress("add", done, expected)
             self.progress("verify", 0, expected)
             new = F.col("refused").isNull()
-            seen = with_presence(answers, control.url, self.target.queue)
+            seen = with_presence(answers, store.url, self.target.queue)
             groups = seen.groupBy(new.alias("new"), "held", "refused").count().collect()
             self.progress("verify", done, expected)
         finally:

@@ -14,19 +14,19 @@ from jobwire.errors import JobwireError
 from jobwire.pipeline.datasource.add_rows import added, with_presence
 from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.plan import priorities_of, survey
-from jobwire.pipeline.move.running_move import Course
+from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.schedules import ScheduleMove
 from jobwire.pipeline.move.survey import moved_job
 from jobwire.pipeline.stores.dialect import dialect_of
 
 
-def freeze(course: Course, schedules: Sequence[ScheduleMove]) -> None:
+def freeze(running: RunningMove, schedules: Sequence[ScheduleMove]) -> None:
     """Write down exactly which jobs are moved, in their order. Nothing has been copied before this is done, so a job
     of such an id that the target has is somebody else's."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-    route, journal, there = course.route, course.journal, course.there
-    surveyed = survey(course.spark, route, course.here, there, schedules).persist()
+    route, journal, there = running.route, running.journal, running.there
+    surveyed = survey(running.spark, route, running.here, there, schedules).persist()
     try:
         ids = surveyed.where("hindrance IS NULL").select("id", "target", F.lit(None).cast("string").alias("refused"))
         taken = with_presence(ids, there.url, route.to_queue).where("held").select("id", F.lit(True).alias("taken"))
@@ -49,13 +49,13 @@ def freeze(course: Course, schedules: Sequence[ScheduleMove]) -> None:
         movable = rows.where("hindrance IS NULL").drop("taken", "hindrance", "reason", "lost")
         ordered = movable.repartition(1).sortWithinPartitions(*dialect_of(route.from_protocol).run_order())
         # Numbers of this function count up within a partition, and there is one.
-        course.lake.set_aside(course.path("manifest"), ordered.withColumn("rank", F.monotonically_increasing_id()))
+        running.lake.set_aside(running.path("manifest"), ordered.withColumn("rank", F.monotonically_increasing_id()))
         journal.priorities = priorities_of(route, movable).as_note()
         journal.left = sum(row["count"] for row in stopping)
         rows.unpersist()
     finally:
         surveyed.unpersist()
-    journal.moving = course.manifest().count()
+    journal.moving = running.manifest().count()
     journal.frozen_at = time.time()
 
 
@@ -78,12 +78,12 @@ class Copier:
         return moved_job(backend, dialect, self.queue, row, priority)
 
 
-def copy(course: Course) -> Mapping[str, int]:
+def copy(running: RunningMove) -> Mapping[str, int]:
     """Add the jobs of the manifest, those of one store one after another: a second attempt goes on where the first
     one ended, and the order stays. The reasons of refusals."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-    route, journal = course.route, course.journal
+    route, journal = running.route, running.journal
     priorities = Priorities.from_note(journal.priorities)
     copier = Copier(route.to_protocol, route.to_queue, priorities, journal.frozen_at - journal.moving / 1000)
     rank = F.col("rank")
@@ -93,6 +93,6 @@ def copy(course: Course) -> Mapping[str, int]:
         keys = [~front, F.when(front, -rank).otherwise(rank)]
     else:
         keys = [rank]
-    rows = course.manifest().repartition(1).sortWithinPartitions(*keys)
-    answers = added(rows, course.there.url, route.to_queue, copier)
+    rows = running.manifest().repartition(1).sortWithinPartitions(*keys)
+    answers = added(rows, running.there.url, route.to_queue, copier)
     return {row["refused"]: row["count"] for row in answers.groupBy("refused").count().collect() if row["refused"]}

@@ -15,9 +15,9 @@ from typing import Any
 from jobwire.backend import Acted
 from jobwire.model import State
 from jobwire.pipeline.move.route import Route
-from jobwire.pipeline.move.running_move import Course
+from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.schedules import ScheduleMove
-from jobwire.pipeline.stores.blocking import Control
+from jobwire.pipeline.stores.blocking import BlockingBackend
 from jobwire.preparing import prepare
 
 CHUNK = 500
@@ -32,24 +32,24 @@ class _Row:
     scheduled: bool
 
 
-def cut_over(course: Course) -> None:
+def cut_over(running: RunningMove) -> None:
     """Remove the verified jobs from the source. Goes on where an interrupted one ended."""
-    route, journal, there = course.route, course.journal, course.there
-    verified = course.lake.aside(course.spark, course.path("verified")).where(f"rank > {journal.removed}")
+    route, journal, there = running.route, running.journal, running.there
+    verified = running.lake.aside(running.spark, running.path("verified")).where(f"rank > {journal.removed}")
     rows = (_Row(**row.asDict()) for row in verified.orderBy("rank").toLocalIterator(prefetchPartitions=True))
     done = 0
     for chunk in _chunks(rows):
         unsure = journal.cutting
         journal.cutting = max(journal.cutting, chunk[-1].rank)
-        course.save()
-        taken = _remove(route, chunk, unsure, course.here)
+        running.save()
+        taken = _remove(route, chunk, unsure, running.here)
         if taken:
             answers = there.ask(there.backend.remove(route.to_queue, [row.target for row in taken]))
             journal.taken_back += sum(answer is Acted.DONE for answer in answers)
         journal.removed = chunk[-1].rank
         done += len(chunk)
-        course.progress("cut over", done, journal.moving)
-    course.save()
+        running.progress("cut over", done, journal.moving)
+    running.save()
 
 
 def _chunks(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
@@ -57,7 +57,7 @@ def _chunks(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
         yield chunk
 
 
-def _remove(route: Route, chunk: Sequence[_Row], unsure: int, here: Control) -> list[_Row]:
+def _remove(route: Route, chunk: Sequence[_Row], unsure: int, here: BlockingBackend) -> list[_Row]:
     """Those of the chunk that others took from the source before they could be removed."""
     found = here.ask(here.backend.get(route.queue, [row.id for row in chunk]))
     waiting = [row for row, job in zip(chunk, found, strict=True) if job is not None and job.state in _READY]
@@ -72,7 +72,9 @@ def _remove(route: Route, chunk: Sequence[_Row], unsure: int, here: Control) -> 
     return taken
 
 
-def move_schedules(route: Route, schedules: Sequence[ScheduleMove], here: Control, there: Control) -> int:
+def move_schedules(
+    route: Route, schedules: Sequence[ScheduleMove], here: BlockingBackend, there: BlockingBackend
+) -> int:
     """First made there, then dropped here: one that is interrupted in between is made again with the same key."""
     moved = 0
     for one in schedules:
@@ -85,6 +87,6 @@ def move_schedules(route: Route, schedules: Sequence[ScheduleMove], here: Contro
     return moved
 
 
-def remaining(here: Control, queue: str) -> dict[str, Any]:
+def remaining(here: BlockingBackend, queue: str) -> dict[str, Any]:
     """What the source still holds, by state."""
     return {state.value: count for state, count in here.ask(here.backend.counts(queue)).items() if count}

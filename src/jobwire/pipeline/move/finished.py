@@ -11,22 +11,22 @@ import pyarrow as pa
 from jobwire import urls
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
-from jobwire.pipeline.move.running_move import Course
+from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.stores.boundary import Stamp, open_store
 from jobwire.pipeline.stores.dialect import dialect_of
 
 
-def move_finished(course: Course) -> tuple[int, int]:
+def move_finished(running: RunningMove) -> tuple[int, int]:
     """How many are in the target now, and how many of them have left the source."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-    route = course.route
+    route = running.route
     if not route.include:
         return 0, 0
     states = ",".join(sorted(route.include))
-    jobs = jobs_of(course.spark, course.here.url, route.queue, route.from_store, states)
+    jobs = jobs_of(running.spark, running.here.url, route.queue, route.from_store, states)
     rows = jobs.where(F.col("state").isin(*route.include) & F.col("malformed").isNull()).dropDuplicates(["id"])
-    from_url, to_url = course.here.url, course.there.url
+    from_url, to_url = running.here.url, running.there.url
 
     def carry(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         target, source = urls.parse(to_url), urls.parse(from_url)

@@ -18,11 +18,11 @@ from jobwire.pipeline.move.cutover import cut_over, move_schedules, remaining
 from jobwire.pipeline.move.finished import move_finished
 from jobwire.pipeline.move.journal import Journal
 from jobwire.pipeline.move.route import Route
-from jobwire.pipeline.move.running_move import Course
+from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.schedules import plan_schedules
 from jobwire.pipeline.move.verify import Verified, verify
 from jobwire.pipeline.spark.progress import Progress, silent
-from jobwire.pipeline.stores.blocking import controlled
+from jobwire.pipeline.stores.blocking import blocking_backend
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,13 +86,13 @@ def move(
     with (
         lake.files.locked(route.name),
         lake.run("move", store=route.from_store, queue=queue, to_store=route.to_store, to_queue=route.to_queue) as run,
-        controlled(source) as here,
-        controlled(target) as there,
+        blocking_backend(source) as here,
+        blocking_backend(target) as there,
     ):
         found = Journal.found(route.name, lake)
-        course = Course(spark, route, lake, here, there, found or Journal(route.name), progress)
-        result = _steps(course, patience, resume_source, resumed=found is not None)
-        run.rows_in, run.rows_out = course.journal.moving, result.moved
+        running = RunningMove(spark, route, lake, here, there, found or Journal(route.name), progress)
+        result = _steps(running, patience, resume_source, resumed=found is not None)
+        run.rows_in, run.rows_out = running.journal.moving, result.moved
         run.note(**result.as_dict())
     return result
 
@@ -105,85 +105,85 @@ def verify_move(
     journal = Journal.found(route.name, lake)
     if journal is None or not journal.reached("frozen"):
         raise JobwireError(f"no move of {queue!r} from {route.from_store} to {route.to_store} is under way")
-    with controlled(source) as here, controlled(target) as there:
-        return verify(Course(spark, route, lake, here, there, journal, silent), for_good=False)
+    with blocking_backend(source) as here, blocking_backend(target) as there:
+        return verify(RunningMove(spark, route, lake, here, there, journal, silent), for_good=False)
 
 
-def _steps(course: Course, drain_timeout: float, resume_source: bool, *, resumed: bool) -> MoveResult:
-    route, journal, here, there = course.route, course.journal, course.here, course.there
+def _steps(running: RunningMove, drain_timeout: float, resume_source: bool, *, resumed: bool) -> MoveResult:
+    route, journal, here, there = running.route, running.journal, running.here, running.there
     if not journal.reached("paused"):
-        _pause(course)
+        _pause(running)
     schedules = plan_schedules(here, route.queue, there, route.to_queue)
     if not journal.reached("frozen"):
-        _drain(course, drain_timeout)
-        course.progress("plan", 0, None)
+        _drain(running, drain_timeout)
+        running.progress("plan", 0, None)
         try:
-            freeze(course, schedules)
+            freeze(running, schedules)
         except JobwireError:
-            release(course)
+            release(running)
             raise
-        course.enter("frozen")
+        running.enter("frozen")
     if not journal.reached("verified"):
-        _copy_and_verify(course)
+        _copy_and_verify(running)
     for one in schedules:
         if not one.stays and f"{one.key}: {one.told}" not in journal.schedules:
             journal.schedules.append(f"{one.key}: {one.told}")
-    course.save()
+    running.save()
     move_schedules(route, schedules, here, there)
     if not journal.reached("cut"):
-        cut_over(course)
-        journal.finished, _ = move_finished(course)
-        course.enter("cut")
-    return _ended(course, [f"{one.key}: {one.told}" for one in schedules if one.stays], resume_source, resumed)
+        cut_over(running)
+        journal.finished, _ = move_finished(running)
+        running.enter("cut")
+    return _ended(running, [f"{one.key}: {one.told}" for one in schedules if one.stays], resume_source, resumed)
 
 
-def _pause(course: Course) -> None:
+def _pause(running: RunningMove) -> None:
     """What was paused before is remembered first: after a crash nobody could tell it from our own pause."""
-    route, journal = course.route, course.journal
-    course.there.ask(course.there.backend.register(route.to_queue))
-    journal.source_was_paused = course.here.ask(course.here.backend.paused(route.queue))
-    journal.target_was_paused = course.there.ask(course.there.backend.paused(route.to_queue))
-    course.enter("paused")
+    route, journal = running.route, running.journal
+    running.there.ask(running.there.backend.register(route.to_queue))
+    journal.source_was_paused = running.here.ask(running.here.backend.paused(route.queue))
+    journal.target_was_paused = running.there.ask(running.there.backend.paused(route.to_queue))
+    running.enter("paused")
 
 
-def _drain(course: Course, timeout: float) -> None:
+def _drain(running: RunningMove, timeout: float) -> None:
     """Wait for the jobs that are running; what still runs at the end stays in the source."""
-    backend, queue = course.here.backend, course.route.queue
-    course.here.ask(backend.pause(queue))
-    course.there.ask(course.there.backend.pause(course.route.to_queue))
+    backend, queue = running.here.backend, running.route.queue
+    running.here.ask(backend.pause(queue))
+    running.there.ask(running.there.backend.pause(running.route.to_queue))
     until = time.monotonic() + timeout
     first: int | None = None
     while True:
-        active = course.here.ask(backend.counts(queue)).get(State.ACTIVE, 0)
+        active = running.here.ask(backend.counts(queue)).get(State.ACTIVE, 0)
         first = active if first is None else first
-        course.progress("drain", max(0, first - active), first)
+        running.progress("drain", max(0, first - active), first)
         if not active or time.monotonic() >= until:
             return
         time.sleep(_LOOK_AGAIN)
 
 
-def _copy_and_verify(course: Course) -> None:
-    journal = course.journal
-    course.progress("copy", 0, journal.moving)
-    course.enter("copying")
-    journal.refused = dict(copy(course))
-    course.progress("copy", journal.moving, journal.moving)
-    course.progress("verify", 0, journal.moving)
-    compared = verify(course)
-    course.progress("verify", compared.equal + compared.begun, journal.moving)
-    if not compared.sound and (compared.out_of_order or not course.route.leave):
+def _copy_and_verify(running: RunningMove) -> None:
+    journal = running.journal
+    running.progress("copy", 0, journal.moving)
+    running.enter("copying")
+    journal.refused = dict(copy(running))
+    running.progress("copy", journal.moving, journal.moving)
+    running.progress("verify", 0, journal.moving)
+    compared = verify(running)
+    running.progress("verify", compared.equal + compared.begun, journal.moving)
+    if not compared.sound and (compared.out_of_order or not running.route.leave):
         reasons = "".join(f"; {reason}: {count}" for reason, count in journal.refused.items())
         raise JobwireError(
-            f"of {counted(journal.moving, 'job')} copied to {course.route.to_store}: {', '.join(compared.faults)}"
+            f"of {counted(journal.moving, 'job')} copied to {running.route.to_store}: {', '.join(compared.faults)}"
             f"{reasons}; the source still has them all: give the command again, or abandon the move"
         )
     journal.verified = asdict(compared)
     journal.left += compared.missing + compared.changed
-    course.enter("verified")
+    running.enter("verified")
 
 
-def _ended(course: Course, stay: Sequence[str], resume_source: bool, resumed: bool) -> MoveResult:
-    route, journal, here, there = course.route, course.journal, course.here, course.there
+def _ended(running: RunningMove, stay: Sequence[str], resume_source: bool, resumed: bool) -> MoveResult:
+    route, journal, here, there = running.route, running.journal, running.here, running.there
     if not journal.target_was_paused:
         there.ask(there.backend.resume(route.to_queue))
     paused = not resume_source or journal.source_was_paused
@@ -210,7 +210,7 @@ def _ended(course: Course, stay: Sequence[str], resume_source: bool, resumed: bo
         next_step=_next_step(route, left, paused=paused),
         resumed=resumed,
     )
-    journal.end(course.lake)
+    journal.end(running.lake)
     return result
 
 

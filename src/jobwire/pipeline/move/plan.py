@@ -10,7 +10,7 @@ from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
 from jobwire.pipeline.move.survey import DROPPABLE, SURVEYED, Survey
-from jobwire.pipeline.stores.blocking import Control, controlled
+from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
 from jobwire.pipeline.stores.dialect import dialect_of
 
 if TYPE_CHECKING:
@@ -78,13 +78,13 @@ def plan_move(
 ) -> MovePlan:
     """Look at the jobs of a queue as a move to another store would, and change nothing."""
     route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
-    with controlled(source) as here, controlled(target) as there:
+    with blocking_backend(source) as here, blocking_backend(target) as there:
         schedules = plan_schedules(here, queue, there, route.to_queue)
         return planned(spark, route, here, there, schedules)
 
 
 def planned(
-    spark: SparkSession, route: Route, here: Control, there: Control, schedules: Sequence[ScheduleMove]
+    spark: SparkSession, route: Route, here: BlockingBackend, there: BlockingBackend, schedules: Sequence[ScheduleMove]
 ) -> MovePlan:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
@@ -127,7 +127,7 @@ def planned(
 
 
 def survey(
-    spark: SparkSession, route: Route, here: Control, there: Control, schedules: Sequence[ScheduleMove]
+    spark: SparkSession, route: Route, here: BlockingBackend, there: BlockingBackend, schedules: Sequence[ScheduleMove]
 ) -> DataFrame:
     """The jobs that wait, in the columns of SURVEYED, each once."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra

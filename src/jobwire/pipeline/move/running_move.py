@@ -9,21 +9,21 @@ from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move.journal import Journal
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.spark.progress import Progress
-from jobwire.pipeline.stores.blocking import Control
+from jobwire.pipeline.stores.blocking import BlockingBackend
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
-class Course:
+class RunningMove:
     """`here` is the source, `there` the target."""
 
     spark: SparkSession
     route: Route
     lake: Lake
-    here: Control
-    there: Control
+    here: BlockingBackend
+    there: BlockingBackend
     journal: Journal
     progress: Progress
 

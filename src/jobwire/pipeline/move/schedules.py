@@ -11,7 +11,7 @@ from jobwire.demands import demand_schedule
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.model import Schedule
 from jobwire.options import NewJob, NewSchedule
-from jobwire.pipeline.stores.blocking import Control
+from jobwire.pipeline.stores.blocking import BlockingBackend
 from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.preparing import prepare
 
@@ -31,7 +31,9 @@ class ScheduleMove:
         return self.new is None
 
 
-def plan_schedules(source: Control, queue: str, target: Control, to_queue: str) -> Sequence[ScheduleMove]:
+def plan_schedules(
+    source: BlockingBackend, queue: str, target: BlockingBackend, to_queue: str
+) -> Sequence[ScheduleMove]:
     """A decision about every schedule of the source."""
     if not source.can.schedules:
         return ()
@@ -39,7 +41,7 @@ def plan_schedules(source: Control, queue: str, target: Control, to_queue: str) 
     return [_decided(schedule, queue, target, to_queue) for schedule in found]
 
 
-def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> ScheduleMove:
+def _decided(schedule: Schedule, queue: str, target: BlockingBackend, to_queue: str) -> ScheduleMove:
     can, dialect = target.can, dialect_of(urls.parse(target.url).protocol)
     told = _rule(schedule)
     try:
@@ -70,7 +72,7 @@ def _name(schedule: Schedule, queue: str, can: Capabilities) -> str | None:
     return schedule.name if can.job_names and schedule.name not in ("", queue) else None
 
 
-def _zone(schedule: Schedule, can: Capabilities, target: Control) -> str | None:
+def _zone(schedule: Schedule, can: Capabilities, target: BlockingBackend) -> str | None:
     """Returns the zone to ask for. Where schedules have none, it is the instance's, in the URL."""
     if schedule.cron is None:
         return None

@@ -13,9 +13,9 @@ from jobwire.pipeline.datasource.add_rows import with_presence
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
 from jobwire.pipeline.move.route import Route
-from jobwire.pipeline.move.running_move import Course
+from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.survey import content_of
-from jobwire.pipeline.stores.blocking import Control
+from jobwire.pipeline.stores.blocking import BlockingBackend
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 
 if TYPE_CHECKING:
@@ -68,20 +68,20 @@ class Verified:
         return {**asdict(self), "sound": self.sound}
 
 
-def verify(course: Course, *, for_good: bool = True) -> Verified:
+def verify(running: RunningMove, *, for_good: bool = True) -> Verified:
     """Compares manifest and target. If it is for good, the jobs that have arrived are written down: these alone may
     leave the source."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-    route, there = course.route, course.there
-    compared = _compared(course.manifest(), _seen(course.spark, route, there)).persist()
+    route, there = running.route, running.there
+    compared = _compared(running.manifest(), _seen(running.spark, route, there)).persist()
     try:
         absent = compared.where("NOT found").select("id", "target", F.lit(None).cast("string").alias("refused"))
         begun = with_presence(absent, there.url, route.to_queue).where("held").select("id", F.lit(True).alias("begun"))
         judged = compared.join(begun, "id", "left").withColumn("begun", F.coalesce("begun", F.lit(False)))
         if for_good:
             arrived = judged.where("equal OR begun").select("rank", "id", "target", "scheduled")
-            course.lake.set_aside(course.path("verified"), arrived.coalesce(1))
+            running.lake.set_aside(running.path("verified"), arrived.coalesce(1))
         same, found = F.col("same_content"), F.col("found")
         total = (
             _in_order(judged, dialect_of(route.to_protocol))
@@ -102,7 +102,7 @@ def verify(course: Course, *, for_good: bool = True) -> Verified:
     return Verified(**{name: int(value or 0) for name, value in total.asDict().items()})
 
 
-def _seen(spark: SparkSession, route: Route, there: Control) -> DataFrame:
+def _seen(spark: SparkSession, route: Route, there: BlockingBackend) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     jobs = jobs_of(spark, there.url, route.to_queue, route.to_store, "waiting,paused,delayed")

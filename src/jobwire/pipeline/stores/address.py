@@ -43,7 +43,7 @@ def store_name(url: str) -> str:
     address = checked(url)
     options = "&".join(f"{name}={value}" for name, value in sorted(address.options.items()))
     if address.folder is not None:
-        place = f"{address.protocol}+embedded:{address.folder.resolve()}"
+        where = f"{address.protocol}+embedded:{address.folder.resolve()}"
     else:
-        place = re.sub(r"//[^/@]*@", "//", address.redacted.partition("?")[0])
-    return f"{place}?{options}" if options else place
+        where = re.sub(r"//[^/@]*@", "//", address.redacted.partition("?")[0])
+    return f"{where}?{options}" if options else where

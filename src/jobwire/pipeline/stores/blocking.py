@@ -16,7 +16,7 @@ from jobwire.pipeline.stores.address import reached
 _Answer = TypeVar("_Answer")
 
 
-class Control:
+class BlockingBackend:
     """A backend that is open, and the way to wait for what it answers. `url` is one that every process can reach."""
 
     def __init__(self, url: str, backend: Backend, runner: asyncio.Runner, thread: ThreadPoolExecutor) -> None:
@@ -33,16 +33,16 @@ class Control:
 
 
 @contextmanager
-def controlled(url: str) -> Generator[Control]:
+def blocking_backend(url: str) -> Generator[BlockingBackend]:
     """The store at the URL, for as long as it is needed; an embedded server is kept running meanwhile."""
     with reached(url) as reachable, ThreadPoolExecutor(1, "jobwire-control") as thread:
         runner = asyncio.Runner()
         try:
-            control = Control(reachable, load_backend(urls.parse(reachable)), runner, thread)
+            store = BlockingBackend(reachable, load_backend(urls.parse(reachable)), runner, thread)
             try:
-                control.ask(control.backend.open())
-                yield control
+                store.ask(store.backend.open())
+                yield store
             finally:
-                control.ask(control.backend.close())
+                store.ask(store.backend.close())
         finally:
             thread.submit(runner.close).result()

@@ -180,7 +180,7 @@ class Dialect(ABC):
 
         return F.col("store").startswith(self.protocol)
 
-    def place_in_stream(self) -> Column | None:
+    def number_in_stream(self) -> Column | None:
         """Returns the number that orders events of one moment, null in rows of other stores. None: there is none."""
         return None
 

@@ -60,7 +60,7 @@ class EventLog:
 
     def latest(self, start: Offset) -> Offset:
         look = self._look()
-        return start if start.get("look") == look else {"at": self._index.link.now_ms(), "look": look}
+        return start if start.get("look") == look else {"at": self._index.connection.now_ms(), "look": look}
 
     def passed(self, offset: Offset, target: Offset) -> bool:
         return offset["at"] >= target["at"]
@@ -83,8 +83,8 @@ class EventLog:
         """Words that differ whenever something may have happened."""
         index = self._index
         index.heal()
-        sets = [index.key(place) for place in ("type", "delayed", "completed", "dead")]
-        moved, claims, *about = index.link.together(
+        sets = [index.key(container) for container in ("type", "delayed", "completed", "dead")]
+        moved, claims, *about = index.connection.together(
             ("HMGET", f"{index.keys.base}x:seq", "head", "tail"),
             ("HVALS", index.key("claims")),
             *(("ZCARD", key) for key in sets),
@@ -112,7 +112,7 @@ def _told(stored: Stored, document: codec.Document) -> Iterator[_Told]:
     failures = codec.integer(document.get("attempts"), 0)
     created = codec.integer(document.get("createdAt"), 0)
     yield "created", 0, created, _due(document, created)
-    state = stored.place.state
+    state = stored.container.state
     if state is State.ACTIVE:
         started, worker = _started(stored.entry.claim), shown(stored.entry.claim.split(b"|", 3)[-1])
         if started:

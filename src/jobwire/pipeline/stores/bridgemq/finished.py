@@ -26,7 +26,7 @@ def present(index: Index, ids: Sequence[str]) -> Collection[str]:
     found: set[str] = set()
     for start in range(0, len(ids), _PRESENT_STEP):
         some = ids[start : start + _PRESENT_STEP]
-        documents: list[Any] = index.link.call("MGET", *(index.keys.data(job_id) for job_id in some))
+        documents: list[Any] = index.connection.call("MGET", *(index.keys.data(job_id) for job_id in some))
         for job_id, data in zip(some, documents, strict=True):
             document = codec.parse(data) if data is not None else None
             if document is not None and document.get("type") == index.kind:
@@ -36,7 +36,7 @@ def present(index: Index, ids: Sequence[str]) -> Collection[str]:
 
 def put(index: Index, jobs: pa.RecordBatch) -> int:
     script = load(__package__ or "", "put_finished", BACKEND)
-    head: list[Argument] = [index.link.now_ms(), index.kind]
+    head: list[Argument] = [index.connection.now_ms(), index.kind]
     args: list[Argument] = []
     number = size = new = 0
     for job in finished_jobs(jobs):
@@ -45,9 +45,9 @@ def put(index: Index, jobs: pa.RecordBatch) -> int:
         number += 1
         size += sum(len(each) for each in its if isinstance(each, (str, bytes)))
         if number == _STEP_JOBS or size >= _STEP_BYTES:
-            new += index.link.run(script, index.keys.base, [*head, *args])
+            new += index.connection.run(script, index.keys.base, [*head, *args])
             args, number, size = [], 0, 0
-    return new + (index.link.run(script, index.keys.base, [*head, *args]) if args else 0)
+    return new + (index.connection.run(script, index.keys.base, [*head, *args]) if args else 0)
 
 
 def _arguments(kind: str, job: Finished) -> list[Argument]:

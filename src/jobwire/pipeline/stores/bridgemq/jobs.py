@@ -11,7 +11,7 @@ from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.bridgemq.documents import Documents, Entry, Stored
-from jobwire.pipeline.stores.bridgemq.index import PLACES, Index, Place
+from jobwire.pipeline.stores.bridgemq.index import CONTAINERS, Container, Index
 from jobwire.pipeline.stores.bridgemq.partitions import Part, Range, running
 from jobwire.pipeline.stores.bridgemq.rows import Records
 from jobwire.pipeline.stores.redisio.partitions import Bound
@@ -37,35 +37,35 @@ def stored_jobs(index: Index, part: Part) -> Iterator[Stored]:
     documents = Documents(index)
     lost = False
     for one in part.ranges:
-        place = PLACES[one.place]
-        for entries in _entries(index, place, one):
-            yield from documents.read(place, entries)
-        lost = lost or _has_lost(index, place, one)
+        container = CONTAINERS[one.container]
+        for entries in _entries(index, container, one):
+            yield from documents.read(container, entries)
+        lost = lost or _has_lost(index, container, one)
     if lost:
         recent = Bound(b"%d" % (part.since_ms - _SKEW_MS))
         chased = [Range("claims"), Range("completed", recent), Range("dead", recent)]
         # The running jobs come after the waiting ones in a slice: if it has them, they have been read late enough.
-        for one in chased if all(one.place != "claims" for one in part.ranges) else chased[1:]:
-            place = PLACES[one.place]
-            for entries in _entries(index, place, one):
-                yield from documents.read(place, entries)
+        for one in chased if all(one.container != "claims" for one in part.ranges) else chased[1:]:
+            container = CONTAINERS[one.container]
+            for entries in _entries(index, container, one):
+                yield from documents.read(container, entries)
 
 
-def _entries(index: Index, place: Place, one: Range) -> Iterator[Sequence[Entry]]:
-    if place.state is State.ACTIVE:
+def _entries(index: Index, container: Container, one: Range) -> Iterator[Sequence[Entry]]:
+    if container.state is State.ACTIVE:
         yield [Entry(job_id, claim=record) for job_id, record in index.claims().items()]
         return
     rank = one.rank
-    for page in index.members(one.place, one.low, one.high):
-        numbers: Sequence[int | None] = range(rank, rank + len(page)) if place.in_line else [None] * len(page)
+    for page in index.members(one.container, one.low, one.high):
+        numbers: Sequence[int | None] = range(rank, rank + len(page)) if container.in_order else [None] * len(page)
         yield [Entry(one.id, number, one.score) for one, number in zip(page, numbers, strict=True)]
         rank += len(page)
 
 
-def _has_lost(index: Index, place: Place, one: Range) -> bool:
+def _has_lost(index: Index, container: Container, one: Range) -> bool:
     """Whether jobs may have left the range since the plan: of the running ones any may, of others the first goes
     first."""
-    if place.state is State.ACTIVE:
+    if container.state is State.ACTIVE:
         return one.near != running(index)
-    gone = one.near and index.link.call("ZSCORE", index.key(one.place), one.near) is None
-    return bool(gone) and not place.state.finished
+    gone = one.near and index.connection.call("ZSCORE", index.key(one.container), one.near) is None
+    return bool(gone) and not container.state.finished

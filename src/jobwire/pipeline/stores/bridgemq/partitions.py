@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobwire.pipeline.stores.boundary import Wanted
-from jobwire.pipeline.stores.bridgemq.index import PLACES, Index, Place
+from jobwire.pipeline.stores.bridgemq.index import CONTAINERS, Container, Index
 from jobwire.pipeline.stores.redisio.connection import Command
 from jobwire.pipeline.stores.redisio.fingerprint import digest
 from jobwire.pipeline.stores.redisio.partitions import BEGINNING, END, Bound, Cut, boundaries, cut
@@ -21,10 +21,10 @@ from jobwire.pipeline.stores.redisio.partitions import BEGINNING, END, Bound, Cu
 
 @dataclass(frozen=True)
 class Range:
-    """Jobs of a place from one bound to before another; `near` is the first of them and had this rank. Of the running
-    jobs, which are read whole, it stands for all of them."""
+    """Jobs of a container from one bound to before another; `near` is the first of them and had this rank. The running
+    jobs are one range, which is read whole."""
 
-    place: str
+    container: str
     low: Bound = BEGINNING
     high: Bound = END
     near: bytes = b""
@@ -43,14 +43,14 @@ class Part:
 def plan(index: Index, wanted: Wanted, parts: int, finished_from_ms: int | None = None) -> list[Part]:
     """`finished_from_ms` leaves out what finished before, as the index knows it."""
     index.heal()
-    places = [place for place in PLACES.values() if wanted.state(place.state)]
-    now = index.link.now_ms()
-    counts = index.link.calls([_size(index, place, finished_from_ms) for place in places])
+    containers = [container for container in CONTAINERS.values() if wanted.state(container.state)]
+    now = index.connection.now_ms()
+    counts = index.connection.calls([_size(index, container, finished_from_ms) for container in containers])
     sizes: dict[str, int] = {
-        place.name: index.link.accepted(count) for place, count in zip(places, counts, strict=True)
+        container.name: index.connection.accepted(count) for container, count in zip(containers, counts, strict=True)
     }
     slices = cut(list(sizes.items()), parts)
-    cuts = [one for part in slices for one in part if one.place != "claims" or not one.start]
+    cuts = [one for part in slices for one in part if one.container != "claims" or not one.start]
     ranges = dict(zip(cuts, _resolved(index, cuts, sizes, finished_from_ms), strict=True))
     planned = [tuple(ranges[one] for one in part if one in ranges) for part in slices]
     return [Part(part, now) for part in planned if part]
@@ -63,31 +63,33 @@ def finished_from(wanted: Wanted) -> int | None:
 
 def running(index: Index) -> bytes:
     """Differs when other jobs run."""
-    ids: list[bytes] = index.link.call("HKEYS", index.key("claims"))
+    ids: list[bytes] = index.connection.call("HKEYS", index.key("claims"))
     return digest(sorted(ids)).encode()
 
 
-def _low(place: Place, finished_from_ms: int | None) -> Bound:
-    return Bound(b"%d" % finished_from_ms) if finished_from_ms is not None and place.state.finished else BEGINNING
+def _low(container: Container, finished_from_ms: int | None) -> Bound:
+    return Bound(b"%d" % finished_from_ms) if finished_from_ms is not None and container.state.finished else BEGINNING
 
 
-def _size(index: Index, place: Place, finished_from_ms: int | None) -> Command:
-    key = index.key(place.name)
-    if place.name == "claims":
+def _size(index: Index, container: Container, finished_from_ms: int | None) -> Command:
+    key = index.key(container.name)
+    if container.name == "claims":
         return ("HLEN", key)
-    return ("ZCOUNT", key, _low(place, finished_from_ms).score, "+inf")
+    return ("ZCOUNT", key, _low(container, finished_from_ms).score, "+inf")
 
 
 def _resolved(index: Index, cuts: Sequence[Cut], sizes: dict[str, int], finished_from_ms: int | None) -> list[Range]:
     """Each cut with the bounds that mark its ends."""
-    sets = [one for one in cuts if one.place != "claims"]
-    questions = [(index.key(one.place), _low(PLACES[one.place], finished_from_ms), END, one) for one in sets]
-    bounded = iter(boundaries(index.link, questions, sizes))
+    sets = [one for one in cuts if one.container != "claims"]
+    questions = [
+        (index.key(one.container), _low(CONTAINERS[one.container], finished_from_ms), END, one) for one in sets
+    ]
+    bounded = iter(boundaries(index.connection, questions, sizes))
     ranges: list[Range] = []
     for one in cuts:
-        if one.place == "claims":
+        if one.container == "claims":
             ranges.append(Range("claims", near=running(index)))
         else:
             near, low, high = next(bounded)
-            ranges.append(Range(one.place, low, high, near, one.start))
+            ranges.append(Range(one.container, low, high, near, one.start))
     return ranges

@@ -22,7 +22,9 @@ def purge(index: Index, stamps: Sequence[Stamp]) -> Purged:
             for stamp in stamps[start : start + _STEP]
             for word in (stamp.id, _PLACES.get(stamp.state, ""), stamp.fingerprint)
         ]
-        removed.update(job_id.decode() for job_id in index.link.run(script, index.keys.base, [index.kind, *words]))
+        removed.update(
+            job_id.decode() for job_id in index.connection.run(script, index.keys.base, [index.kind, *words])
+        )
     return Purged(
         removed=[stamp.id for stamp in stamps if stamp.id in removed],
         kept=[stamp.id for stamp in stamps if stamp.id not in removed],

@@ -49,7 +49,7 @@ def document_of(stored: Stored, kind: str) -> codec.Document | None:
 
 def fingerprint(stored: Stored) -> str:
     """`scripts/purge.lua` computes the same."""
-    parts = [stored.place.native.encode(), stored.data]
+    parts = [stored.container.native.encode(), stored.data]
     for value in (stored.status, stored.result, stored.progress):
         parts += (_ABSENT, b"") if value is None else (_PRESENT, value)
     return digest([*parts, *stored.logs])
@@ -77,15 +77,15 @@ class Records:
             self._store,
             self._kind,
             shown(stored.entry.id),
-            state=stored.place.state.value,
-            native_state=stored.place.native,
+            state=stored.container.state.value,
+            native_state=stored.container.native,
             raw=raw,
             fingerprint=stamp,
             malformed=reason,
         )
 
     def _sound(self, stored: Stored, document: codec.Document, stamp: str) -> JobRow:
-        entry, place = stored.entry, stored.place
+        entry, container = stored.entry, stored.container
         result = codec.parse(stored.result) if stored.result else None
         progress = codec.parse(stored.progress) if stored.progress else None
         _, started, _, worker = [*entry.claim.decode().split("|", 3), "", "", ""][:4]
@@ -93,11 +93,11 @@ class Records:
             self._kind,
             entry.id.decode(),
             document,
-            place.state,
-            native_state=place.native,
+            container.state,
+            native_state=container.native,
             result=result,
             progress=progress,
-            run_at=codec.from_ms(float(entry.score)) if place.state is State.DELAYED else None,
+            run_at=codec.from_ms(float(entry.score)) if container.state is State.DELAYED else None,
             started_ms=int(started) if started.isdigit() and worker else None,
             worker=worker or None,
         )
@@ -106,14 +106,14 @@ class Records:
             queue=self._kind,
             id=job.id,
             name=job.name,
-            state=place.state.value,
-            native_state=place.native,
+            state=container.state.value,
+            native_state=container.native,
             priority=job.priority,
             position=entry.position,
             attempts=min(job.attempts or 1, _MOST_RUNS),
             attempts_made=min(job.attempts_made, _MOST_RUNS),
             payload=as_text(job.data),
-            result=as_text(job.result) if place.state is State.COMPLETED else None,
+            result=as_text(job.result) if container.state is State.COMPLETED else None,
             error=None if job.error is None else shown(job.error),
             stacktrace=shown(job.stacktrace[0]) if job.stacktrace else None,
             progress=as_text(job.progress) if progress is not None else None,
@@ -142,7 +142,7 @@ def _raw(
     if stored.status is not None:
         raw["status"] = stored.status.decode()
     if result is not None:
-        held = stored.place.state is State.COMPLETED and "data" in result
+        held = stored.container.state is State.COMPLETED and "data" in result
         raw["result"] = {**result, "data": None} if held else result
     if progress is not None:
         raw["progress"] = progress

@@ -11,7 +11,7 @@ from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.bridgemq import finished, jobs, partitions, purge
 from jobwire.pipeline.stores.bridgemq.events import EventLog, Window
 from jobwire.pipeline.stores.bridgemq.index import Index
-from jobwire.pipeline.stores.redisio.connection import Link
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
 from jobwire.urls import Address
 
 
@@ -55,20 +55,20 @@ class BridgemqStore:
         return finished.put(self._index, jobs)
 
     def close(self) -> None:
-        self._index.link.close()
+        self._index.connection.close()
 
 
 def open_store(address: Address, queue: str, name: str) -> BridgemqStore:
     check_name("queue", queue)
     keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
-    return BridgemqStore(Index(Link(address, keys.base), keys, queue), name)
+    return BridgemqStore(Index(RedisConnection(address, keys.base), keys, queue), name)
 
 
 def list_queues(address: Address) -> Sequence[str]:
     """The job types of the namespace, those that only peers have used among them."""
     keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
-    link = Link(address, keys.base)
+    connection = RedisConnection(address, keys.base)
     try:
-        return Index(link, keys, "").types()
+        return Index(connection, keys, "").types()
     finally:
-        link.close()
+        connection.close()

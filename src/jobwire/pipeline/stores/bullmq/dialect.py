@@ -102,7 +102,7 @@ class BullDialect(Dialect):
 
         return [F.col("native_state") != "paused"]
 
-    def place_in_stream(self) -> Column:
+    def number_in_stream(self) -> Column:
         """An event's id is `<milliseconds>-<number>`."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 

@@ -25,7 +25,7 @@ from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Offset
 from jobwire.pipeline.stores.bullmq.partitions import NO_EVENT
 from jobwire.pipeline.stores.bullmq.rows import LATEST_MS, shown
-from jobwire.pipeline.stores.redisio.connection import Link
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
 
 _STEP = 2_000
 _SLICES = 4
@@ -69,8 +69,8 @@ class _Stream:
 class EventLog:
     """The event stream of one queue."""
 
-    def __init__(self, link: Link, keys: Keys, store: str) -> None:
-        self._link = link
+    def __init__(self, connection: RedisConnection, keys: Keys, store: str) -> None:
+        self._connection = connection
         self._keys = keys
         self._store = store
 
@@ -138,13 +138,13 @@ class EventLog:
         yield from rows.flush()
 
     def _between(self, after: str, last: str, count: int) -> list[Any]:
-        return self._link.call("XRANGE", self._keys.events, f"({after}", last, "COUNT", count)
+        return self._connection.call("XRANGE", self._keys.events, f"({after}", last, "COUNT", count)
 
     def _stream(self) -> _Stream | None:
-        (found,) = self._link.calls([("XINFO", "STREAM", self._keys.events)])
+        (found,) = self._connection.calls([("XINFO", "STREAM", self._keys.events)])
         if isinstance(found, ResponseError) and "no such key" in str(found):
             return None
-        flat: list[Any] = self._link.accepted(found)
+        flat: list[Any] = self._connection.accepted(found)
         about = dict(zip(flat[::2], flat[1::2], strict=True))
         first, last = about[b"first-entry"], about[b"last-generated-id"].decode()
         singly = about.get(b"max-deleted-entry-id", b"0-0") != b"0-0"

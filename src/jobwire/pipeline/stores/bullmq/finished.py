@@ -11,7 +11,7 @@ from jobwire import codec
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.pipeline.stores.bullmq.dialect import DIALECT
-from jobwire.pipeline.stores.redisio.connection import Link
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
 from jobwire.pipeline.stores.redisio.finished_rows import Finished, finished_jobs
 from jobwire.pipeline.stores.redisio.scripts import load
 
@@ -21,17 +21,17 @@ _OWN_FIELDS = frozenset(("opts", "delay", "ats"))
 """At least one of these is in the `raw` of every BullMQ job, and in that of no other protocol's."""
 
 
-def present(link: Link, keys: Keys, ids: Sequence[str]) -> Collection[str]:
+def present(connection: RedisConnection, keys: Keys, ids: Sequence[str]) -> Collection[str]:
     """By a field that every job has, so that the queue's own keys are not taken for jobs."""
     found: set[str] = set()
     for start in range(0, len(ids), _PRESENT_STEP):
         some = ids[start : start + _PRESENT_STEP]
-        answers = link.calls([("HEXISTS", keys.job(job_id), "timestamp") for job_id in some])
+        answers = connection.calls([("HEXISTS", keys.job(job_id), "timestamp") for job_id in some])
         found.update(job_id for job_id, answer in zip(some, answers, strict=True) if answer == 1)
     return found
 
 
-def put(link: Link, keys: Keys, jobs: pa.RecordBatch) -> int:
+def put(connection: RedisConnection, keys: Keys, jobs: pa.RecordBatch) -> int:
     script = load(__package__ or "", "put_finished", "jobwire.backends.bullmq")
     args: list[Argument] = []
     number = size = new = 0
@@ -41,9 +41,9 @@ def put(link: Link, keys: Keys, jobs: pa.RecordBatch) -> int:
         number += 1
         size += sum(len(each) for each in its if isinstance(each, (str, bytes)))
         if number == _STEP_JOBS or size >= _STEP_BYTES:
-            new += link.run(script, keys.base, args)
+            new += connection.run(script, keys.base, args)
             args, number, size = [], 0, 0
-    return new + (link.run(script, keys.base, args) if args else 0)
+    return new + (connection.run(script, keys.base, args) if args else 0)
 
 
 def _arguments(job: Finished) -> list[Argument]:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.pipeline.stores.boundary import Wanted
-from jobwire.pipeline.stores.bullmq.containers import PLACES, Place
-from jobwire.pipeline.stores.redisio.connection import Command, Link
+from jobwire.pipeline.stores.bullmq.containers import CONTAINERS, Container
+from jobwire.pipeline.stores.redisio.connection import Command, RedisConnection
 from jobwire.pipeline.stores.redisio.partitions import BEGINNING, END, Bound, Cut, below, boundaries, cut
 
 NO_EVENT = "0-0"
@@ -37,19 +37,19 @@ class Moment:
 class ListRange:
     """Jobs of a list between `near`, which runs first of them, and `far`, which had the index `last` from that end."""
 
-    place: str
+    container: str
     near: bytes
     far: bytes
     last: int
     ahead: int
-    """Jobs of other places that run before those of this one."""
+    """Jobs of other containers that run before those of this one."""
 
 
 @dataclass(frozen=True)
 class SetRange:
     """Jobs of a sorted set from one bound to before another; `near` is the first of them and had this rank."""
 
-    place: str
+    container: str
     low: Bound
     high: Bound
     near: bytes
@@ -61,7 +61,7 @@ class SetRange:
 class Whole:
     """All jobs of a short list."""
 
-    place: str
+    container: str
 
 
 Range = ListRange | SetRange | Whole
@@ -77,56 +77,60 @@ class Part:
     """Whether jobs may leave these ranges for others that are wanted too."""
 
 
-def plan(link: Link, keys: Keys, wanted: Wanted, parts: int) -> list[Part]:
-    places = [place for place in PLACES.values() if wanted.state(place.state)]
-    sizes = [_size(keys, place, wanted) for place in places]
-    clock, newest, *counts = link.together(("TIME",), ("XREVRANGE", keys.events, "+", "-", "COUNT", 1), *sizes)
+def plan(connection: RedisConnection, keys: Keys, wanted: Wanted, parts: int) -> list[Part]:
+    containers = [container for container in CONTAINERS.values() if wanted.state(container.state)]
+    sizes = [_size(keys, container, wanted) for container in containers]
+    clock, newest, *counts = connection.together(("TIME",), ("XREVRANGE", keys.events, "+", "-", "COUNT", 1), *sizes)
     since = Moment(newest[0][0].decode() if newest else NO_EVENT, int(clock[0]) * 1000 + int(clock[1]) // 1000)
-    found: dict[str, int] = {place.name: link.accepted(count) for place, count in zip(places, counts, strict=True)}
+    found: dict[str, int] = {
+        container.name: connection.accepted(count) for container, count in zip(containers, counts, strict=True)
+    }
     slices = cut(list(found.items()), parts)
-    cuts = [one for part in slices for one in part if one.place != "active" or not one.start]
-    ranges = dict(zip(cuts, _resolved(link, keys, cuts, found, wanted), strict=True))
-    chases = any(not place.state.finished for place in places)
+    cuts = [one for part in slices for one in part if one.container != "active" or not one.start]
+    ranges = dict(zip(cuts, _resolved(connection, keys, cuts, found, wanted), strict=True))
+    chases = any(not container.state.finished for container in containers)
     planned = [tuple(ranges[one] for one in part if one in ranges) for part in slices]
     return [Part(part, since, chases) for part in planned if part]
 
 
-def _size(keys: Keys, place: Place, wanted: Wanted) -> Command:
-    key = keys.base + place.name
-    if place.kind == "list":
+def _size(keys: Keys, container: Container, wanted: Wanted) -> Command:
+    key = keys.base + container.name
+    if container.kind == "list":
         return ("LLEN", key)
-    low, high = bounds(place, wanted)
+    low, high = bounds(container, wanted)
     return ("ZCOUNT", key, low.score, below(high))
 
 
-def bounds(place: Place, wanted: Wanted) -> tuple[Bound, Bound]:
+def bounds(container: Container, wanted: Wanted) -> tuple[Bound, Bound]:
     """What is wanted of a sorted set: the scores of finished jobs are the times at which they finished."""
     first, before = wanted.finished_from, wanted.finished_before
-    if not place.state.finished:
+    if not container.state.finished:
         return BEGINNING, END
     low = Bound(b"%d" % math.floor(first.timestamp() * 1000)) if first else BEGINNING
     return low, Bound(b"%d" % math.ceil(before.timestamp() * 1000)) if before else END
 
 
-def _resolved(link: Link, keys: Keys, cuts: Sequence[Cut], sizes: dict[str, int], wanted: Wanted) -> list[Range]:
+def _resolved(
+    connection: RedisConnection, keys: Keys, cuts: Sequence[Cut], sizes: dict[str, int], wanted: Wanted
+) -> list[Range]:
     """Each cut with the ids that mark its ends."""
-    lists = [one for one in cuts if PLACES[one.place].kind == "list"]
+    lists = [one for one in cuts if CONTAINERS[one.container].kind == "list"]
     commands: list[Command] = [
-        ("LINDEX", keys.base + one.place, index) for one in lists for index in (-one.start - 1, -one.stop)
+        ("LINDEX", keys.base + one.container, index) for one in lists for index in (-one.start - 1, -one.stop)
     ]
-    indexed = iter(link.calls(commands) if commands else ())
-    sets = [one for one in cuts if PLACES[one.place].kind == "set"]
-    questions = [(keys.base + one.place, *bounds(PLACES[one.place], wanted), one) for one in sets]
-    bounded = iter(boundaries(link, questions, sizes))
+    indexed = iter(connection.calls(commands) if commands else ())
+    sets = [one for one in cuts if CONTAINERS[one.container].kind == "set"]
+    questions = [(keys.base + one.container, *bounds(CONTAINERS[one.container], wanted), one) for one in sets]
+    bounded = iter(boundaries(connection, questions, sizes))
     ahead = {"wait": sizes.get("paused", 0), "prioritized": sizes.get("paused", 0) + sizes.get("wait", 0)}
     ranges: list[Range] = []
     for one in cuts:
-        if PLACES[one.place].kind == "set":
+        if CONTAINERS[one.container].kind == "set":
             near, low, high = next(bounded)
-            ranges.append(SetRange(one.place, low, high, near, one.start, ahead.get(one.place, 0)))
+            ranges.append(SetRange(one.container, low, high, near, one.start, ahead.get(one.container, 0)))
         else:
             near, far = next(indexed) or b"", next(indexed) or b""
-            whole = one.place == "active"
-            of_list = ListRange(one.place, near, far, one.stop - 1, ahead.get(one.place, 0))
+            whole = one.container == "active"
+            of_list = ListRange(one.container, near, far, one.stop - 1, ahead.get(one.container, 0))
             ranges.append(Whole("active") if whole else of_list)
     return ranges

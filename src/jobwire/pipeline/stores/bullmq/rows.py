@@ -16,7 +16,7 @@ from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.stored_options import read_options
 from jobwire.errors import MalformedPayload
 from jobwire.pipeline.lake.rows import JobRow
-from jobwire.pipeline.stores.bullmq.containers import DUE_SCALE, Place
+from jobwire.pipeline.stores.bullmq.containers import DUE_SCALE, Container
 from jobwire.pipeline.stores.bullmq.fingerprint import Sides, fingerprint
 
 Fields = dict[bytes, bytes]
@@ -40,29 +40,29 @@ class Records:
         self._keys = keys
 
     def row(  # noqa: PLR0917 where a hash was found is no part of it, and belongs to reading it
-        self, place: Place, raw_id: bytes, fields: Fields, sides: Sides, position: int | None, score: float
+        self, container: Container, raw_id: bytes, fields: Fields, sides: Sides, position: int | None, score: float
     ) -> JobRow:
         """The job in any state; what can't be read as one becomes a row with the reason."""
-        stamp = fingerprint(place.name, fields, sides)
+        stamp = fingerprint(container.name, fields, sides)
         try:
-            return self._sound(place, raw_id, dict(fields), sides, position, score, stamp)
+            return self._sound(container, raw_id, dict(fields), sides, position, score, stamp)
         except _Bad as bad:
             reason = str(bad)
         except UnicodeDecodeError as error:
             reason = f"it holds bytes that are not UTF-8: {error.object[error.start : error.end]!r}"
         record = {shown(name): shown(value) for name, value in fields.items()}
-        return self.malformed(place, raw_id, reason, orjson.dumps(record).decode(), stamp)
+        return self.malformed(container, raw_id, reason, orjson.dumps(record).decode(), stamp)
 
     def malformed(
-        self, place: Place, raw_id: bytes, reason: str, record: str = "{}", stamp: str | None = None
+        self, container: Container, raw_id: bytes, reason: str, record: str = "{}", stamp: str | None = None
     ) -> JobRow:
         """A row that says why there is no job in it."""
         return JobRow(
             self._store,
             self._keys.queue,
             shown(raw_id),
-            state=place.state.value,
-            native_state=place.native,
+            state=container.state.value,
+            native_state=container.native,
             raw=record,
             fingerprint=stamp,
             malformed=reason,
@@ -70,7 +70,7 @@ class Records:
 
     def _sound(  # noqa: PLR0917 as above
         self,
-        place: Place,
+        container: Container,
         raw_id: bytes,
         rest: Fields,
         sides: Sides,
@@ -88,9 +88,9 @@ class Records:
         if created is None:
             found = rest.get(b"timestamp")
             raise _Bad("it has no timestamp" if found is None else f"its timestamp is not a time: {shown(found)!r}")
-        run_at = _scaled(score / DUE_SCALE) if place.name == "delayed" else _due(created, rest.get(b"delay"))
+        run_at = _scaled(score / DUE_SCALE) if container.name == "delayed" else _due(created, rest.get(b"delay"))
         finished = _time(rest, b"finishedOn")
-        if finished is None and place.state.finished:
+        if finished is None and container.state.finished:
             finished = _scaled(score)
         options, parent = rest.get(b"opts"), rest.get(b"parentKey")
         attempts = read_options(options).attempts if options is not None else 1
@@ -99,8 +99,8 @@ class Records:
             queue=self._keys.queue,
             id=raw_id.decode(),
             name=_text(take(b"name", b"")),
-            state=place.state.value,
-            native_state=place.native,
+            state=container.state.value,
+            native_state=container.native,
             priority=_count(rest, b"priority"),
             position=position,
             attempts=min(max(attempts, 1), _MOST_RUNS),

@@ -15,7 +15,7 @@ from pymongo.change_stream import ChangeStream
 from jobwire.errors import StoreUnavailable
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
 
-Place = tuple[int, int]
+ClusterTime = tuple[int, int]
 """A time of the replica set: seconds, and a count within the second."""
 
 _AWAIT_MS = 200
@@ -34,7 +34,7 @@ class HistoryLost(Exception):
     """The server no longer has the changes from there on."""
 
 
-def read(collections: Collections, queue: str, start: Place, end: Place) -> Iterator[Mapping[str, Any]]:
+def read(collections: Collections, queue: str, start: ClusterTime, end: ClusterTime) -> Iterator[Mapping[str, Any]]:
     """Changes after `start`, up to and with `end`, of documents that are the queue's or are gone.
 
     A change doesn't say which queue its document is of, so the document is looked up, as it is now. What came to be and
@@ -48,19 +48,19 @@ def read(collections: Collections, queue: str, start: Place, end: Place) -> Iter
     yield from _between(collections, stages, start, end, "updateLookup")
 
 
-def nth(collections: Collections, start: Place, end: Place, count: int) -> Place | None:
+def nth(collections: Collections, start: ClusterTime, end: ClusterTime, count: int) -> ClusterTime | None:
     """The time of the nth change of any queue after `start`, of the last one if there are fewer; None without any."""
-    found: Place | None = None
+    found: ClusterTime | None = None
     keep: list[Document] = [{"$project": {"_id": 1, "clusterTime": 1}}]
     for number, change in enumerate(_between(collections, keep, start, end, None), 1):
-        found = _place(change)
+        found = _cluster_time(change)
         if number >= count:
             break
     return found
 
 
 def _between(
-    collections: Collections, stages: list[Document], start: Place, end: Place, lookup: str | None
+    collections: Collections, stages: list[Document], start: ClusterTime, end: ClusterTime, lookup: str | None
 ) -> Iterator[Mapping[str, Any]]:
     telling = {"$match": {"ns.coll": collections.place.collection, **_TELLING}}
     try:
@@ -78,12 +78,12 @@ def _between(
         raise
 
 
-def _until(stream: ChangeStream[Document], end: Place) -> Iterator[Mapping[str, Any]]:
+def _until(stream: ChangeStream[Document], end: ClusterTime) -> Iterator[Mapping[str, Any]]:
     patient_until = time.monotonic() + _PATIENCE
     while True:
         change = stream.try_next()
         if change is not None:
-            if _place(change) > end:
+            if _cluster_time(change) > end:
                 return
             yield change
             patient_until = time.monotonic() + _PATIENCE
@@ -93,12 +93,12 @@ def _until(stream: ChangeStream[Document], end: Place) -> Iterator[Mapping[str, 
             raise StoreUnavailable(f"the change stream did not reach {end[0]}.{end[1]} within {_PATIENCE:g} s")
 
 
-def _place(change: Mapping[str, Any]) -> Place:
+def _cluster_time(change: Mapping[str, Any]) -> ClusterTime:
     at: Timestamp = change["clusterTime"]
     return at.time, at.inc
 
 
-def _reached(token: Mapping[str, Any] | None) -> Place:
+def _reached(token: Mapping[str, Any] | None) -> ClusterTime:
     """How far a stream without news has looked. Its token begins with the time: a mark of the type, seconds, count."""
     text = str(token["_data"]) if token else ""
     if not text.startswith("82"):

@@ -22,7 +22,7 @@ from jobwire.pipeline.lake.schemas import EVENTS
 from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Offset
 from jobwire.pipeline.stores.monque import changes, document_events, jobs
-from jobwire.pipeline.stores.monque.changes import HistoryLost, Place
+from jobwire.pipeline.stores.monque.changes import ClusterTime, HistoryLost
 from jobwire.pipeline.stores.monque.document_events import Told
 from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
@@ -39,8 +39,8 @@ _SCAN_PARTS = 8
 class Stretch:
     """Changes after `start`, up to and with `end`."""
 
-    start: Place
-    end: Place
+    start: ClusterTime
+    end: ClusterTime
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class Events:
 
     def passed(self, offset: Offset, target: Offset) -> bool:
         if self._collections.streams:
-            return _place(offset) >= _place(target)
+            return _cluster_time(offset) >= _cluster_time(target)
         return bool(offset["at"] >= target["at"])
 
     def plan(self, start: Offset, end: Offset) -> Sequence[Part]:
         if not self._collections.streams:
             since = start["at"] - start.get("overlap", OVERLAP_MS)
             return [Standing(Slice(), since, end["at"])]
-        if _place(start) > (0, 0):
-            return [Stretch(_place(start), _place(end))]
+        if _cluster_time(start) > (0, 0):
+            return [Stretch(_cluster_time(start), _cluster_time(end))]
         return [Standing(part) for part in jobs.plan(self._collections, {"name": self._queue}, _SCAN_PARTS)]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ class Events:
     # --- a replica set ----------------------------------------------------------------------------------------------
 
     def _latest_change(self, start: Offset, max_rows: int | None) -> Offset:
-        before, now = _place(start), self._collections.majority_time()
+        before, now = _cluster_time(start), self._collections.majority_time()
         if before == (0, 0):
             return _offset(start, now)
         try:
@@ -149,9 +149,9 @@ class Events:
         return found[0]["updatedAt"] if found else None
 
 
-def _place(offset: Offset) -> Place:
+def _cluster_time(offset: Offset) -> ClusterTime:
     return int(offset.get("t", 0)), int(offset.get("i", 0))
 
 
-def _offset(start: Offset, place: Place) -> Offset:
-    return {**start, "t": place[0], "i": place[1], "at": place[0] * 1000}
+def _offset(start: Offset, time: ClusterTime) -> Offset:
+    return {**start, "t": time[0], "i": time[1], "at": time[0] * 1000}

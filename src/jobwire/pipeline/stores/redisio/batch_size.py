@@ -8,7 +8,7 @@ _FIRST = 32
 _BYTES = 8 * 1024 * 1024
 
 
-class Pace:
+class BatchSize:
     """Learns from the sizes that were read, and begins with care: a job may have megabytes."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ _packed = cast("Callable[[tuple[Argument, ...]], bytes]", pack_command)  # its s
 _GLOB = re.compile(r"([\\*?\[\]])")
 
 
-class Link:
+class RedisConnection:
     """One connection to the server that holds `key`. Commands are sent once, never again by themselves."""
 
     def __init__(self, address: Address, key: str) -> None:
@@ -47,7 +47,7 @@ class Link:
         return self.accepted(reply)
 
     def calls(self, commands: Sequence[Command]) -> list[Any]:
-        """Commands in one round trip, not in a transaction. A refused one has its ResponseError in place of a reply."""
+        """Sends commands in one round trip, not in a transaction. A refused one has its ResponseError as its reply."""
         replies: list[Any] = []
         connection = self._connection
         read = connection.read_response

@@ -1,4 +1,4 @@
-"""Cutting places that hold jobs into balanced slices, and walking through sorted sets while others change them."""
+"""Cutting containers that hold jobs into balanced slices, and walking through sorted sets while others change them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jobwire.pipeline.stores.redisio.connection import Command, Link
+from jobwire.pipeline.stores.redisio.connection import Command, RedisConnection
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Jobs `start` to `stop` of a place, counted from 0."""
+    """Jobs `start` to `stop` of a container, counted from 0."""
 
-    place: str
+    container: str
     start: int
     stop: int
 
 
 def cut(sizes: Sequence[tuple[str, int]], parts: int) -> list[list[Cut]]:
-    """The places in their order, in about `parts` slices that hold equally many jobs; a slice may span places.
+    """The containers in their order, in about `parts` slices that hold equally many jobs; a slice may span containers.
 
-    >>> [[(one.place, one.start, one.stop) for one in part] for part in cut([("a", 5), ("b", 3)], 2)]
+    >>> [[(one.container, one.start, one.stop) for one in part] for part in cut([("a", 5), ("b", 3)], 2)]
     [[('a', 0, 4)], [('a', 4, 5), ('b', 0, 3)]]
     """
     total = sum(size for _, size in sizes)
@@ -31,21 +31,21 @@ def cut(sizes: Sequence[tuple[str, int]], parts: int) -> list[list[Cut]]:
     share = -(-total // max(1, parts))
     slices: list[list[Cut]] = [[]]
     room = share
-    for place, size in sizes:
+    for container, size in sizes:
         start = 0
         while start < size:
             if not room:
                 slices.append([])
                 room = share
             taken = min(room, size - start)
-            slices[-1].append(Cut(place, start, start + taken))
+            slices[-1].append(Cut(container, start, start + taken))
             start += taken
             room -= taken
     return slices
 
 
 class Bound(NamedTuple):
-    """A place in a sorted set: its order is that of scores, and of ids among equal ones."""
+    """A container in a sorted set: its order is that of scores, and of ids among equal ones."""
 
     score: bytes
     id: bytes = b""
@@ -58,7 +58,7 @@ class Bound(NamedTuple):
 BEGINNING, END = Bound(b"-inf"), Bound(b"+inf", b"\xff" * 8)
 
 
-def members(link: Link, key: str, low: Bound, high: Bound, step: int) -> Iterator[list[Bound]]:
+def members(connection: RedisConnection, key: str, low: Bound, high: Bound, step: int) -> Iterator[list[Bound]]:
     """Pages of the set from the one bound to before the other.
 
     A page goes on from the id that the last one ended with, not from a rank: ids that leave or join in front shift
@@ -67,7 +67,7 @@ def members(link: Link, key: str, low: Bound, high: Bound, step: int) -> Iterato
     anchor, floor, end = low, low.order, high.order
     has_floor = False
     while True:
-        found = _page(link, key, anchor, step)
+        found = _page(connection, key, anchor, step)
         start = (bisect_right if has_floor else bisect_left)(found, floor, key=_order)
         stop = bisect_left(found, end, key=_order)
         if start < stop:
@@ -80,14 +80,16 @@ def members(link: Link, key: str, low: Bound, high: Bound, step: int) -> Iterato
             floor, has_floor = anchor.order, True
 
 
-def _page(link: Link, key: str, low: Bound, wanted: int) -> list[Bound]:
+def _page(connection: RedisConnection, key: str, low: Bound, wanted: int) -> list[Bound]:
     """At least what follows the bound, and perhaps some that precede it."""
     if low.id:
-        rank = link.call("ZRANK", key, low.id)
-        found = _bounds(link.call("ZRANGE", key, rank, rank + wanted - 1, "WITHSCORES")) if rank is not None else []
+        rank = connection.call("ZRANK", key, low.id)
+        found = (
+            _bounds(connection.call("ZRANGE", key, rank, rank + wanted - 1, "WITHSCORES")) if rank is not None else []
+        )
         if found and found[0] == low:
             return found
-    return _bounds(link.call("ZRANGEBYSCORE", key, low.score, "+inf", "WITHSCORES", "LIMIT", 0, wanted))
+    return _bounds(connection.call("ZRANGEBYSCORE", key, low.score, "+inf", "WITHSCORES", "LIMIT", 0, wanted))
 
 
 def _bounds(flat: list[bytes]) -> list[Bound]:
@@ -100,7 +102,7 @@ def _order(one: Bound) -> tuple[float, bytes]:
 
 
 def boundaries(
-    link: Link, questions: Sequence[tuple[str, Bound, Bound, Cut]], sizes: Mapping[str, int]
+    connection: RedisConnection, questions: Sequence[tuple[str, Bound, Bound, Cut]], sizes: Mapping[str, int]
 ) -> list[tuple[bytes, Bound, Bound]]:
     """For each key, with the bounds of what is wanted of it and a cut of that: the cut's first id, and its bounds."""
     commands: list[Command] = [
@@ -108,13 +110,13 @@ def boundaries(
         for key, low, high, one in questions
         for rank in (one.start, one.stop)
     ]
-    answers = iter([link.accepted(answer) for answer in (link.calls(commands) if commands else ())])
+    answers = iter([connection.accepted(answer) for answer in (connection.calls(commands) if commands else ())])
     found: list[tuple[bytes, Bound, Bound]] = []
     for _, low, high, one in questions:
         start, stop = _bounds(next(answers)), _bounds(next(answers))
         # The outer ends stay open, for what joins there meanwhile.
         lower = start[0] if one.start and start else low
-        upper = stop[0] if one.stop < sizes[one.place] and stop else high
+        upper = stop[0] if one.stop < sizes[one.container] and stop else high
         found.append((start[0].id if start else b"", lower, upper))
     return found
 
