@@ -1,4 +1,4 @@
-"""Finished jobs go from a queue into the lake, and back."""
+"""Archives finished jobs of a queue in the lake, and restores them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Finished jobs go from a queue into the lake, whole, and leave the queue once they are known to be there.
+"""Archives finished jobs: copies them whole into the lake, and purges from the queue those that were read back equal.
 
 What is purged is taken from what was read back out of the lake, and the store itself compares state and fingerprint in
-the step that removes a job. So a job that was retried, or finished again, or changed meanwhile stays. A crash between
-any two steps loses nothing; giving the command again doubles nothing, as the lake knows a job by store, queue, id and
+the step that removes a job. So a job that was retried, finished again or changed since stays. A crash between any two
+steps loses nothing. Running the command again archives nothing twice, as the lake knows a job by store, queue, id and
 fingerprint.
 """
 
@@ -46,13 +46,13 @@ class ArchiveResult:
     """Finished jobs that the queue held from before the time."""
     archived: int
     there_before: int
-    """Of those read, the ones that the lake had already."""
+    """Jobs among those read that the lake had already."""
     malformed: int
-    """Finished jobs that can't be read as such; they stay in the queue."""
+    """Finished jobs that can't be read. They stay in the queue."""
     verified: int
     purged: int
     kept: int
-    """Jobs that the store did not purge: no longer as they were archived, or still needed by a parent."""
+    """Jobs that the store did not purge: changed since they were archived, or still needed by a parent."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,8 +68,8 @@ def archive(
     purge: bool = False,
     progress: Progress = silent,
 ) -> ArchiveResult:
-    """Copy jobs that finished before the time into the lake's table `archive`, read them back and compare; with
-    `purge`, remove from the queue exactly those that were found equal and are unchanged in the store."""
+    """Copies jobs that finished before the time into the lake's table `archive`, reads them back and compares. With
+    `purge`, removes from the queue exactly those that were found equal and are unchanged in the store."""
     if before.tzinfo is None:
         raise InvalidOption("before", before, "must carry a time zone")
     store = store_name(url)
@@ -141,7 +141,7 @@ class _Source:
         return jobs.where(wanted).dropDuplicates(["id", "fingerprint"])
 
     def purge(self, equal: DataFrame) -> tuple[int, int]:
-        """How many jobs the store removed, and how many it kept."""
+        """Returns how many jobs the store removed, and how many it kept."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
         url, queue = self.url, self.queue
@@ -159,8 +159,8 @@ class _Source:
             finally:
                 store.close()
 
-        # Evaluated once and to the end: what comes back are counts only, which a task that is tried again would give
-        # anew, with the jobs that its first attempt removed among the kept.
+        # Evaluated once and to the end. The result is only counts, and a task that is tried again would count the jobs
+        # that its first attempt removed among the kept.
         done = equal.select("id", "state", "fingerprint").mapInArrow(task, _COUNTED)
         [(removed, kept)] = done.agg(F.sum("removed"), F.sum("kept")).collect()
         return removed or 0, kept or 0
@@ -174,7 +174,7 @@ def _totals(found: DataFrame) -> tuple[int, int]:
 
 
 def _add_new(lake: Lake, jobs: DataFrame, run: str) -> int:
-    """Append the jobs that the archive does not have. How many there were."""
+    """Appends the jobs that the archive does not have. Returns how many there were."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     dated = jobs.withColumn("day", utc_day(F.col("finished_at")))
@@ -187,7 +187,7 @@ def _add_new(lake: Lake, jobs: DataFrame, run: str) -> int:
 
 
 def _equal(lake: Lake, jobs: DataFrame) -> DataFrame:
-    """Jobs as they were read back from the archive, where every column is as it was read from the queue."""
+    """Returns the archived jobs whose columns were all read back as they were read from the queue."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     everything = F.xxhash64(*(name for name in JOBS.names if name != "position")).alias("content")

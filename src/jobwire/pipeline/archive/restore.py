@@ -1,4 +1,4 @@
-"""Archived jobs go back into a queue, as the finished jobs that they are."""
+"""Restores archived jobs to a queue, as the finished jobs that they are."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ def restore(
     from_queue: str | None = None,
     progress: Progress = silent,
 ) -> RestoreResult:
-    """Put archived jobs back, named by their ids or by a condition in SQL over the archive's columns.
+    """Restores archived jobs, selected by their ids or by a condition in SQL over the archive's columns.
 
-    Into the protocol that they came from with every native field; into another one with what both know. Of a job that
-    is archived more than once the last state counts. A job whose id the queue has stays as it is there.
+    In the protocol that they came from they get back every native field; in another one they get what both can store.
+    Of a job that was archived more than once, the last state is restored. A job whose id the queue has stays as it is
+    there.
     """
     if (ids is None) == (where is None):
         raise InvalidOption("ids", ids, "give either ids or a condition")

@@ -1,7 +1,7 @@
-"""Rows of a DataFrame added to a queue with the store's answer to each, which a plain write can't give back.
+"""Adds rows of a DataFrame to a queue and returns the store's answer to each, which a plain write can't return.
 
-A task may run twice, or half and again: ids are the rows' own, and a store adds an id once. So the worst that a second
-attempt changes is the answer, from "added" to "there before".
+A task may run twice, or in part and again. The ids are the rows' own, and a store adds an id once, so a second attempt
+changes at most the answer, from "added" to "there before".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 JobOf = Callable[[Backend, Mapping[str, Any]], PreparedJob]
-"""The job that a row stands for. Travels to Spark's processes, so it is a picklable object of a module."""
+"""Makes the job of a row. It is pickled for Spark's processes, so it is an object of a module."""
 
 ANSWERS = columns(
     "id string",  # the row's
@@ -34,7 +34,7 @@ ANSWERS = columns(
 
 
 def added(rows: DataFrame, url: str, queue: str, job_of: JobOf) -> DataFrame:
-    """Adds the rows (when it is evaluated) and gives the answers in the columns of ANSWERS. A partition is added in its
+    """Adds the rows when it is evaluated. Returns the answers in the columns of ANSWERS. A partition is added in its
     own order, by one task at a time."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -68,12 +68,12 @@ async def _added(
 
 
 def identity_of(job: PreparedJob) -> str:
-    """The id that the job was told to have."""
+    """Returns the id that the job asks for."""
     return str(job.new.id or job.new.extra["id"])
 
 
 def _stepped(source: AsyncIterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """An asynchronous iterator in a process that has no event loop of its own."""
+    """Iterates over an asynchronous iterator in a process that has no event loop of its own."""
     with asyncio.Runner() as runner:
         try:
             while True:
@@ -94,7 +94,7 @@ async def _closed(source: Any) -> None:
 
 
 def with_presence(answers: DataFrame, url: str, queue: str) -> DataFrame:
-    """ANSWERS and `held`: whether the queue holds the target, in any state."""
+    """Adds to ANSWERS the column `held`: whether the queue holds the target, in any state."""
     schema = ANSWERS.plus("held boolean")
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

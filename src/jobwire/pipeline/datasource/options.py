@@ -1,4 +1,4 @@
-"""What may be said to `format("jobwire")`, checked before anything is read or written."""
+"""The options of `format("jobwire")`, checked before anything is read or written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SourceOptions:
 
     url: str
     queues: tuple[str, ...] | None
-    """None: all that the store has."""
+    """None: all queues of the store."""
     table: str
     store: str
     parts: int
@@ -57,14 +57,14 @@ class SourceOptions:
 
     @property
     def queue(self) -> str:
-        """The one queue that a write is for."""
+        """Returns the one queue that a write is for."""
         if self.queues is None or len(self.queues) != 1:
             raise InvalidOption("queue", self.queues, "must name the queue to write to")
         return self.queues[0]
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
-    """The options, or InvalidOption with the field, the value and the rule."""
+    """Returns the options. Raises InvalidOption with the field, the value and the rule."""
     options = {name.lower(): value for name, value in given.items()}
     unknown = sorted(set(options) - set(KNOWN) - {"path"})
     if unknown:

@@ -1,4 +1,4 @@
-"""Filters of a query as hints for the store that is read."""
+"""Turns filters of a query into hints for the store that is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobwire.pipeline.stores.boundary import Wanted
 
 
 def narrowed(wanted: Wanted, one: Filter) -> Wanted:
-    """What is wanted once a filter of the query is known; unchanged where the filter is of no help."""
+    """Returns what is wanted once a filter of the query is known; unchanged where the filter does not help."""
     match one:
         case EqualTo(("state",), str(value)):
             return replace(wanted, states=_both(wanted.states, _states([value])))

@@ -1,6 +1,6 @@
 """Reads queues in Spark's processes: jobs in batch, events in batch and as a stream.
 
-Spark makes these objects anew in its processes and pickles them between; each call opens the store for itself.
+Spark creates these objects in each of its processes and pickles them in between; each call opens the store for itself.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _LOOK_EVERY = 15.0
 
 
 class Part(InputPartition):
-    """A slice of a read: the queue, and what the store needs to find the slice in it."""
+    """A partition of a read: the queue, and what the store needs to find the partition in it."""
 
     def __init__(self, queue: str, place: Any) -> None:
         super().__init__((queue, place))
 
 
 class Reading:
-    """What all readers share: the queues that are meant, and one of them opened for as long as a call needs it."""
+    """The queues that are read, and how one of them is opened for the time of a call."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -55,7 +55,7 @@ class Reading:
 
 
 class JobsReader(Reading, DataSourceReader):
-    """All jobs of the queues, once, in balanced slices."""
+    """Reads all jobs of the queues, once, in balanced partitions."""
 
     def partitions(self) -> Sequence[InputPartition]:
         queues = self.queues()
@@ -104,7 +104,7 @@ class _Events(Reading):
 
 
 class EventsReader(_Events, DataSourceReader):
-    """The events that the store still tells of, up to the moment of planning."""
+    """Reads the events that the store still has, up to the moment of planning."""
 
     def partitions(self) -> Sequence[InputPartition]:
         ends: dict[str, Any] = {}
@@ -115,7 +115,7 @@ class EventsReader(_Events, DataSourceReader):
 
 
 class EventsStream(_Events, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The events of queues as they come; a queue that is new to the store joins. Offsets are by queue.
+    """Streams the events of queues as they come. Queues that are new to the store join. Offsets are by queue.
 
     `availableNow` ends at what was there when it began.
     """
@@ -162,7 +162,7 @@ class EventsStream(_Events, DataSourceStreamReader, SupportsTriggerAvailableNow)
             return target if target is not None and store.passed(latest, target) else latest
 
     def _current(self) -> Sequence[str]:
-        """The queues, looked up now and then: finding them can mean a walk through all keys of the store."""
+        """Returns the queues, looked up now and then: finding them can mean a scan of all keys of the store."""
         if time.monotonic() - self._looked_at > _LOOK_EVERY:
             self._known, self._looked_at = self.queues(), time.monotonic()
         return self._known

@@ -1,4 +1,4 @@
-"""A row of a DataFrame becomes a job, with an id that a second attempt finds again."""
+"""Turns a row of a DataFrame into a job, with an id that a second attempt finds again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JOB_COLUMNS = ("id", "name", "payload", "priority", "attempts", "run_at", "uniqu
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Raise unless rows with these columns can become jobs."""
+    """Raises InvalidOption unless rows with these columns can become jobs."""
     if "payload" in names:
         unknown = sorted(set(names) - set(JOB_COLUMNS))
         if unknown:
@@ -34,7 +34,7 @@ def check_columns(names: Sequence[str]) -> None:
 def job_of(
     backend: Backend, options: SourceOptions, row: Mapping[str, Any], scope: str, seen: Counter[str]
 ) -> PreparedJob:
-    """The job that a row stands for. Raises JobwireError with the row's id, the field and the rule."""
+    """Returns the job of a row. Raises JobwireError with the row's id, the field and the rule."""
     given = row.get("id")
     try:
         data = _data(row)
@@ -79,7 +79,7 @@ def _data(row: Mapping[str, Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value of a DataFrame as JSON can hold it: times and dates as ISO 8601, binary refused by the codec."""
+    """Returns a value of a DataFrame as JSON can hold it: times and dates as ISO 8601. The codec refuses binary."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):

@@ -15,7 +15,7 @@ _COLUMNS = {"jobs": JOBS, "events": EVENTS}
 
 
 class JobwireSource(DataSource):
-    """What Spark knows as the format `jobwire`."""
+    """The data source that Spark knows as the format `jobwire`."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)

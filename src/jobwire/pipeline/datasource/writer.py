@@ -1,8 +1,8 @@
-"""A DataFrame becomes jobs, in bulk. Spark may run a task twice, or run it half and again: every job has an id that the
-second attempt finds again, and the store adds it only if it isn't there.
+"""Adds a DataFrame's rows to a queue as jobs, in bulk.
 
-A failed task can't be rolled back, so what it wrote stays; a write is complete once it has succeeded, and those who
-need to know count afterwards (see load.py and move.py).
+Spark may run a task twice, or in part and again. Every job has an id that the second attempt finds again, and the store
+adds it only if it isn't there. A failed task can't be rolled back, so what it wrote stays. A write is complete once it
+has succeeded; loads and moves check afterwards that every job is there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jobwire.pipeline.stores.address import reached
 
 CHUNK = 1_000
 PATIENCE = 60.0
-"""Seconds for which a task waits for a store that went away before it gives up its attempt."""
+"""Seconds for which a task waits for a store that is unavailable before its attempt fails."""
 _log = logging.getLogger("jobwire.pipeline")
 
 
@@ -59,7 +59,7 @@ class JobWriter(DataSourceArrowWriter):
 
 
 def replace_run(options: SourceOptions) -> SourceOptions:
-    """With a run of its own, if none was named: the same for all tasks of this write."""
+    """Returns the options with a run of its own if none was named. It is the same for all tasks of this write."""
     return options if options.run else replace(options, run=uuid.uuid4().hex)
 
 
@@ -84,7 +84,7 @@ async def _write(options: SourceOptions, url: str, scope: str, batches: Iterator
 
 
 async def add_patiently(backend: Backend, queue: str, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
-    """The store's answers, in order. A store that went away is waited for."""
+    """Returns the store's answers, in order. Waits for a store that is unavailable."""
     until = time.monotonic() + PATIENCE
     pause = 0.1
     while True:

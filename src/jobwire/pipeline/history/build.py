@@ -1,13 +1,13 @@
-"""Bronze into silver into gold, for what is new since the last build.
+"""Builds silver from bronze and gold from silver, for what is new since the last build.
 
 * Events: every day that got new events is made again from all of its bronze rows.
-* Jobs and runs: those that a new event or snapshot tells of are made again from all that is known of them, and take
-  the place of their old rows. So late data changes the day that it belongs to, and nothing depends on the order in
-  which things came: an incremental build and one from scratch give the same rows.
+* Jobs and runs: those that a new event or snapshot concerns are made again from all that is known of them, and replace
+  their old rows. So late data changes the day that it belongs to, and nothing depends on the order in which data came:
+  an incremental build and one from scratch give the same rows.
 * Gold is made again from silver.
 
-What was built up to is written down last. A build that was cut short leaves whole tables, and the next one does the
-same work again.
+What was built up to is recorded last. A build that was interrupted leaves whole tables, and the next one does the same
+work again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _RUN_KEY = ["store", "queue", "job_id"]
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What a build did. `days` are those whose events were made again; the rest tells of the tables as they are now."""
+    """What a build did. `days` are those whose events were made again; the other fields describe the tables as they are
+    now."""
 
     run: str
     days: tuple[str, ...]
@@ -53,7 +54,7 @@ class BuildResult:
 
 
 def build(spark: SparkSession, lake: Lake, since: date | None = None, until: date | None = None) -> BuildResult:
-    """Build what is new; with `since` or `until`, everything of the days in [since, until) instead."""
+    """Builds what is new; with `since` or `until`, everything of the days in [since, until) instead."""
     with lake.files.locked("build"), lake.run("build", since=_text(since), until=_text(until)) as run:
         work = _Build(spark, lake, run)
         with interpreted(spark) if work.is_little else nullcontext():
@@ -80,11 +81,11 @@ class _Build:
 
     @property
     def is_little(self) -> bool:
-        """Whether compiling the queries of a build would take longer than it saves."""
+        """Returns True if compiling the queries of a build would take longer than it saves."""
         return self._in_bronze < _LITTLE
 
     def all_new(self) -> BuildResult:
-        """What came since the last build; everything if there was none."""
+        """Returns what came since the last build; everything if there was none."""
         if self._before["events"] or self._before["snapshots"]:
             events = self._since_marks(self._events)
             self._renew(events, self._lake.snapshots(self._spark, after=self._before["snapshots"]))
@@ -99,7 +100,7 @@ class _Build:
         return self._result()
 
     def of_days(self, since: date | None, until: date | None) -> BuildResult:
-        """Rows that come later stay new for the next build, so that what was built up to does not change."""
+        """Records what was built up to. Rows that come later stay new for the next build."""
         first, end = since or date.min, until or date.max
         of_job = utc_day(F.coalesce("created_at", "seen_at"))
         self._renew(
@@ -118,7 +119,7 @@ class _Build:
         self._rows_in = self._in_bronze
 
     def _renew(self, events: DataFrame, snapshots: DataFrame) -> None:
-        """Make again all that the given rows of bronze tell of."""
+        """Makes again all rows that the given rows of bronze concern."""
         touched = (
             events.where("job_id is not null")
             .select("store", "queue", F.col("job_id").alias("id"))
@@ -146,7 +147,7 @@ class _Build:
         seen = self._snapshots.join(touched, _KEY, "left_semi")
         job_days = _days(old_jobs.join(touched, _KEY, "left_semi"))
         begun = _days(seen.withColumn("day", utc_day(F.coalesce("created_at", "seen_at"))))
-        # No event of a job is older than the job, but for the difference of two clocks.
+        # No event of a job is older than the job, except by the difference of two clocks.
         from_day = _day_before(min([*days, *job_days, *begun], default="1970-01-01"))
         events = self._table("silver/events", from_day).join(of_run, _RUN_KEY, "left_semi").persist()
         jobs = silver_jobs(seen, events).persist()
@@ -182,9 +183,9 @@ class _Build:
                 published.result()
 
     def _fixed_events(self) -> tuple[DataFrame, dict[str, int]]:
-        """The bronze events of this moment, and for each source the time of its newest ingest in microseconds.
+        """Returns the bronze events of this moment, and for each source the time of its newest ingest in microseconds.
 
-        A source's ingests follow one another, so what comes after this moment has a later time.
+        The ingests of a source follow one another, so what comes after this moment has a later time.
         """
         events = self._lake.bronze_events(self._spark)
         newest = self._since_marks(events).groupBy("source").agg(F.max(F.unix_micros("ingested_at")).alias("mark"))
@@ -222,7 +223,7 @@ def _time(micros: int) -> Column:
 
 
 def _days(rows: DataFrame) -> list[str]:
-    """The days of the rows, sorted, as the parts of a table are called."""
+    """Returns the days of the rows, sorted, in the form in which parts of a table are named."""
     found = rows.select(F.date_format("day", "yyyy-MM-dd").alias("day")).distinct().collect()
     return sorted(row["day"] for row in found if row["day"] is not None)
 

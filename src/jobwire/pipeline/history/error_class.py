@@ -1,4 +1,4 @@
-"""Errors put into few classes, so that a thousand failures read as five causes."""
+"""Puts errors into few classes, so that a thousand failures read as five causes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 _LONGEST = 80
 _CLASS = r"^((?:[A-Za-z_$][\w$]*[.:]{1,2})*[A-Z][\w$]*?(?:[a-z0-9][A-Z][\w$]*|Error|Exception|Timeout))(?::\s|:?$)"
-"""A name of capitals in its middle, or one that ends as errors do, at the beginning and followed by a colon."""
+"""A name with a capital in its middle, or one that ends as errors do, at the beginning and followed by a colon."""
 _SAYS_NOTHING = ("Error", "Exception", "RuntimeError")
 _VARIABLE = (
     (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<id>"),
@@ -19,8 +19,8 @@ _VARIABLE = (
 
 
 def error_class(error: Column) -> Column:
-    """The name of the exception if the error begins with one that says something, else its message without what
-    varies from case to case: numbers become #, ids <id>.
+    """Returns the name of the exception if the error begins with a specific one, else its message without the parts
+    that vary: numbers become #, ids <id>.
 
     `ConnectionError: port 6379 refused` is a ConnectionError, `Error: user 17 is gone` an `Error: user # is gone`.
     """

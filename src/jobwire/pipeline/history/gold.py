@@ -26,7 +26,8 @@ _LEVELS = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
 def throughput_hourly(jobs: DataFrame, attempts: DataFrame) -> DataFrame:
-    """What happened in each hour: jobs added and failed for good, runs started, completed, stalled, started again."""
+    """Returns what happened in each hour: jobs added and failed for good, runs started, completed, stalled, started
+    again."""
     started, ended, outcome = F.col("started_at"), F.col("ended_at"), F.col("outcome")
     counted = [
         _counted(jobs, "added", F.col("created_at")),
@@ -55,7 +56,7 @@ def _counted(rows: DataFrame, what: str, moment: Column) -> DataFrame:
 
 
 def latency_hourly(attempts: DataFrame) -> DataFrame:
-    """How long runs waited and took, by the hour in which they started. Runs that are still open have waited too."""
+    """Returns how long runs waited and took, by the hour in which they started. Open runs count with their wait."""
     none = F.lit(None).cast("int")
     measures = {
         "runs": none,
@@ -73,7 +74,7 @@ def latency_hourly(attempts: DataFrame) -> DataFrame:
 
 
 def merge_latency(latency: DataFrame, grain: Literal["day", "all"]) -> DataFrame:
-    """The rows of `latency_hourly` merged into days, or into one row; `hour` is then the first hour of the stretch."""
+    """Merges rows of `latency_hourly` into days, or into one row; `hour` is then the first hour of the period."""
     day_begins = F.timestamp_seconds(F.unix_date(utc_day(F.col("hour"))) * 86_400)
     stretch = day_begins if grain == "day" else F.min("hour").over(Window.partitionBy(*_KIND_OF_JOB))
     rows = latency.withColumn("hour", stretch)
@@ -86,7 +87,7 @@ def merge_latency(latency: DataFrame, grain: Literal["day", "all"]) -> DataFrame
 
 
 def _percentiles(counted: DataFrame) -> DataFrame:
-    """`counted` has how many runs fell into each bucket of each measure; `runs` is a measure without buckets."""
+    """Computes percentiles. `counted` has the number of runs in each bucket of each measure; `runs` has no buckets."""
     measure, bucket = F.col("measure"), F.col("bucket")
     wide = counted.groupBy(*_KIND_OF_JOB, "hour").agg(
         F.sum(F.when(measure == "runs", F.col("count"))).alias("runs"),
@@ -109,7 +110,8 @@ def _percentiles(counted: DataFrame) -> DataFrame:
 
 
 def failures_daily(attempts: DataFrame) -> DataFrame:
-    """Failed and stalled runs by class of error, on the day of their end (of their start if the end is unknown)."""
+    """Returns failed and stalled runs by class of error, on the day of their end, or of their start if the end is
+    unknown."""
     moment = F.coalesce("ended_at", "started_at")
     told = F.coalesce("error_class", F.when(F.col("outcome") == "stalled", "stalled"), F.lit("(no error told)"))
     return (
@@ -128,12 +130,12 @@ def failures_daily(attempts: DataFrame) -> DataFrame:
 
 
 def workers_hourly(attempts: DataFrame) -> DataFrame:
-    """How busy each worker was in each hour. A run that spans hours counts in each with its part.
+    """Returns how busy each worker was in each hour. A run that spans hours counts in each with its part.
 
     Utilisation is measured against one job at a time: a worker that runs four at once may reach 4.
     """
     started, ended = F.col("started_at"), F.col("ended_at")
-    # A run that ends on the hour's stroke does not touch the next hour.
+    # A run that ends exactly on the hour does not touch the next hour.
     last_moment = F.timestamp_micros(F.greatest(F.unix_micros(started), F.unix_micros(ended) - 1))
     begins = F.timestamp_seconds(F.col("number") * 3600)
     ends = F.timestamp_seconds((F.col("number") + 1) * 3600)
@@ -158,7 +160,8 @@ def workers_hourly(attempts: DataFrame) -> DataFrame:
 
 
 def retries(jobs: DataFrame) -> DataFrame:
-    """How many runs finished jobs took, and how many of them succeeded: rows beyond one run are what retries bought."""
+    """Returns how many runs finished jobs took, and how many of them succeeded: rows beyond one run are the gain of
+    retries."""
     of_kind = Window.partitionBy(*_KIND_OF_JOB)
     return (
         jobs.where("state in ('completed', 'failed')")

@@ -1,7 +1,8 @@
-"""What queues tell, into bronze: their events as streams, and their jobs as they are now.
+"""Ingests queues into bronze: their events as streams, and their jobs as they are now.
 
-Each store is a source with a stream and a place of its own, for all of its queues. A stream's offsets are in its
-checkpoint, so an ingest that was killed goes on where it was; Spark's file sink hides what a killed batch left behind.
+Each store is a source with a stream and folders of its own, for all of its queues. A stream's offsets are in its
+checkpoint, so an ingest that was killed continues where it was. Spark's file sink hides what a killed batch left
+behind.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 OVERLAP = timedelta(hours=1)
-"""Finished jobs are looked at again for this long: their times are told by the clocks of workers."""
+"""Finished jobs are read again for this long: their times are written by the clocks of workers."""
 MAX_ROWS = 200_000
 _AT_ONCE = 2
 _TRIES = 3
@@ -41,8 +42,8 @@ _log = logging.getLogger("jobwire.pipeline")
 
 @dataclass(frozen=True)
 class Source:
-    """A store. `url` is what Spark's processes reach it by, `store` what the tables call it, `queues` what is wanted of
-    it: all, those that are yet to come too, if None."""
+    """A store. `url` is the one by which Spark's processes reach it, `store` its name in the tables, `queues` those
+    that are wanted. None: all of them, including those that are created later."""
 
     url: str
     store: str
@@ -50,7 +51,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The same queues of the same store have the same name, by which their stream goes on."""
+        """Returns a name that is the same for the same queues of the same store. Their stream continues by it."""
         return self.store if self.queues is None else f"{self.store} {json.dumps(sorted(self.queues))}"
 
     @property
@@ -61,13 +62,13 @@ class Source:
 
 @dataclass
 class SourceResult:
-    """What came of one source."""
+    """What was ingested from one source."""
 
     store: str
     events: int = 0
     jobs: int = 0
     offsets: Any = None
-    """By queue."""
+    """The number of jobs by queue."""
     error: str | None = None
 
 
@@ -85,8 +86,8 @@ class IngestResult:
 
 
 def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str] | None = None) -> list[Source]:
-    """The stores with all of their queues, or with those of the given names. Embedded servers run until the stack is
-    closed."""
+    """Returns the stores with all of their queues, or with those of the given names. Embedded servers run until the
+    stack is closed."""
     found: list[Source] = []
     missing = set(queues or ())
     for store in stores:
@@ -113,7 +114,7 @@ def ingest(
     max_rows: int = MAX_ROWS,
     progress: Progress = silent,
 ) -> IngestResult:
-    """Take in what is there now. A source that fails is reported; it does not keep the others."""
+    """Ingests what is there now. A source that fails is reported; the others continue."""
     done = 0
 
     def one(source: Source) -> SourceResult:
@@ -137,8 +138,9 @@ def _ingest_one(spark: SparkSession, lake: Lake, source: Source, run: Run, max_r
         try:
             _take_in(spark, lake, source, run=run, max_rows=max_rows, result=result)
         except Exception as error:  # one source's trouble, told in the result, must not keep the others
-            # What is no error of ours is Spark's: a machine that is short of breath loses Python processes before they
-            # have said a word. The checkpoint makes another try harmless.
+            # Any other error is Spark's: a machine without memory loses Python processes before they can
+            # report one. The
+            # checkpoint makes another attempt harmless.
             result.error = sentence(error)
             _log.warning("%s: %s", source.name, result.error)
             if tries_left and "jobwire.errors." not in str(error):
@@ -163,7 +165,7 @@ def _take_in(spark: SparkSession, lake: Lake, source: Source, *, run: Run, max_r
 
 
 def events_stream(spark: SparkSession, lake: Lake, source: Source, max_rows: int) -> DataStreamWriter:
-    """A source's events on their way into bronze; not started yet."""
+    """Returns the stream of a source's events into bronze, not started yet."""
     sink = lake.event_sink(source.name)
     stream = (
         spark.readStream.format("jobwire")
@@ -177,7 +179,7 @@ def events_stream(spark: SparkSession, lake: Lake, source: Source, max_rows: int
 
 
 def take_snapshot(spark: SparkSession, lake: Lake, source: Source, run: str) -> int:
-    """Jobs that have not finished, and those that have since the last snapshot."""
+    """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
     mark = f"checkpoints/snapshots/{folder_of(source.name)}.json"
     before: Mapping[str, Any] | None = lake.files.read(mark)
     now = datetime.now(UTC)
@@ -192,25 +194,25 @@ def take_snapshot(spark: SparkSession, lake: Lake, source: Source, run: str) -> 
 
 
 def record(run: Run, results: Sequence[SourceResult]) -> None:
-    """Note what came of the sources."""
+    """Records what was ingested from the sources."""
     run.rows_in = run.rows_out = sum(result.events + result.jobs for result in results)
     run.offsets.update({result.store: result.offsets for result in results})
     run.fault = "; ".join(f"{result.store}: {result.error}" for result in results if result.error) or None
 
 
 def rows_of(told: Any) -> int:
-    """How many rows a batch of a stream read, by its own report. Its sources tell: over Connect the sum is left out."""
+    """Returns how many rows a batch of a stream read, summed over its sources: Connect leaves out the sum."""
     return sum(source["numInputRows"] for source in told["sources"])
 
 
 def offsets_of(told: Any) -> Any:
-    """How far a stream has come, by its own report."""
+    """Returns how far a stream has come, by its own report."""
     end = told["sources"][0]["endOffset"]
     return json.loads(end) if isinstance(end, str) else end
 
 
 def sentence(error: Exception) -> str:
-    """What went wrong, without Spark's stack and without passwords: the last line that a Python process said."""
+    """Returns the error without Spark's stack and without passwords: the last line that a Python process wrote."""
     lines = [line.strip() for line in urls.redact(str(error)).splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("jobwire.")]
     return (told[-1].partition(": ")[2] if told else lines[0] if lines else type(error).__name__)[:500]

@@ -1,4 +1,4 @@
-"""Ingest without end: each source's stream, begun again whenever it breaks."""
+"""Ingests without end: restarts each source's stream whenever it breaks."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def follow(
     max_rows: int = MAX_ROWS,
     progress: Progress = silent,
 ) -> IngestResult:
-    """Take in events as they come, and now and then the jobs as they are, until `stop` is set.
+    """Ingests events as they come, and the jobs as they are from time to time, until `stop` is set.
 
-    A store that goes away is waited for, for ever.
+    Waits without limit for a store that is unavailable.
     """
     pause, between = seconds("every", every, minimum=0.001), seconds("snapshot_every", snapshot_every)
     with lake.files.locked("ingest"), lake.run("ingest", continuous=True) as run:
@@ -72,7 +72,7 @@ def follow(
 
 
 class _Follower:
-    """One source's stream, begun again whenever it breaks."""
+    """Keeps one source's stream running."""
 
     def __init__(self, spark: SparkSession, lake: Lake, source: Source, every: float, max_rows: int) -> None:
         self._spark, self._lake, self._source = spark, lake, source
@@ -84,7 +84,7 @@ class _Follower:
         self.result = SourceResult(source.store)
 
     def look(self) -> None:
-        """Count what came; begin again if the stream has ended and the pause is over."""
+        """Counts what came. Restarts the stream if it has ended and the pause is over."""
         if self._query is not None:
             self._count(self._query)
             if self._query.isActive:

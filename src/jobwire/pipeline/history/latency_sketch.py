@@ -16,33 +16,33 @@ _BELOW_ONE = -1
 
 
 def bucket(ms: Column) -> Column:
-    """The number of the bucket that holds a duration."""
+    """Returns the number of the bucket that holds a duration."""
     number = F.ceil(F.log(ms.cast("double")) / F.log(F.lit(_GROWTH)))
     return F.when(ms < 1, _BELOW_ONE).when(ms.isNotNull(), number).cast("int")
 
 
 def bars(bucket: Column, count: Column) -> Column:
-    """An aggregate: the counted buckets as an array in the order of time, without those of no bucket."""
+    """Aggregates buckets into an array of counts, sorted, without those of no bucket."""
     return F.array_sort(
         F.collect_list(F.when(bucket.isNotNull(), F.struct(bucket.alias("bucket"), count.alias("count"))))
     )
 
 
 def sketch(of_bars: Column) -> Column:
-    """The array as the JSON text that the table keeps; null if nothing was counted."""
+    """Returns the array as the JSON text that the table keeps; null if nothing was counted."""
     entries = F.transform(of_bars, lambda bar: F.concat(F.lit('"'), bar.bucket, F.lit('":'), bar["count"]))
     return F.when(F.size(of_bars) > 0, F.concat(F.lit("{"), F.concat_ws(",", entries), F.lit("}")))
 
 
 def entries(of_sketch: Column) -> Column:
-    """The sketch as an array of `bucket` and `count`, to explode and add up."""
+    """Returns the sketch as an array of `bucket` and `count`, to explode and add up."""
     counts = F.map_entries(F.from_json(of_sketch, "map<string,bigint>"))
     return F.transform(counts, lambda each: F.struct(each.key.cast("int").alias("bucket"), each.value.alias("count")))
 
 
 def percentile(of_bars: Column, total: Column, share: float) -> Column:
-    """The duration in ms that this share of the counted ones does not exceed. `total` is how many were counted: a
-    column, for an expression would be worked out again at every bar."""
+    """Returns the duration in ms that this share of the counted ones does not exceed. `total` is a column with their
+    number: an expression would be computed again at every bucket."""
     wanted = F.ceil(total * share)
     none = F.struct(F.lit(0).cast("bigint").alias("seen"), F.lit(None).cast("int").alias("bucket"))
 

@@ -1,4 +1,5 @@
-"""What is wrong with the data: rows that can't be read, stretches that nobody read, figures that can't be right."""
+"""Finds what is wrong with the data: rows that can't be read, events that were lost before they were read, figures that
+can't be right."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _TO_LOOK_AT = {
 
 
 def event_flaw() -> Column:
-    """Why a row of bronze events can't be used; null for a sound one."""
+    """Returns why a row of bronze events can't be used; null for a sound one."""
     return F.coalesce(
         F.col("malformed"),
         F.when(F.col("store").isNull() | F.col("queue").isNull(), "the event names no queue"),
@@ -39,7 +40,7 @@ def event_flaw() -> Column:
 
 
 def job_flaw() -> Column:
-    """Why a row of the snapshots can't be used; null for a sound one."""
+    """Returns why a row of the snapshots can't be used; null for a sound one."""
     return F.coalesce(
         F.col("malformed"),
         F.when(F.col("store").isNull() | F.col("queue").isNull(), "the job names no queue"),
@@ -49,7 +50,7 @@ def job_flaw() -> Column:
 
 
 def quarantine(bronze_events: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """Every row that is left out of silver, once, as it was first seen, with the reason and the whole record."""
+    """Returns every row that silver leaves out, once, as it was first seen, with the reason and the whole record."""
     events = bronze_events.select(
         *_OF_A_QUEUE,
         F.lit("events").alias("source"),
@@ -86,7 +87,8 @@ def quarantine(bronze_events: DataFrame, snapshots: DataFrame) -> DataFrame:
 
 
 def gaps(events: DataFrame) -> DataFrame:
-    """The stretches of events that a store had dropped before they were read; `lost` is null where it can't say."""
+    """Returns the ranges of events that a store dropped before they were read; `lost` is null where the number is
+    unknown."""
     told = F.col("data")
     return (
         events.where("kind = 'gap'")
@@ -104,7 +106,7 @@ def gaps(events: DataFrame) -> DataFrame:
 def checks(
     bronze_events: DataFrame, events: DataFrame, jobs: DataFrame, attempts: DataFrame, quarantined: DataFrame
 ) -> DataFrame:
-    """One row per check and queue. Where `ok` is false, someone should look; the rest is for knowing one's data."""
+    """Returns a row per check and queue. Where `ok` is false, an operator should look; the others inform."""
     duplicates = (
         _tally(bronze_events.where(event_flaw().isNull()), read=F.count("*"))
         .unionByName(_tally(events, read=-F.count("*")))
@@ -144,6 +146,6 @@ def checks(
 
 
 def _tally(rows: DataFrame, **measures: Column) -> DataFrame:
-    """Each measure of each queue as a row `store, queue, check, value`, all in one pass."""
+    """Returns each measure of each queue as a row `store, queue, check, value`, all in one pass."""
     wide = rows.groupBy(*_OF_A_QUEUE).agg(*(measure.alias(name) for name, measure in measures.items()))
     return wide.unpivot(_OF_A_QUEUE, tuple(measures), "check", "value")

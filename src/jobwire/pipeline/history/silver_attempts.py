@@ -1,17 +1,17 @@
-"""The runs of jobs, rebuilt from silver events and jobs.
+"""Rebuilds the runs of jobs from silver events and jobs.
 
 A job's events are cut at its starts: what comes after one start and before the next belongs to that run. The first
-event in there that ends a run tells how it ended; the last one that hands the job back tells since when the next run
-could have begun. What the events don't tell, the job itself may: its last start, its finish.
+event in there that ends a run is its outcome. The last one that hands the job back is the time from which the next run
+could have begun. What the events lack, the job itself may have: its last start, its finish.
 
 * A run that was followed by a retry has failed, unless the store reports within a second that it had stalled. Some
   protocols report a retry as a delay, and a rate limit's or a snoozing handler's hand-back likewise.
 * A run that was handed back unharmed (waiting, other protocols' delays, waiting for children) is not a run: stores do
   not count it either.
-* A run without an end, after which another began, has failed at a time unknown.
+* A run without an end, after which another began, has failed at an unknown time.
 * A finish without any known start is a run of which only the end is known: `started_at` is null.
 * A failed run whose events hold no error gets its job's last error.
-* Where a store forgot the first runs, the known ones are numbered from the job's own count.
+* Where a store has lost the first runs, the known ones are numbered from the job's own count.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TO_RUN_AGAIN = ("waiting", "delayed", "paused")
 
 
 def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
-    """One row per run, from silver events and silver jobs."""
+    """Returns one row per run, from silver events and silver jobs."""
     of_job = jobs.select(
         "store",
         "queue",
@@ -58,7 +58,7 @@ def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
 
 
 def _cut(events: DataFrame) -> DataFrame:
-    """Each job's events from one start, or one adding, to the next as one row."""
+    """Returns each job's events from one start, or one add, to the next as one row."""
     kind, at = F.col("kind"), F.col("at")
     of_job = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY)).orderBy("event_order")
     over_to_children = F.col("native_kind") == "waiting-children"
@@ -94,7 +94,7 @@ def _own_number() -> Column:
 
 
 def _became_ready(ready: Column, delayed: Column) -> Column:
-    """A job that is due at a known time is ready then, or before if someone promoted it."""
+    """Returns when the job became ready: at its due time if that is known, or before if an operator promoted it."""
     return (
         F.when(delayed.isNull(), ready.at)
         .when(ready.event_order > delayed.event_order, F.least(delayed.due, ready.at))
@@ -103,7 +103,7 @@ def _became_ready(ready: Column, delayed: Column) -> Column:
 
 
 def _numbered(cut: DataFrame) -> DataFrame:
-    """The runs among the rows: `number` of `known` in one life of the job, `last` for the newest run of all."""
+    """Returns the runs among the rows: `number` of `known` in one life of the job, `last` for the newest run of all."""
     of_job = Window.partitionBy("key", *reversed(JOB_KEY))
     in_order = of_job.orderBy("run", "life")
     of_life = Window.partitionBy("key", *reversed(JOB_KEY), "life")
@@ -123,7 +123,7 @@ def _numbered(cut: DataFrame) -> DataFrame:
 
 
 def _with_those_of_jobs_alone(runs: DataFrame) -> DataFrame:
-    """Where no event tells of a start, the job stands for the one run that it itself remembers, if any."""
+    """Adds the run that a job without any start event remembers itself, if it does."""
     job = F.col("job")
     remembered = job.started_at.isNotNull() | job.state.isin("completed", "failed")
     return (
@@ -137,7 +137,7 @@ def _with_those_of_jobs_alone(runs: DataFrame) -> DataFrame:
 
 
 def _closed(runs: DataFrame) -> DataFrame:
-    """The runs with their ends, by events or else by the job itself."""
+    """Returns the runs with their ends, from events or else from the job itself."""
     end, job, last, newest_life = F.col("end"), F.col("job"), F.col("last"), F.col("newest_life")
     finished = job.state.isin(*FINISHED)
     seen_later = F.col("run").isNull() | (job.seen_at > F.col("started_at"))

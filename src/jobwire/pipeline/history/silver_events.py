@@ -25,7 +25,7 @@ _ORDER_AT_ONE_MOMENT = ("added", "waiting", "delayed", "started", "progress")
 
 
 def silver_events(bronze: DataFrame) -> DataFrame:
-    """Sound events, each once, in one vocabulary."""
+    """Returns sound events, each once, in one vocabulary."""
     # Sorting begins with a hash: ids share their first bytes, which is all that Spark's quick comparison looks at.
     same = Window.partitionBy(F.xxhash64("store", "queue", "id"), "id", "queue", "store")
     once = (
@@ -70,7 +70,7 @@ def _words() -> dict[str, set[str]]:
 
 
 def event_order() -> Column:
-    """What events of a job are ordered by: the time, then as the store told them, then as a life goes."""
+    """Returns the order of a job's events: by time, then as the store has them, then by the usual course of kinds."""
     in_stream = [number for one in all_dialects() if (number := one.number_in_stream()) is not None]
     ranks = [F.when(F.col("kind") == kind, rank) for rank, kind in enumerate(_ORDER_AT_ONE_MOMENT)]
     last = F.lit(len(ranks))
@@ -80,8 +80,8 @@ def event_order() -> Column:
 
 
 def reusing_ids() -> Column:
-    """Whether the store may give an id again. Where it does not, an adding that seems to come after a start has a
-    clock of its own, and is no new job."""
+    """Returns whether the store may give an id again. Where it does not, an add that seems to come after a start was
+    written by another clock, and is not a new job."""
     return of_stores(lambda dialect: dialect.reuses_ids)
 
 
@@ -91,13 +91,14 @@ def of_stores(which: Callable[[Dialect], bool]) -> Column:
 
 
 def due_at() -> Column:
-    """When an added, delayed or handed back job may run, as its event says; null if it does not."""
+    """Returns when an added, delayed or handed back job may run; null if its event does not have that time."""
     due = F.coalesce(*(dialect.due_time() for dialect in all_dialects()))
     return F.when(due.isNotNull(), F.greatest(due, "at"))
 
 
 def _named(name: Column, error: Column) -> Column:
-    """The error as Python and JavaScript show it, where its name came beside it; JavaScript's `Error` says nothing.
+    """Returns the error as Python and JavaScript show it, with its name if the event has one. JavaScript's `Error` is
+    left out.
 
     In an event without an error, `name` is the job's.
     """

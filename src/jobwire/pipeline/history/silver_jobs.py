@@ -24,11 +24,12 @@ _LEFT_IN = {
 }
 """The state in which each kind of event leaves its job."""
 _SKEW = "INTERVAL 1 MINUTE"
-"""How far the clocks of a store and of the pipeline may differ before a job is taken for another one of its id."""
+"""The clocks of a store and of the pipeline may differ by this much before a job counts as another one of its id."""
 
 
 def silver_jobs(snapshots: DataFrame, events: DataFrame) -> DataFrame:
-    """One row per job: as it was last seen, with what events tell beyond that; from them alone if it was never seen.
+    """Returns one row per job: as it was last seen, with what events add to that; from events alone if it was never
+    seen.
 
     `snapshots` is bronze, `events` is silver.
     """
@@ -36,7 +37,7 @@ def silver_jobs(snapshots: DataFrame, events: DataFrame) -> DataFrame:
     both = _last_seen(snapshots).join(_told(events), list(JOB_KEY), "full_outer")
     another = reusing_ids() & (told.added_at > seen.seen_at + F.expr(_SKEW))
     both = both.withColumn("seen", F.when(~F.coalesce(another, F.lit(False)), seen))
-    # A job goes on while a snapshot is taken, so its own times may be later than the snapshot's.
+    # A job continues while a snapshot is taken, so its own times may be later than the snapshot's.
     known_until = F.greatest(seen.seen_at, seen.started_at, seen.finished_at)
     later = F.coalesce(told.state_at > known_until, seen.isNull())
 
@@ -77,9 +78,9 @@ def silver_jobs(snapshots: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def _last_seen(snapshots: DataFrame) -> DataFrame:
-    """`store, queue, job_id, seen`: each job as the newest snapshot has it.
+    """Returns `store, queue, job_id, seen`: each job as the newest snapshot has it.
 
-    One snapshot may hold a job twice, when it changed its state meanwhile: the one that got further counts.
+    One snapshot may hold a job twice, when its state changed during the read: the later state counts.
     """
     same = Window.partitionBy(F.xxhash64("store", "queue", "id"), "id", "queue", "store")
     further = F.when(F.col("state").isin(*FINISHED), 2).when(F.col("state") == "active", 1).otherwise(0)
@@ -119,7 +120,7 @@ def _last_seen(snapshots: DataFrame) -> DataFrame:
 
 
 def _told(events: DataFrame) -> DataFrame:
-    """`store, queue, job_id, told`: what the events say of each job since it was last added."""
+    """Returns `store, queue, job_id, told`: what the events have of each job since it was last added."""
     same = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY))
     kind, order = F.col("kind"), F.col("event_order")
     states = [F.when(kind.isin(*kinds), state) for state, kinds in _LEFT_IN.items()]

@@ -1,6 +1,6 @@
 """The small files of a lake, and its folders, on any file system that Arrow reaches.
 
-A small file is replaced in one step: whoever reads it finds the old one or the new one, whole, also after a crash.
+A small file is replaced in one step: a reader finds the old one or the new one, whole, also after a crash.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class LakeFiles:
             self._base, self.root = base.rstrip("/"), root.rstrip("/")
 
     def for_spark(self, path: str) -> str:
-        """The path as Spark, whose default file system may be another one, takes it."""
+        """Returns the path as Spark takes it, whose default file system may be another one."""
         return f"{self.root}/{path}"
 
     def for_arrow(self, path: str) -> str:
-        """The path as Arrow, DuckDB and pandas take it."""
+        """Returns the path as Arrow, DuckDB and pandas take it."""
         return f"{self._base}/{path}" if self.local else f"{self.root}/{path}"
 
     def read(self, path: str) -> Any:
-        """The JSON value of a file; None if there is no such file."""
+        """Returns the JSON value of a file; None if there is no such file."""
         try:
             with self._system.open_input_stream(self._at(path)) as stream:
                 return orjson.loads(stream.read())
@@ -56,7 +56,7 @@ class LakeFiles:
             return None
 
     def write(self, path: str, value: Any) -> None:
-        """Replace the file by the JSON value, in one step."""
+        """Replaces the file by the JSON value, in one step."""
         target = self._at(path)
         beside = f"{target.rpartition('/')[0]}/.{uuid.uuid4().hex}.new"
         self._system.create_dir(target.rpartition("/")[0], recursive=True)
@@ -69,27 +69,28 @@ class LakeFiles:
         self._system.move(beside, target)
 
     def table(self, path: str, schema: pa.Schema) -> pa.Table:
-        """The rows of the Parquet files in a folder."""
+        """Returns the rows of the Parquet files in a folder."""
         return dataset.dataset(self._at(path), schema, "parquet", self._system).to_table()
 
     def folders(self, path: str) -> list[str]:
-        """The names of the folders in a folder, sorted."""
+        """Returns the names of the folders in a folder, sorted."""
         return self._names(path, fs.FileType.Directory)
 
     def files(self, path: str) -> list[str]:
-        """The names of the files in a folder, sorted; hidden ones are left out."""
+        """Returns the names of the files in a folder, sorted; hidden ones are left out."""
         return [name for name in self._names(path, fs.FileType.File) if not name.startswith(".")]
 
     def remove(self, path: str) -> None:
-        """A folder with all that is in it; none is fine too."""
+        """Removes a folder with all that is in it, if there is one."""
         with contextlib.suppress(FileNotFoundError):
             self._system.delete_dir(self._at(path))
 
     @contextlib.contextmanager
     def locked(self, name: str) -> Generator[None]:
-        """Hold a lock that one process has at a time, on local file systems; the kernel frees it however one ends.
+        """Holds a lock inside the block. On local file systems one process has it at a time, and the kernel frees it
+        however the process ends.
 
-        Elsewhere there is no such thing, and two writers are told apart when they publish: see `Lake.publish`.
+        Elsewhere there is no lock, and two writers are told apart when they publish: see `Lake.publish`.
         """
         if not self.local:
             yield
@@ -120,7 +121,7 @@ class LakeFiles:
 
 
 def _put(beside: str, target: str, content: bytes) -> None:
-    """On disk before it has its name: a power cut leaves no empty file."""
+    """Writes to disk before the file gets its name: a power cut leaves no empty file."""
     with open(beside, "wb") as file:
         file.write(content)
         file.flush()

@@ -1,16 +1,16 @@
 """The lake: the only module that writes tables.
 
     lake.json                                   the format of all tables
-    bronze/events/<source>/                     written by a stream, for Spark alone: it hides what was left half done
+    bronze/events/<source>/                     written by a stream, for Spark alone: it hides incomplete batches
     bronze/job_snapshots/<source>/              a part for each ingest
     silver/events, silver/jobs, silver/attempts a part for each day
     gold/<table>, quarantine                    one part
-    archive, quarantine_load                    a part for each day of each run: only ever added to
-    workings/                                   what a command needs again after a crash; no table
+    archive, quarantine_load                    a part for each day of each run; rows are only added
+    workings/                                   what a command needs again after a crash; not a table
     checkpoints/, runs/, locks/
 
 Rows are written to a new folder first, read back and counted, and then the table's pointer is replaced in one step. A
-crash at any moment leaves the table as it was; what is left lying about goes at the next publication.
+crash at any moment leaves the table as it was; what it left behind is removed at the next publication.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _SIXTY_FOUR_BITS = "18446744073709551616"
 
 @dataclass(frozen=True)
 class EventSink:
-    """Where a stream of bronze events goes; partitioned by `day`."""
+    """The folder of a stream of bronze events; partitioned by `day`."""
 
     path: str
     checkpoint: str
@@ -92,7 +92,7 @@ class Staged:
     run: str
     parts: Mapping[str, Part]
     onto: int
-    """The generation of the pointer that they are meant to replace."""
+    """The generation of the pointer that they are to replace."""
 
     @property
     def rows(self) -> int:
@@ -115,7 +115,7 @@ class Lake:
         self._begun = begun is not None
 
     def event_sink(self, source: str) -> EventSink:
-        """The place for the events of one source, a queue in a store."""
+        """Returns the folders for the events of one source, a queue in a store."""
         self._begin()
         name = folder_of(source)
         return EventSink(
@@ -125,7 +125,7 @@ class Lake:
         )
 
     def bronze_events(self, spark: SparkSession) -> DataFrame:
-        """The events of all sources, with the column `source` for the folder that they are in."""
+        """Returns the events of all sources, with the column `source` for the folder that they are in."""
         frames = [
             self._read(spark, f"{_EVENTS}/{name}", BRONZE_EVENTS).withColumn("source", F.lit(name))
             for name in self.files.folders(_EVENTS)
@@ -134,18 +134,18 @@ class Lake:
         return _union(spark, frames, BRONZE_EVENTS.plus("source string"))
 
     def add_snapshot(self, source: str, jobs: DataFrame, run: str) -> int:
-        """Publish jobs as they are now, in the columns of schemas.SNAPSHOTS. How many there were."""
+        """Publishes jobs as they are now, in the columns of schemas.SNAPSHOTS. Returns how many there were."""
         staged = self.stage(f"{_SNAPSHOTS}/{folder_of(source)}", jobs, run)
         self.publish(staged, replacing=())
         return staged.rows
 
     def snapshot_generations(self) -> dict[str, int]:
-        """How often each source was published; parts of a later generation are new."""
+        """Returns how often each source was published. Parts of a later generation are new."""
         found = {name: self.pointer(f"{_SNAPSHOTS}/{name}") for name in self.files.folders(_SNAPSHOTS)}
         return {name: pointer.generation for name, pointer in found.items() if pointer is not None}
 
     def snapshots(self, spark: SparkSession, after: Mapping[str, int] | None = None) -> DataFrame:
-        """The snapshots of all sources, or those of later generations than the given ones."""
+        """Returns the snapshots of all sources, or those of later generations than the given ones."""
         frames: list[DataFrame] = []
         for name in self.files.folders(_SNAPSHOTS):
             pointer = self.pointer(f"{_SNAPSHOTS}/{name}")
@@ -155,18 +155,18 @@ class Lake:
         return _union(spark, frames, SNAPSHOTS)
 
     def table(self, spark: SparkSession, name: str, days: Collection[str] | None = None) -> DataFrame:
-        """A published table, or some days of one that has days; empty if it was never published."""
+        """Returns a published table, or some days of one that has days; empty if it was never published."""
         columns = _PUBLISHED[name]
         pointer = self.pointer(name)
         parts = {} if pointer is None else {k: p for k, p in pointer.parts.items() if days is None or _day(k) in days}
         return _union(spark, self._parts(spark, name, parts, columns), columns)
 
     def pointer(self, name: str) -> Pointer | None:
-        """What the table consists of; None if it was never published."""
+        """Returns the parts of the table; None if it was never published."""
         return pointers.load(self.files, name)
 
     def stage(self, name: str, rows: DataFrame, run: str) -> Staged:
-        """Write rows where no reader looks, and read them back: every day of a table of days becomes a part."""
+        """Writes rows where no reader looks, and reads them back. Every day of a table of days becomes a part."""
         self._begin()
         days = name in BY_DAY or name in ADDED_TO
         columns = _PUBLISHED.get(name, SNAPSHOTS)
@@ -176,7 +176,7 @@ class Lake:
         self.files.remove(f"{name}/{folder}")
         writer_rows = rows.select(*columns.names)
         if days:
-            # The day stays a column of the files, for readers that know nothing of partitions.
+            # The day stays a column of the files, for readers that don't know partitions.
             writer_rows = writer_rows.withColumn(_PART, F.date_format("day", "yyyy-MM-dd")).hint("rebalance", _PART)
         writer = writer_rows.write.format(self.format)
         (writer.partitionBy(_PART) if days else writer).save(path)
@@ -190,7 +190,7 @@ class Lake:
         return Staged(name, columns, run, parts, 0 if before is None else before.generation)
 
     def publish(self, staged: Staged, replacing: Collection[str] | None = None) -> Pointer:
-        """Make staged rows the table, or the parts `replacing` of it: one that was not staged again is gone then."""
+        """Makes staged rows the table, or its parts `replacing`: one of these that was not staged again is removed."""
         before = self.pointer(staged.table)
         generation = 0 if before is None else before.generation
         if generation != staged.onto:
@@ -218,8 +218,8 @@ class Lake:
         return pointer
 
     def append(self, name: str, rows: DataFrame, run: str, label: str | None = None) -> int:
-        """Publish rows beside those that are there. Rows of the same label are replaced, so that what is done again is
-        not there twice. How many there were."""
+        """Publishes rows beside those that are there. Rows of the same label are replaced, so that a repeated run does
+        not add them twice. Returns how many there were."""
         staged = self.stage(name, rows, run)
         keyed = {f"{day}@{label or run}": part for day, part in staged.parts.items()}
         before = self.pointer(name)
@@ -228,20 +228,20 @@ class Lake:
         return staged.rows
 
     def set_aside(self, name: str, rows: DataFrame) -> None:
-        """Write rows that a command needs again after a crash. They count once its own notes say so."""
+        """Writes rows that a command needs again after a crash. They count once the command has recorded them."""
         rows.write.format("parquet").mode("overwrite").save(self.files.for_spark(f"workings/{name}"))
 
     def aside(self, spark: SparkSession, name: str) -> DataFrame:
-        """Rows that were set aside."""
+        """Returns rows that were set aside."""
         return spark.read.parquet(self.files.for_spark(f"workings/{name}"))
 
     def run(self, command: str, **notes: Any) -> AbstractContextManager[run_log.Run]:
-        """Record a run of a command in the lake's diary."""
+        """Records a run of a command in the lake's run log."""
         self._begin()
         return run_log.recorded(self.files, command, **notes)
 
     def runs(self, spark: SparkSession) -> DataFrame:
-        """The diary as a table."""
+        """Returns the run log as a table."""
         told = [tuple(row[name] for name in RUNS.names) for row in run_log.rows(self.files)]
         return spark.createDataFrame(told, RUNS.spark)
 
@@ -265,7 +265,8 @@ class Lake:
     def _parts(
         self, spark: SparkSession, name: str, parts: Mapping[str, Part], columns: Columns
     ) -> Iterator[DataFrame]:
-        """Parquet folders make one scan; other formats, whose folders are tables, one for each version."""
+        """Returns the parts of a table: Parquet folders in one scan, other formats, whose folders are tables, one by
+        one."""
         folders = sorted({part.folder for part in parts.values()})
         paths = [self.files.for_spark(f"{name}/{folder}") for folder in folders]
         if self.format == "parquet":
@@ -286,7 +287,7 @@ class Lake:
         return reader.load(self.files.for_spark(path)).select(*columns.names)
 
     def _tidy(self, pointer: Pointer) -> None:
-        """Remove what neither this pointer nor the one before names: older versions, and what crashes left."""
+        """Removes what neither this pointer nor the one before names: older versions, and what crashes left."""
         wanted = {*pointer.folders, *pointer.previous}
         versions = {folder.partition("/")[0] for folder in wanted}
         for version in self.files.folders(pointer.table):
@@ -302,7 +303,7 @@ class Lake:
 
 
 def _day(key: str) -> str:
-    """The day of a part, of one run or of all."""
+    """Returns the day of a part's key."""
     return key.partition("@")[0]
 
 

@@ -1,11 +1,11 @@
-"""What a table consists of at the moment: a file `_current.json` beside its versions. Read without Spark.
+"""The pointer of a table: a file `_current.json` beside its versions that names its parts. Read without Spark.
 
     hours = read_table("lake", "gold/latency_hourly").to_pandas()
     duckdb.read_parquet(read_pointer("lake", "gold/latency_hourly").files)
 
 A table has parts: a day each in silver, a run of ingest each in the snapshots, one part `all` in gold. A part lies in a
 folder of its own, which nothing changes once a pointer names it. Folders that the pointer before this one named are
-kept until the next one, for whoever is reading them.
+kept until the next one, for readers that are still using them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _MODULUS = 2**64
 
 @dataclass(frozen=True)
 class Part:
-    """`checksum` is the sum of a hash over all values of each row: equal rows in any order have an equal one."""
+    """A part of a table. `checksum` is the sum of a hash over all values of each row: equal rows in any order have an
+    equal one."""
 
     folder: str
     rows: int
     checksum: int
     generation: int = 0
-    """Of the pointer that first named it."""
+    """The generation of the pointer that first named it."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,17 @@ class Pointer:
 
     @property
     def folders(self) -> list[str]:
-        """Relative to the table's own, sorted."""
+        """Returns the folders of the parts, relative to the table's own, sorted."""
         return sorted({part.folder for part in self.parts.values()})
 
     @property
     def paths(self) -> list[str]:
-        """The folders in full."""
+        """Returns the folders of the parts in full."""
         return [LakeFiles(self.root).for_arrow(f"{self.table}/{folder}") for folder in self.folders]
 
     @property
     def files(self) -> list[str]:
-        """The Parquet files in the folders, for any reader of such."""
+        """Returns the Parquet files in the folders, for any reader of such files."""
         files = LakeFiles(self.root)
         return [
             files.for_arrow(f"{self.table}/{folder}/{name}")
@@ -80,7 +81,7 @@ class Pointer:
 
 
 def read_pointer(root: str, table: str) -> Pointer:
-    """The table's pointer, e.g. of `gold/latency_hourly`, `silver/jobs`, `quarantine`."""
+    """Returns the table's pointer, e.g. of `gold/latency_hourly`, `silver/jobs`, `quarantine`."""
     pointer = load(LakeFiles(root), table)
     if pointer is None:
         raise JobwireError(f"the lake at {root} has no table {table} yet")
@@ -88,7 +89,7 @@ def read_pointer(root: str, table: str) -> Pointer:
 
 
 def read_table(root: str, table: str) -> pa.Table:
-    """The rows of a published Parquet table, without Spark."""
+    """Returns the rows of a published Parquet table, without Spark."""
     pointer = read_pointer(root, table)
     if pointer.format != "parquet":
         raise JobwireError(f"{table} in the lake at {root} is kept as {pointer.format}, which only Spark reads here")

@@ -1,4 +1,4 @@
-"""The diary of a lake: one file for each run of a command, written when it begins and again when it ends."""
+"""The run log of a lake: one file for each run of a command, written when it begins and again when it ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOLDER = "runs"
 
 @dataclass
 class Run:
-    """A command at work. What is set here is in its file when it ends, however it ends."""
+    """A run in progress. What is set here is in its file when it ends, however it ends."""
 
     command: str
     id: str
@@ -31,16 +31,16 @@ class Run:
     offsets: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: dict[str, Any] = field(default_factory=dict[str, Any])
     fault: str | None = None
-    """Why the run counts as failed although it came to its end."""
+    """Why the run counts as failed although it was not ended by an error."""
 
     def note(self, **facts: Any) -> None:
-        """Add facts that have no place of their own."""
+        """Adds facts that have no column of their own."""
         self.notes.update(facts)
 
 
 @contextlib.contextmanager
 def recorded(files: LakeFiles, command: str, **notes: Any) -> Generator[Run]:
-    """A run from its beginning to its end: `ok`, `failed` with the error, or `interrupted`."""
+    """Records a run from its beginning to its end: `ok`, `failed` with the error, or `interrupted`."""
     now = datetime.now(UTC)
     run = Run(command, f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}", now, notes=dict(notes))
     _write(files, run, "running")
@@ -56,7 +56,7 @@ def recorded(files: LakeFiles, command: str, **notes: Any) -> Generator[Run]:
 
 
 def read_runs(root: str) -> list[dict[str, Any]]:
-    """Every run with the columns of schemas.RUNS, oldest first. Needs no Spark."""
+    """Returns every run with the columns of schemas.RUNS, oldest first. Needs no Spark."""
     return rows(LakeFiles(root))
 
 
@@ -95,7 +95,7 @@ def _row(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_dead(content: dict[str, Any]) -> bool:
-    """Whether the run's process is known to be gone: it was killed before it could say so."""
+    """Returns True if the run's process is known to be gone: it was killed before it could record its end."""
     if content.get("host") != socket.gethostname():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The columns of every table, told once: Arrow and Spark schemas are both made from here.
+"""The columns of every table, defined once: Arrow and Spark schemas are both made from here.
 
 Times are UTC timestamps, payloads and other values of a job are JSON texts, every table begins with `store, queue`.
 """
@@ -62,7 +62,7 @@ class Columns:
         return types.StructType([types.StructField(name, kinds[kind]) for name, kind in self.fields])
 
     def plus(self, *more: str) -> Columns:
-        """These columns and more, each given as `name type`."""
+        """Returns these columns and more, each given as `name type`."""
         return columns(*(f"{name} {kind}" for name, kind in self.fields), *more)
 
     def without(self, names: Sequence[str]) -> Columns:
@@ -70,7 +70,7 @@ class Columns:
 
 
 def columns(*fields: str) -> Columns:
-    """Columns from `name type` texts."""
+    """Returns columns from `name type` texts."""
     return Columns(tuple((name, kind) for name, kind in (field.split() for field in fields)))
 
 
@@ -113,8 +113,8 @@ EVENTS = columns(
     "data string",  # JSON object of the event's other native fields
     "malformed string",
 )
-"""`format("jobwire")` with `table=events`. A row of kind `gap` says that events between `data.after` and `data.before`
-were trimmed by the store before they could be read."""
+"""`format("jobwire")` with `table=events`. A row of kind `gap` stands for events between `data.after` and `data.before`
+that the store trimmed before they could be read."""
 
 SNAPSHOTS = JOBS.plus("seen_at timestamp", "run string")
 """Bronze: jobs as they were at the time of an ingest."""

@@ -1,4 +1,5 @@
-"""From a row of a source to a job, or to why it can't be one. Runs in Spark's processes; touches no store."""
+"""Turns rows of a source into jobs, or into the reasons why they can't be jobs. Runs in Spark's processes; touches no
+store."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from jobwire.pipeline.load.source import CORRUPT
 from jobwire.pipeline.stores.ids import digest
 
 CONTENT, ORDINAL = "_content", "_ordinal"
-"""Columns beside the source's own: a hash of the row, and its number among the rows that are equal to it."""
+"""Columns that are added to the source's own: a hash of the row, and its number among the rows that are equal to it."""
 
 CHECKED = columns(
     "id string",
@@ -54,8 +55,8 @@ class CheckedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """What a load makes of rows. `mapping` names the source's column for a job's column; with one for `payload`, the
-    columns without a meaning are left out, else they make up the payload."""
+    """How a load reads rows. `mapping` names the source's column for a column of a job. With one for `payload`, columns
+    without a meaning are left out; else they make up the payload."""
 
     options: SourceOptions
     run: str
@@ -92,7 +93,7 @@ class Check:
             yield pa.record_batch(arrays, schema=CHECKED.arrow)
 
     def job_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The row in the writer's columns, the payload as JSON text."""
+        """Returns the row in the writer's columns, the payload as JSON text."""
         if self.lines:
             value = codec.loads(row["value"])
             if not isinstance(value, dict):

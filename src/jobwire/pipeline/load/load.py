@@ -1,11 +1,11 @@
-"""Files, tables and DataFrames become jobs.
+"""Loads files, tables and DataFrames into a queue.
 
-A load checks every row first, with the very functions that will write it, and touches the queue only afterwards. Each
+A load checks every row first, with the same functions that will write it, and touches the queue only afterwards. Each
 row's job has an id of its own: the column `id`, else a digest of the row, of the run's name and of the row's number
-among its equals, whatever partition it is in. Two runs of one name therefore add a job once between them, and since the
-name is made from the source's files and the target, giving the same command again after a crash goes on with it.
+among its equals, in whichever partition it is. Two runs of one name therefore add a job once between them. The name is
+made from the source's files and the target, so giving the same command again after a crash continues the load.
 
-A queue whose finished jobs are removed at once forgets ids: a job that was run before its task is tried again would be
+A queue whose finished jobs are removed at once forgets ids: a job that has run before its task is tried again would be
 added a second time. `hold=True` pauses the queue for the time of the load.
 """
 
@@ -40,8 +40,8 @@ _REASONS = 10
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a load did. rows = added + there_before + refused + rejected, unless an id is in the source twice, which
-    counts its later rows as there before."""
+    """What a load did. rows = added + there_before + refused + rejected, unless an id is in the source twice: its later
+    rows count as there before."""
 
     run: str
     store: str
@@ -50,14 +50,15 @@ class LoadResult:
     added: int
     there_before: int
     refused: int
-    """By the store, for another reason than the id: a unique key that another job holds, a policy of the queue."""
+    """Refused by the store for another reason than the id: a unique key that another job holds, a policy of the queue.
+    """
     rejected: int
-    """Rows that can't become jobs; with their reasons in the lake's table `quarantine_load`."""
+    """Rows that can't become jobs. They are in the lake's table `quarantine_load`, with their reasons."""
     missing: int
-    """Ids that the store acknowledged and that are no longer there: run and removed since, unless `held`."""
+    """Ids that the store confirmed and that are no longer there: the jobs have run and were removed, unless `held`."""
     held: bool
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The most frequent reasons of refusal and rejection."""
+    """The most frequent reasons of refusals and rejections."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -80,7 +81,7 @@ def load(
     size_limit: int | None = None,
     progress: Progress = silent,
 ) -> LoadResult:
-    """Add the source's rows to a queue, and look afterwards whether every one is there.
+    """Adds the source's rows to a queue, and checks afterwards that every one is there.
 
     `columns` names the source's column for a column of the writer: `{"id": "order_no", "payload": "body"}`. `options`
     are Spark's own for reading the files. CSV values stay texts unless `infer`. Rows that can't become jobs go to the
@@ -108,13 +109,13 @@ def load(
 
 @dataclass(frozen=True)
 class _Loading:
-    """One load under way."""
+    """One load in progress."""
 
     run: str
     target: SourceOptions
     lake: Lake | None
     record: str | None
-    """Under which run rejected rows are kept; None: they end the load."""
+    """The run under which rejected rows are kept; None: they end the load."""
     hold: bool
     progress: Progress
 
@@ -151,7 +152,7 @@ class _Loading:
         return result
 
     def _dispose(self, checked: DataFrame, rejected: int, reasons: Mapping[str, int]) -> None:
-        """Rejected rows go where someone will find them; or the load ends here."""
+        """Writes rejected rows to the quarantine, or raises if there is none."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
         if self.record is None or self.lake is None:
@@ -168,8 +169,8 @@ class _Loading:
 
     @contextmanager
     def _held(self, store: BlockingBackend) -> Generator[None]:
-        """Paused meanwhile. A queue that somebody else had paused stays so; one that a killed load left paused is told
-        from it by a note in the lake."""
+        """Pauses the queue inside the block. A queue that was paused before stays so; one that a killed load left
+        paused is recognised by a note in the lake."""
         if not self.hold:
             yield
             return
@@ -227,7 +228,7 @@ class _Written(NamedTuple):
 
 @dataclass(frozen=True)
 class _RowJob:
-    """The job of a checked row."""
+    """Makes the job of a checked row."""
 
     options: SourceOptions
 
@@ -264,7 +265,7 @@ def _checked(rows: Loadable, check: Check) -> DataFrame:
     if rows.lines or check.mapping.get("id", "id") not in names:
         texts = F.to_json(F.struct(*(F.col(f"`{name}`") for name in frame.columns)), {"ignoreNullFields": "false"})
         frame = frame.withColumn(CONTENT, F.sha2(texts, 256))
-        # Rows with one hash are equal, so any order among them will do.
+        # Rows with the same hash are equal, so any order among them will do.
         frame = frame.withColumn(ORDINAL, F.row_number().over(Window.partitionBy(CONTENT).orderBy(CONTENT)))
     return frame.mapInArrow(check, CHECKED.ddl)
 

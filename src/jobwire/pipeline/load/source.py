@@ -1,4 +1,4 @@
-"""What can be loaded: files of CSV, of JSON lines, of Parquet, any table that Spark knows, any DataFrame."""
+"""Sources of a load: CSV files, JSON lines, Parquet, any table that Spark knows, any DataFrame."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _PACKED = ("gz", "bz2", "zst", "lz4", "snappy")
 
 @dataclass(frozen=True)
 class Loadable:
-    """Rows to load. `lines`: each is one JSON text in the column `value`; read so, a key that a line does not have
-    stays away from its job, which a schema over all lines would fill with null."""
+    """Rows to load. `lines`: each row is one JSON text in the column `value`. Read like this, a key that a line lacks
+    is absent from its job; a schema over all lines would fill it with null."""
 
     frame: DataFrame
     lines: bool
     identity: str
-    """The same as long as the source is: names, sizes and times of its files; new every time for a bare DataFrame."""
+    """Identifies the source: stays the same as long as names, sizes and times of its files do. New every time for a
+    DataFrame."""
 
 
 def loadable(
@@ -39,7 +40,7 @@ def loadable(
     infer: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> Loadable:
-    """The source as rows. A text is a path if its ending is known or `kind` says so, else the name of a table."""
+    """Returns the source as rows. A text is a path if its ending is known or `kind` is given, else a table."""
     if not isinstance(source, str):
         return Loadable(source, lines=False, identity=uuid.uuid4().hex)
     kind = kind or kind_of(source)
@@ -78,7 +79,7 @@ def kind_of(source: str) -> str:
 
 
 def _csv(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFrame:
-    """With a column for the text of records that don't fit the header: Spark would cut or fill them without a word."""
+    """Adds a column for the text of records that don't fit the header: Spark would cut or fill them silently."""
     from pyspark.sql.types import StringType, StructType  # noqa: PLC0415 an extra
 
     plain = _read(spark, "csv", path, options)

@@ -1,4 +1,5 @@
-"""A queue leaves one store for another: planned, copied with stable ids, verified, cut over; resumable everywhere."""
+"""Moves a queue from one store to another: planned, copied with stable ids, verified, cut over, resumable at every
+step."""
 
 from __future__ import annotations
 

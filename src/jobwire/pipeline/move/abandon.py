@@ -1,4 +1,4 @@
-"""Giving a move up while the source still has every job."""
+"""Gives up a move while the source still has every job."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def abandon_move(
     to_queue: str | None = None,
     progress: Progress = silent,
 ) -> int:
-    """Remove the copies of an interrupted move from the target and let both queues run as before. How many there were.
+    """Removes the copies of an interrupted move from the target and lets both queues run as before. Returns the number
+    of copies removed.
 
-    Refused once the cut over has begun: from then on the only way is to the end.
+    Refused once the cut-over has begun: from then on a move can only be completed.
     """
     route = Route(source, target, queue, to_queue or queue)
     with lake.files.locked(route.name), blocking_backend(source) as here, blocking_backend(target) as there:
@@ -56,7 +57,7 @@ def abandon_move(
 
 
 def release(running: RunningMove) -> None:
-    """Both queues run again, unless they did not before, and nothing is left of the move."""
+    """Resumes both queues, unless they were paused before the move, and removes the journal."""
     route, journal = running.route, running.journal
     if not journal.source_was_paused:
         running.here.ask(running.here.backend.resume(route.queue))

@@ -1,4 +1,4 @@
-"""The manifest of a move, and its jobs brought into the target in the order in which they would have run."""
+"""Writes the manifest of a move, and adds its jobs to the target in the order in which they would have run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from jobwire.pipeline.stores.dialect import dialect_of
 
 
 def freeze(running: RunningMove, schedules: Sequence[ScheduleMove]) -> None:
-    """Write down exactly which jobs are moved, in their order. Nothing has been copied before this is done, so a job
-    of such an id that the target has is somebody else's."""
+    """Writes the manifest: exactly the jobs that are moved, in their order. Nothing has been copied before this is
+    done, so a job of the target with one of these ids is not a copy."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     route, journal, there = running.route, running.journal, running.there
@@ -48,7 +48,7 @@ def freeze(running: RunningMove, schedules: Sequence[ScheduleMove]) -> None:
             raise JobwireError(f"{route.queue!r} can't be moved as it is, nothing was changed: {found}")
         movable = rows.where("hindrance IS NULL").drop("taken", "hindrance", "reason", "lost")
         ordered = movable.repartition(1).sortWithinPartitions(*dialect_of(route.from_protocol).run_order())
-        # Numbers of this function count up within a partition, and there is one.
+        # This function numbers the rows of a partition from 0, and there is one partition.
         running.lake.set_aside(running.path("manifest"), ordered.withColumn("rank", F.monotonically_increasing_id()))
         journal.priorities = priorities_of(route, movable).as_note()
         journal.left = sum(row["count"] for row in stopping)
@@ -61,13 +61,13 @@ def freeze(running: RunningMove, schedules: Sequence[ScheduleMove]) -> None:
 
 @dataclass(frozen=True)
 class Copier:
-    """The job of a row of the manifest."""
+    """Makes the job of a row of the manifest."""
 
     protocol: str
     queue: str
     priorities: Priorities
     first_due: float
-    """Seconds; where jobs run by their due time, those that are ready get due times from here on, 1 ms apart."""
+    """In seconds. Where jobs run by due time, those that are ready get due times from here on, 1 ms apart."""
 
     def __call__(self, backend: Backend, row: Mapping[str, Any]) -> PreparedJob:
         dialect = dialect_of(self.protocol)
@@ -79,8 +79,8 @@ class Copier:
 
 
 def copy(running: RunningMove) -> Mapping[str, int]:
-    """Add the jobs of the manifest, those of one store one after another: a second attempt goes on where the first
-    one ended, and the order stays. The reasons of refusals."""
+    """Adds the jobs of the manifest in one task, in their order: a second attempt continues where the first one ended.
+    Returns how many jobs were refused for each reason."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     route, journal = running.route, running.journal
@@ -88,7 +88,7 @@ def copy(running: RunningMove) -> Mapping[str, int]:
     copier = Copier(route.to_protocol, route.to_queue, priorities, journal.frozen_at - journal.moving / 1000)
     rank = F.col("rank")
     if dialect_of(route.to_protocol).newest_first_above_zero:
-        # What is added last runs first, so the job that runs last is added first.
+        # The job that is added last runs first, so the one that runs last is added first.
         front = (F.col("level") > 0) & ~F.col("late")
         keys = [~front, F.when(front, -rank).otherwise(rank)]
     else:

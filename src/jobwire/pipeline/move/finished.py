@@ -1,5 +1,5 @@
-"""Finished jobs that go along: stored in the target as finished, and purged from the source if it still has them
-unchanged. Each of the two can be repeated."""
+"""Moves finished jobs: stores them in the target as finished, and purges them from the source if they are unchanged
+there. Both steps can be repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobwire.pipeline.stores.dialect import dialect_of
 
 
 def move_finished(running: RunningMove) -> tuple[int, int]:
-    """How many are in the target now, and how many of them have left the source."""
+    """Returns how many are in the target now, and how many of them were purged from the source."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     route = running.route

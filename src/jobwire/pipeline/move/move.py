@@ -1,4 +1,4 @@
-"""Moves a queue from one store to another, step by step; journal.py says how it goes on after an interruption."""
+"""Moves a queue from one store to another, step by step. journal.py describes how an interrupted move continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOOK_AGAIN = 0.05
 
 @dataclass(frozen=True)
 class MoveResult:
-    """What a move did, from its first call to the last if it was interrupted in between."""
+    """What a move did, from its first call to its last if it was interrupted in between."""
 
     name: str
     from_store: str
@@ -43,7 +43,7 @@ class MoveResult:
     left: int
     """Jobs that could not be moved and stay in the source."""
     taken_back: int
-    """Jobs that somebody took from the source while they were copied; their copies are gone again."""
+    """Jobs that workers took from the source while they were copied. Their copies have been removed."""
     finished: int
     schedules: Sequence[str]
     schedules_that_stay: Sequence[str]
@@ -51,10 +51,11 @@ class MoveResult:
     refused: Mapping[str, int]
     source_paused: bool
     remaining: Mapping[str, int]
-    """What the source still holds: what stays, what was active, and what was added after the move had begun."""
+    """Jobs that the source still holds, by state: those that stay, that were active, and that were added during the
+    move."""
     next_step: str
     resumed: bool = False
-    """Whether an interrupted move was taken up."""
+    """True if an interrupted move was continued."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,11 +76,11 @@ def move(
     resume_source: bool = False,
     progress: Progress = silent,
 ) -> MoveResult:
-    """Move the jobs that wait, the delayed ones and the schedules of a queue; give it again to go on after a crash.
+    """Moves the waiting jobs, the delayed jobs and the schedules of a queue. Call it again to continue after a crash.
 
-    Both queues are paused meanwhile, so that nothing runs before it is verified. The target is resumed at the end, the
-    source stays paused unless `resume_source`. Raises, with everything still in the source, if a job can't be moved as
-    it is (see plan_move) or is not found again in the target.
+    Both queues are paused during the move, so that nothing runs before it is verified. The target is resumed at the
+    end; the source stays paused unless `resume_source`. Raises JobwireError, with every job still in the source, if a
+    job can't be moved as it is (see plan_move) or is not found again in the target.
     """
     patience = seconds("drain_timeout", drain_timeout)
     route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
@@ -100,7 +101,7 @@ def move(
 def verify_move(
     spark: SparkSession, lake: Lake, source: str, target: str, queue: str, *, to_queue: str | None = None
 ) -> Verified:
-    """Compare again what a move that has not been cut over yet has copied."""
+    """Compares again what a move that has not been cut over yet has copied."""
     route = Route(source, target, queue, to_queue or queue)
     journal = Journal.found(route.name, lake)
     if journal is None or not journal.reached("frozen"):
@@ -138,7 +139,7 @@ def _steps(running: RunningMove, drain_timeout: float, resume_source: bool, *, r
 
 
 def _pause(running: RunningMove) -> None:
-    """What was paused before is remembered first: after a crash nobody could tell it from our own pause."""
+    """Records which queues were paused before: after a crash that can't be told from the move's own pause."""
     route, journal = running.route, running.journal
     running.there.ask(running.there.backend.register(route.to_queue))
     journal.source_was_paused = running.here.ask(running.here.backend.paused(route.queue))
@@ -147,7 +148,7 @@ def _pause(running: RunningMove) -> None:
 
 
 def _drain(running: RunningMove, timeout: float) -> None:
-    """Wait for the jobs that are running; what still runs at the end stays in the source."""
+    """Waits for the running jobs. Those that still run at the end stay in the source."""
     backend, queue = running.here.backend, running.route.queue
     running.here.ask(backend.pause(queue))
     running.there.ask(running.there.backend.pause(running.route.to_queue))

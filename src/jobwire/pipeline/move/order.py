@@ -1,4 +1,4 @@
-"""How the priorities of a queue are expressed in the protocol that it is moved to.
+"""Expresses the priorities of a queue in the protocol that it is moved to.
 
 Jobs are compared by level (see stores/dialect.py). A store that orders by arrival gets the jobs in their order, so that
 jobs of one level keep theirs as well.
@@ -15,7 +15,8 @@ from jobwire.pipeline.stores.dialect import Levels, dialect_of
 
 @dataclass(frozen=True)
 class Priorities:
-    """How levels of the source's jobs are expressed in the target. `source` and `target` are protocols."""
+    """The rule by which levels of the source's jobs become priorities of the target. `source` and `target` are
+    protocols."""
 
     source: str
     target: str
@@ -31,7 +32,7 @@ class Priorities:
         return cls(source, target, found)
 
     def as_note(self) -> dict[str, Any]:
-        """Returns the rule for a journal: keys of a JSON object are texts."""
+        """Returns the rule as JSON for a journal, in which all keys are texts."""
         steps = {str(level): number for level, number in self.levels.steps.items()}
         top, bottom = self.levels.top, self.levels.bottom
         return {"source": self.source, "target": self.target, "top": top, "bottom": bottom, "steps": steps}
@@ -43,7 +44,8 @@ class Priorities:
         return cls(note["source"], note["target"], Levels(note["top"], note["bottom"], steps))
 
     def number(self, level: int, own: int | None) -> int | None:
-        """Returns the priority to ask the target for, for a job of this level whose own number is `own`. None: none."""
+        """Returns the target's priority for a job of this level whose priority in the source is `own`; None: none is
+        asked for."""
         source, target = dialect_of(self.source), dialect_of(self.target)
         if source.rules.capabilities.priority is None:
             return None

@@ -1,4 +1,4 @@
-"""What a move would do, found out without changing anything."""
+"""Finds out what a move would do, without changing anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Hindrance:
     example: str
     why: str
     stops: bool
-    """Whether the move is refused because of them: unless they may lose it (drop), or stay (leave)."""
+    """True if these jobs block the move: neither `drop` nor `leave` covers them."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class MovePlan:
     ready: int
     delayed: int
     finished: Mapping[str, int]
-    """Finished jobs that go along."""
+    """Finished jobs that are moved too, by state."""
     stays: Mapping[str, int]
     """Jobs in states that are not moved."""
     hindrances: Sequence[Hindrance]
     losses: Mapping[str, int]
-    """How many jobs lose what the target has no place for."""
+    """How many jobs lose each option that the target can't store."""
     priorities: str
     schedules: Sequence[str]
     schedules_that_stay: Sequence[str]
@@ -76,7 +76,7 @@ def plan_move(
     leave: bool = False,
     include: frozenset[str] = frozenset(),
 ) -> MovePlan:
-    """Look at the jobs of a queue as a move to another store would, and change nothing."""
+    """Returns what a move of the queue would do. Changes nothing."""
     route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
     with blocking_backend(source) as here, blocking_backend(target) as there:
         schedules = plan_schedules(here, queue, there, route.to_queue)
@@ -129,7 +129,7 @@ def planned(
 def survey(
     spark: SparkSession, route: Route, here: BlockingBackend, there: BlockingBackend, schedules: Sequence[ScheduleMove]
 ) -> DataFrame:
-    """The jobs that wait, in the columns of SURVEYED, each once."""
+    """Returns the jobs that wait, in the columns of SURVEYED, each once."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     jobs = jobs_of(spark, here.url, route.queue, route.from_store, "waiting,paused,delayed")
@@ -149,13 +149,13 @@ def survey(
 
 
 def jobs_of(spark: SparkSession, url: str, queue: str, store: str, states: str) -> DataFrame:
-    """Rows of the table `jobs`."""
+    """Returns rows of the table `jobs`."""
     reader = spark.read.format("jobwire").option("url", url).option("queue", queue).option("store", store)
     return reader.option("states", states).load()
 
 
 def priorities_of(route: Route, surveyed: DataFrame) -> Priorities:
-    """How the priorities of these jobs are told in the target."""
+    """Returns the rule for the priorities of these jobs in the target."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     [(low, high)] = surveyed.agg(F.min("level"), F.max("level")).collect()

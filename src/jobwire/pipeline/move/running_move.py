@@ -1,4 +1,4 @@
-"""A move under way: what its steps share."""
+"""The objects that the steps of a move share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunningMove:
-    """`here` is the source, `there` the target."""
+    """A move in progress. `here` is the source, `there` the target."""
 
     spark: SparkSession
     route: Route
@@ -28,14 +28,14 @@ class RunningMove:
     progress: Progress
 
     def enter(self, step: str) -> None:
-        """The move has come to this step, and will go on from it."""
+        """Records in the journal that the move has reached this step."""
         self.journal.enter(step, self.lake)
 
     def save(self) -> None:
         self.journal.save(self.lake)
 
     def manifest(self) -> DataFrame:
-        """The jobs that are moved: columns of SURVEYED that say what each will be, and `rank` in the order of runs."""
+        """Returns the jobs that are moved, in the columns of SURVEYED, with their `rank` in the order of runs."""
         return self.lake.aside(self.spark, self.path("manifest"))
 
     def path(self, table: str) -> str:

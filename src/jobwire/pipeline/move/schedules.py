@@ -1,4 +1,4 @@
-"""Which schedules can go along, and as what."""
+"""Decides which schedules can be moved, and what they become in the target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MINUTE, _HOUR = 60, 3600
 
 @dataclass(frozen=True)
 class ScheduleMove:
-    """One schedule: what will be asked of the target, or why it stays where it is."""
+    """The decision about one schedule: the schedule to create in the target, or the reason why it stays."""
 
     key: str
     told: str
@@ -34,7 +34,7 @@ class ScheduleMove:
 def plan_schedules(
     source: BlockingBackend, queue: str, target: BlockingBackend, to_queue: str
 ) -> Sequence[ScheduleMove]:
-    """A decision about every schedule of the source."""
+    """Returns a decision about every schedule of the source."""
     if not source.can.schedules:
         return ()
     found = source.ask(source.backend.schedules(queue))

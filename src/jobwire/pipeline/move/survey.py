@@ -1,4 +1,4 @@
-"""Looks at each job that waits, and says what it would be in the target or what stands in the way."""
+"""Examines each waiting job: what it would be in the target, or why it can't be moved."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ SURVEYED = columns(
     "reason string",
     "lost string",  # what the target has no place for, separated by commas
 )
-"""What the survey says of a job. The manifest of a move holds these rows, and their rank."""
+"""The result of the survey, a row per job. The manifest of a move holds these rows and their rank."""
 
 DROPPABLE = ("names", "unique_keys", "parents")
-"""What a job can be moved without, if the operator says so."""
+"""What jobs can be moved without, if the operator allows it."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Runs in Spark's processes over rows of `jobs` with `late`; touches no store."""
+    """Examines rows of `jobs` that have a column `late`. Runs in Spark's processes; touches no store."""
 
     source: str
-    """The protocol that the jobs come from."""
+    """The protocol of the source."""
     store: str
     queue: str
     to: str
     to_queue: str
     drop: frozenset[str]
     left_schedules: frozenset[str]
-    """Keys of schedules that stay, and their jobs with them."""
+    """Keys of schedules that stay in the source, together with their jobs."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         backend = load_backend(urls.parse(self.to))
@@ -74,7 +74,7 @@ class Survey:
             yield pa.record_batch(arrays, schema=SURVEYED.arrow)
 
     def row(self, backend: Backend, checks: OptionChecks, job: Mapping[str, Any]) -> dict[str, Any]:
-        """A row of SURVEYED."""
+        """Returns a row of SURVEYED."""
         can, source, target = backend.capabilities, dialect_of(self.source), dialect_of(urls.parse(self.to).protocol)
         kept = ("id", "late", "position", "native_state", "run_at", "created_at")
         row: dict[str, Any] = {**dict.fromkeys(SURVEYED.names), **{name: job[name] for name in kept}}
@@ -124,7 +124,8 @@ _WORDS = {"names": "names of jobs beside the queue's", "unique_keys": "unique ke
 
 
 class OptionChecks:
-    """Which of a job's options the target takes; most jobs of a queue have the same ones."""
+    """Finds out which options of a job the target takes. Remembers the answers: most jobs of a queue have the same
+    options."""
 
     def __init__(self, backend: Backend, queue: str) -> None:
         self._backend = backend
@@ -132,7 +133,7 @@ class OptionChecks:
         self._known: dict[tuple[str, Any], bool] = {}
 
     def sorted_out(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Those that it takes, and the names of the others."""
+        """Returns the options that the target takes, and the names of the others."""
         taken = {name: value for name, value in options.items() if self._takes(name, value)}
         return taken, [name for name in options if name not in taken]
 
@@ -160,7 +161,7 @@ def _large_keeps() -> Generator[None]:
 def moved_job(
     backend: Backend, dialect: Dialect, queue: str, row: Mapping[str, Any], priority: int | None = None
 ) -> PreparedJob:
-    """Returns the job that a surveyed row will be."""
+    """Returns the job that a row of the survey becomes."""
     with _large_keeps():
         new = dialect.job_with_id(
             row["target"],
@@ -176,7 +177,8 @@ def moved_job(
 
 
 def content_of(data: Any, name: str | None) -> str:
-    """A digest that is the same for every spelling of the same JSON: PostgreSQL orders keys anew."""
+    """Returns a digest that is the same for every spelling of the same JSON: PostgreSQL stores keys in an order of its
+    own."""
     return hashlib.sha256(codec.dumps([_in_order(data), name])).hexdigest()
 
 

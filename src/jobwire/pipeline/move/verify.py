@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DUE_WITHIN_US = 1000
-"""A due time may differ by this much: some stores count it from the whole millisecond of the add."""
+"""In microseconds. A due time may differ by this much: some stores count it from the whole millisecond of the add."""
 _SEEN = JOBS.without([name for name in JOBS.names if name not in ("id", "native_state", "position", "created_at")])
 SEEN = _SEEN.plus("run_at timestamp", "late boolean", "level bigint", "content string")
 
@@ -38,12 +38,12 @@ class Verified:
 
     equal: int
     begun: int
-    """In the target, but no longer waiting: a worker has taken them there already."""
+    """In the target, but no longer waiting: a worker there has taken them already."""
     missing: int
     changed: int
     """With another payload, name or due time than in the manifest."""
     out_of_order: int
-    """Ready jobs that stand behind one that should run after them."""
+    """Ready jobs that would run after a job that should run after them."""
     checksum_expected: int
     checksum_found: int
     due_changed: int = 0
@@ -69,8 +69,8 @@ class Verified:
 
 
 def verify(running: RunningMove, *, for_good: bool = True) -> Verified:
-    """Compares manifest and target. If it is for good, the jobs that have arrived are written down: these alone may
-    leave the source."""
+    """Compares manifest and target. If it is for good, also writes down the jobs that have arrived: only these may be
+    removed from the source."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     route, there = running.route, running.there
@@ -133,7 +133,7 @@ def _content(payload: str | None, name: str | None, queue: str) -> str | None:
 
 
 def _compared(manifest: DataFrame, seen: DataFrame) -> DataFrame:
-    """Returns a row per job of the manifest with what was found of it."""
+    """Returns a row per job of the manifest, with what was found of it in the target."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     wanted = manifest.select(
@@ -151,7 +151,7 @@ def _compared(manifest: DataFrame, seen: DataFrame) -> DataFrame:
 
 
 def _in_order(judged: DataFrame, dialect: Dialect) -> DataFrame:
-    """Adds to the compared jobs whether they are `misplaced`, and their summands of the two checksums."""
+    """Adds the column `misplaced` and, for the two checksums, the columns `expected` and `actual`."""
     from pyspark.sql import Window  # noqa: PLC0415 an extra
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 

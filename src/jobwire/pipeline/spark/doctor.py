@@ -1,4 +1,4 @@
-"""Is everything there that the pipeline needs? One check after the other, each with what to do if it fails."""
+"""Checks everything that the pipeline needs, one thing after the other, each with what to do if it is missing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Finding:
 def diagnose(
     stores: Sequence[str], lake: str, *, master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> Iterator[Finding]:
-    """Look at Java, Spark, the format, every store and the lake, in this order. A failure does not end the others."""
+    """Checks Java, Spark, the format, every store and the lake, in this order. Continues after a failure."""
     if master is None or not master.startswith("sc://"):
         yield _tried("Java", lambda: f"version {java_version(java_home())}")
     yield _tried("Spark", _spark)
@@ -67,7 +67,7 @@ def _spark() -> str:
 
 
 def _format(spark: SparkSession) -> str:
-    """Spark's own processes must find the data source: it is not enough that this one does."""
+    """Checks that Spark's own processes find the data source: it is not enough that this one does."""
     frame = spark.read.format("jobwire").option("url", urls.DEFAULT_URL).option("queue", "none").load()
     return f"found, {len(frame.columns)} columns"
 

@@ -32,7 +32,7 @@ class NoJava(JobwireError):
 
 
 def java_home() -> str:
-    """What JAVA_HOME must be for a Spark of this process."""
+    """Returns the JAVA_HOME for a Spark of this process."""
     candidates = [os.path.join(home, "bin", "java")] if (home := os.environ.get("JAVA_HOME")) else []
     candidates += [path for path in (shutil.which("java"), _from_wheel()) if path is not None]
     for java in candidates:
@@ -42,7 +42,7 @@ def java_home() -> str:
 
 
 def java_version(java: str) -> int:
-    """The major version of a `java`, given itself or its home; 0 if there is none that runs."""
+    """Returns the major version of a `java`, given by its path or its home; 0 if there is none that runs."""
     if os.path.isdir(java):
         java = os.path.join(java, "bin", "java")
     try:

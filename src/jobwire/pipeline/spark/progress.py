@@ -1,4 +1,4 @@
-"""How a command tells how far it is."""
+"""How a command reports its progress."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called at the beginning of a stage and as it goes on; `total` is None where nobody knows it."""
+    """Called at the beginning of a stage and during it; `total` is None where it is unknown."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """For callers who don't want to know."""
+    """Reports nothing."""

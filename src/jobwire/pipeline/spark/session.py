@@ -1,4 +1,4 @@
-"""The Spark session of the pipeline's commands: a laptop's, a cluster's, or one on the other side of Spark Connect."""
+"""The Spark session of the pipeline's commands: local, on a cluster, or behind Spark Connect."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ SMALL = {
     **_INTERPRETED,
     "spark.driver.extraJavaOptions": f"{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
-"""For a few thousand rows: Spark then does not compile its queries, nor Java its classes to the last, which is most of
-the time that they would take."""
+"""For a few thousand rows: neither Spark compiles its queries nor Java its classes to the last, which would take longer
+than running them."""
 
 
 @contextmanager
 def interpreted(spark: SparkSession) -> Generator[None]:
-    """Spark does not compile its queries meanwhile."""
+    """Disables whole-stage code generation inside the block: for small inputs, compiling takes longer than running."""
     before = {key: str(spark.conf.get(key)) for key in _INTERPRETED}
     for key, value in _INTERPRETED.items():
         spark.conf.set(key, value)
@@ -59,9 +59,10 @@ def interpreted(spark: SparkSession) -> Generator[None]:
 
 
 def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session for the master: `local[*]` (also without one), `spark://…`, `k8s://…`, `yarn`, or `sc://host:port`.
+    """Returns a session for the master: `local[*]` (also without one), `spark://…`, `k8s://…`, `yarn`, or
+    `sc://host:port`.
 
-    Under spark-submit, and wherever a session is already there, that one is taken as it is.
+    Under spark-submit, and wherever a session exists already, that one is used as it is.
     """
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 an extra
@@ -82,7 +83,7 @@ def spark_session(master: str | None = None, conf: Mapping[str, str] | None = No
         else:
             builder = SparkSession.builder.appName("jobwire")
         if not submitted and (master is None or master.startswith("local")):
-            # Spark's workers run whatever `python3` is on the path: another one than this, without its packages.
+            # Spark's workers run the first `python3` on the path, which may be another one without this one's packages.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
