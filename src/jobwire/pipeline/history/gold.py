@@ -113,10 +113,10 @@ def failures_daily(attempts: DataFrame) -> DataFrame:
     """Returns failed and stalled runs by class of error, on the day of their end, or of their start if the end is
     unknown."""
     moment = F.coalesce("ended_at", "started_at")
-    told = F.coalesce("error_class", F.when(F.col("outcome") == "stalled", "stalled"), F.lit("(no error told)"))
+    error_class = F.coalesce("error_class", F.when(F.col("outcome") == "stalled", "stalled"), F.lit("(no error told)"))
     return (
         attempts.where("outcome in ('failed', 'stalled')")
-        .select(*_KIND_OF_JOB, "job_id", "attempt", "error", moment.alias("at"), told.alias("error_class"))
+        .select(*_KIND_OF_JOB, "job_id", "attempt", "error", moment.alias("at"), error_class.alias("error_class"))
         .groupBy(*_KIND_OF_JOB, utc_day(F.col("at")).alias("day"), "error_class")
         .agg(
             F.count("*").alias("failures"),

@@ -137,7 +137,7 @@ def _ingest_one(spark: SparkSession, lake: Lake, source: Source, run: Run, max_r
     for tries_left in reversed(range(_TRIES)):
         try:
             _take_in(spark, lake, source, run=run, max_rows=max_rows, result=result)
-        except Exception as error:  # one source's trouble, told in the result, must not keep the others
+        except Exception as error:  # the failure of one source is in the result and does not stop the others
             # Any other error is Spark's: a machine without memory loses Python processes before they can
             # report one. The
             # checkpoint makes another attempt harmless.
@@ -158,9 +158,9 @@ def _take_in(spark: SparkSession, lake: Lake, source: Source, *, run: Run, max_r
         query.awaitTermination()
     finally:
         query.stop()
-        told = query.recentProgress
-        result.events += sum(rows_of(one) for one in told)
-        result.offsets = offsets_of(told[-1]) if told else result.offsets
+        progress = query.recentProgress
+        result.events += sum(rows_of(one) for one in progress)
+        result.offsets = offsets_of(progress[-1]) if progress else result.offsets
     result.jobs = take_snapshot(spark, lake, source, run.id)
 
 
@@ -200,19 +200,19 @@ def record(run: Run, results: Sequence[SourceResult]) -> None:
     run.fault = "; ".join(f"{result.store}: {result.error}" for result in results if result.error) or None
 
 
-def rows_of(told: Any) -> int:
+def rows_of(progress: Any) -> int:
     """Returns how many rows a batch of a stream read, summed over its sources: Connect leaves out the sum."""
-    return sum(source["numInputRows"] for source in told["sources"])
+    return sum(source["numInputRows"] for source in progress["sources"])
 
 
-def offsets_of(told: Any) -> Any:
+def offsets_of(progress: Any) -> Any:
     """Returns how far a stream has come, by its own report."""
-    end = told["sources"][0]["endOffset"]
+    end = progress["sources"][0]["endOffset"]
     return json.loads(end) if isinstance(end, str) else end
 
 
 def sentence(error: Exception) -> str:
     """Returns the error without Spark's stack and without passwords: the last line that a Python process wrote."""
     lines = [line.strip() for line in urls.redact(str(error)).splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("jobwire.")]
-    return (told[-1].partition(": ")[2] if told else lines[0] if lines else type(error).__name__)[:500]
+    own = [line for line in lines if line.startswith("jobwire.")]
+    return (own[-1].partition(": ")[2] if own else lines[0] if lines else type(error).__name__)[:500]

@@ -107,12 +107,12 @@ class _Follower:
             self._count(self._query)
 
     def _count(self, query: StreamingQuery) -> None:
-        for told in query.recentProgress:
-            rows = rows_of(told)
-            if told["batchId"] > self._seen and rows:
-                self._seen = told["batchId"]
+        for progress in query.recentProgress:
+            rows = rows_of(progress)
+            if progress["batchId"] > self._seen and rows:
+                self._seen = progress["batchId"]
                 self.result.events += rows
-                self.result.offsets = offsets_of(told)
+                self.result.offsets = offsets_of(progress)
                 self.result.error = None
                 self._pause = 1.0
 

@@ -89,14 +89,14 @@ def quarantine(bronze_events: DataFrame, snapshots: DataFrame) -> DataFrame:
 def gaps(events: DataFrame) -> DataFrame:
     """Returns the ranges of events that a store dropped before they were read; `lost` is null where the number is
     unknown."""
-    told = F.col("data")
+    data = F.col("data")
     return (
         events.where("kind = 'gap'")
         .select(
             *_OF_A_QUEUE,
-            F.get_json_object(told, "$.after").alias("after"),
-            F.get_json_object(told, "$.before").alias("before"),
-            F.get_json_object(told, "$.lost").try_cast("bigint").alias("lost"),
+            F.get_json_object(data, "$.after").alias("after"),
+            F.get_json_object(data, "$.before").alias("before"),
+            F.get_json_object(data, "$.lost").try_cast("bigint").alias("lost"),
             "at",
         )
         .select(*GAPS.names)

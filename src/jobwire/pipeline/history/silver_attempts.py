@@ -62,7 +62,7 @@ def _cut(events: DataFrame) -> DataFrame:
     kind, at = F.col("kind"), F.col("at")
     of_job = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY)).orderBy("event_order")
     over_to_children = F.col("native_kind") == "waiting-children"
-    told = (
+    of_runs = (
         events.where(F.col("job_id").isNotNull() & (kind.isin("added", "started", *_ENDS) | over_to_children))
         .repartition(*JOB_KEY)
         .withColumn("event_order", event_order())
@@ -74,7 +74,7 @@ def _cut(events: DataFrame) -> DataFrame:
     ready = F.max(F.when(kind.isin("added", "stalled", *_HANDED_BACK), F.struct("event_order", "at")))
     delayed = F.max(F.when(due.isNotNull(), F.struct("event_order", due.alias("due"))))
     return (
-        told.groupBy(F.xxhash64(*JOB_KEY).alias("key"), *JOB_KEY, "run", "life")
+        of_runs.groupBy(F.xxhash64(*JOB_KEY).alias("key"), *JOB_KEY, "run", "life")
         .agg(
             F.min(F.when(started, at)).alias("started_at"),
             F.max(F.when(started, F.col("worker"))).alias("worker"),

@@ -33,7 +33,7 @@ def silver_events(bronze: DataFrame) -> DataFrame:
         .withColumn("reading", F.row_number().over(same.orderBy("ingested_at", "kind", "data")))
         .where("reading = 1")
     )
-    told = once.select(
+    opened = once.select(
         "*",
         F.json_tuple("data", "prev", "worker", "error", "failedReason", "name").alias(
             "prev", "worker", "error", "failed_reason", "name"
@@ -45,7 +45,7 @@ def silver_events(bronze: DataFrame) -> DataFrame:
     )
     words = [F.when(native.isin(*of_protocols), word) for word, of_protocols in _words().items()]
     moment = F.coalesce("at", "ingested_at")  # a gap has no time of its own
-    return told.select(
+    return opened.select(
         "store",
         "queue",
         "id",

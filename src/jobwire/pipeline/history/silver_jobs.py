@@ -33,26 +33,26 @@ def silver_jobs(snapshots: DataFrame, events: DataFrame) -> DataFrame:
 
     `snapshots` is bronze, `events` is silver.
     """
-    seen, told = F.col("seen"), F.col("told")
-    both = _last_seen(snapshots).join(_told(events), list(JOB_KEY), "full_outer")
-    another = reusing_ids() & (told.added_at > seen.seen_at + F.expr(_SKEW))
+    seen, reported = F.col("seen"), F.col("reported")
+    both = _last_seen(snapshots).join(_reported(events), list(JOB_KEY), "full_outer")
+    another = reusing_ids() & (reported.added_at > seen.seen_at + F.expr(_SKEW))
     both = both.withColumn("seen", F.when(~F.coalesce(another, F.lit(False)), seen))
     # A job continues while a snapshot is taken, so its own times may be later than the snapshot's.
     known_until = F.greatest(seen.seen_at, seen.started_at, seen.finished_at)
-    later = F.coalesce(told.state_at > known_until, seen.isNull())
+    later = F.coalesce(reported.state_at > known_until, seen.isNull())
 
     def newest(of_snapshot: Column, of_events: Column) -> Column:
         return F.when(later, F.coalesce(of_events, of_snapshot)).otherwise(F.coalesce(of_snapshot, of_events))
 
-    state = newest(seen.state, told.state)
-    error = newest(seen.error, told.error)
-    created_at = F.coalesce(seen.created_at, told.added_at)
-    runs_over = told.starts - F.when(told.state == "active", 1).otherwise(0)
+    state = newest(seen.state, reported.state)
+    error = newest(seen.error, reported.error)
+    created_at = F.coalesce(seen.created_at, reported.added_at)
+    runs_over = reported.starts - F.when(reported.state == "active", 1).otherwise(0)
     return both.select(
         "store",
         "queue",
         F.col("job_id").alias("id"),
-        F.coalesce(seen["name"], told["name"]).alias("name"),
+        F.coalesce(seen["name"], reported["name"]).alias("name"),
         state.alias("state"),
         seen.priority.alias("priority"),
         seen.attempts.alias("attempts"),
@@ -62,18 +62,18 @@ def silver_jobs(snapshots: DataFrame, events: DataFrame) -> DataFrame:
         .alias("attempts_made"),
         seen.payload.alias("payload"),
         F.sha2(seen.payload, 256).alias("payload_hash"),
-        newest(seen.result, told.result).alias("result"),
+        newest(seen.result, reported.result).alias("result"),
         error.alias("error"),
         error_class(error).alias("error_class"),
         seen.parent.alias("parent"),
         _campaign(seen.payload).alias("campaign"),
         created_at.alias("created_at"),
-        newest(seen.run_at, told.due_at).alias("scheduled_at"),
-        newest(seen.started_at, told.started_at).alias("started_at"),
-        F.when(state.isin(*FINISHED), newest(seen.finished_at, told.finished_at)).alias("finished_at"),
-        newest(seen.worker, told.worker).alias("worker"),
+        newest(seen.run_at, reported.due_at).alias("scheduled_at"),
+        newest(seen.started_at, reported.started_at).alias("started_at"),
+        F.when(state.isin(*FINISHED), newest(seen.finished_at, reported.finished_at)).alias("finished_at"),
+        newest(seen.worker, reported.worker).alias("worker"),
         seen.seen_at.alias("seen_at"),
-        utc_day(F.coalesce(created_at, F.least(seen.first_seen_at, told.first_at))).alias("day"),
+        utc_day(F.coalesce(created_at, F.least(seen.first_seen_at, reported.first_at))).alias("day"),
     ).select(*SILVER_JOBS.names)
 
 
@@ -119,8 +119,8 @@ def _last_seen(snapshots: DataFrame) -> DataFrame:
     )
 
 
-def _told(events: DataFrame) -> DataFrame:
-    """Returns `store, queue, job_id, told`: what the events have of each job since it was last added."""
+def _reported(events: DataFrame) -> DataFrame:
+    """Returns `store, queue, job_id, reported`: what the events have of each job since it was last added."""
     same = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY))
     kind, order = F.col("kind"), F.col("event_order")
     states = [F.when(kind.isin(*kinds), state) for state, kinds in _LEFT_IN.items()]
@@ -174,7 +174,7 @@ def _told(events: DataFrame) -> DataFrame:
                     "finished_at",
                     "starts",
                 ]
-            ).alias("told"),
+            ).alias("reported"),
         )
     )
 

@@ -242,8 +242,8 @@ class Lake:
 
     def runs(self, spark: SparkSession) -> DataFrame:
         """Returns the run log as a table."""
-        told = [tuple(row[name] for name in RUNS.names) for row in run_log.rows(self.files)]
-        return spark.createDataFrame(told, RUNS.spark)
+        found = [tuple(row[name] for name in RUNS.names) for row in run_log.rows(self.files)]
+        return spark.createDataFrame(found, RUNS.spark)
 
     def _begin(self) -> None:
         if not self._begun:

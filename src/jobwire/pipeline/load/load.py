@@ -162,9 +162,9 @@ class _Loading:
                 f"{counted(rejected, 'row')} can't become a job, nothing was written{advice}: {examples}"
             )
         now = F.current_timestamp()
-        told = {"store": self.target.store, "queue": self.target.queue, "source": "load"}
+        where = {"store": self.target.store, "queue": self.target.queue, "source": "load"}
         found = checked.where("reason IS NOT NULL").select("id", "reason", "record", now.alias("seen_at"))
-        found = found.withColumns({name: F.lit(value) for name, value in told.items()})
+        found = found.withColumns({name: F.lit(value) for name, value in where.items()})
         self.lake.append("quarantine_load", found.withColumn("day", utc_day(F.col("seen_at"))), self.record, self.run)
 
     @contextmanager

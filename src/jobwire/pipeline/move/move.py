@@ -127,15 +127,15 @@ def _steps(running: RunningMove, drain_timeout: float, resume_source: bool, *, r
     if not journal.reached("verified"):
         _copy_and_verify(running)
     for one in schedules:
-        if not one.stays and f"{one.key}: {one.told}" not in journal.schedules:
-            journal.schedules.append(f"{one.key}: {one.told}")
+        if not one.stays and f"{one.key}: {one.described}" not in journal.schedules:
+            journal.schedules.append(f"{one.key}: {one.described}")
     running.save()
     move_schedules(route, schedules, here, there)
     if not journal.reached("cut"):
         cut_over(running)
         journal.finished, _ = move_finished(running)
         running.enter("cut")
-    return _ended(running, [f"{one.key}: {one.told}" for one in schedules if one.stays], resume_source, resumed)
+    return _ended(running, [f"{one.key}: {one.described}" for one in schedules if one.stays], resume_source, resumed)
 
 
 def _pause(running: RunningMove) -> None:

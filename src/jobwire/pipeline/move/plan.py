@@ -101,7 +101,7 @@ def planned(
             .count()
             .collect()
         )
-        told = priorities_of(route, surveyed).described()
+        rule = priorities_of(route, surveyed).described()
     finally:
         surveyed.unpersist()
     counts = {state.value: count for state, count in here.ask(here.backend.counts(route.queue)).items() if count}
@@ -119,9 +119,9 @@ def planned(
         stays={state: count for state, count in counts.items() if state not in moved},
         hindrances=_hindrances(route, rows),
         losses={row["what"]: row["count"] for row in sorted(losses)},
-        priorities=told,
-        schedules=[f"{one.key}: {one.told}" for one in schedules if not one.stays],
-        schedules_that_stay=[f"{one.key}: {one.told}" for one in schedules if one.stays],
+        priorities=rule,
+        schedules=[f"{one.key}: {one.described}" for one in schedules if not one.stays],
+        schedules_that_stay=[f"{one.key}: {one.described}" for one in schedules if one.stays],
         notes=_notes(route, losses),
     )
 

@@ -23,7 +23,7 @@ class ScheduleMove:
     """The decision about one schedule: the schedule to create in the target, or the reason why it stays."""
 
     key: str
-    told: str
+    described: str
     new: NewSchedule | None = None
 
     @property
@@ -43,12 +43,12 @@ def plan_schedules(
 
 def _decided(schedule: Schedule, queue: str, target: BlockingBackend, to_queue: str) -> ScheduleMove:
     can, dialect = target.can, dialect_of(urls.parse(target.url).protocol)
-    told = _rule(schedule)
+    described = _rule(schedule)
     try:
         cron, every = schedule.cron, schedule.every
         if every is not None and "every" not in can.schedules:
             cron, every = as_cron(every, seconds=dialect.cron_seconds), None
-            told += f" becomes cron {cron}"
+            described += f" becomes cron {cron}"
         zone = _zone(schedule, can, target)
         new = NewSchedule(
             schedule.key or to_queue,
@@ -64,8 +64,8 @@ def _decided(schedule: Schedule, queue: str, target: BlockingBackend, to_queue: 
         demand_schedule(can, to_queue, new)
         prepare(target.backend, to_queue, new.job, None)
     except JobwireError as error:
-        return ScheduleMove(schedule.key, f"{told}: stays, {error}")
-    return ScheduleMove(schedule.key, told, new)
+        return ScheduleMove(schedule.key, f"{described}: stays, {error}")
+    return ScheduleMove(schedule.key, described, new)
 
 
 def _name(schedule: Schedule, queue: str, can: Capabilities) -> str | None:

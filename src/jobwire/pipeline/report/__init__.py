@@ -33,20 +33,20 @@ def write_report(
     step, so a reader never sees half of it.
     """
     frames = Frames(tables)
-    told = sections(frames, period)
+    parts = sections(frames, period)
     text = page(
         title,
         period,
         datetime.now(UTC),
         headline=headline(frames),
         glance=queues_at_a_glance(frames),
-        sections=told,
+        sections=parts,
         tables=list(tables),
     )
     folder.mkdir(parents=True, exist_ok=True)
     export(tables, folder)
     if png:
-        for chart in (chart for section in told for chart in section.charts):
+        for chart in (chart for section in parts for chart in section.charts):
             (folder / f"{chart.key}.png").write_bytes(drawn(chart.drawing))
     target, draft = folder / "report.html", folder / ".report.html.new"
     draft.write_text(text, encoding="utf-8")

@@ -26,7 +26,9 @@ def headline(frames: Frames) -> list[Figure]:
         Figure(
             "p95 wait",
             "–" if waits is None else duration(waits["p95"]),
-            "no run has told it" if waits is None else f"half of the jobs waited less than {duration(waits['p50'])}",
+            "no run has a known wait"
+            if waits is None
+            else f"half of the jobs waited less than {duration(waits['p50'])}",
         ),
         Figure(
             "busiest queue", busiest, f"{share(work.max(), work.sum())} of all jobs" if work.sum() else "no job ended"

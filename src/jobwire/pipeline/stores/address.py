@@ -1,4 +1,4 @@
-"""From a URL to an address that any process can reach, and the name under which the tables know the store."""
+"""Turns a URL into an address that any process can reach, and into the name that the tables have for the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobwire.urls import Address
 
 
 def checked(url: str) -> Address:
-    """The address of a store that the pipeline can read."""
+    """Returns the address of a store that the pipeline can read."""
     address = urls.parse(url)
     if address.protocol == "memory":
         raise InvalidOption("url", url, "must be a store that other processes can reach: memory: is inside this one")
@@ -23,7 +23,8 @@ def checked(url: str) -> Address:
 
 @contextmanager
 def reached(url: str) -> Generator[str]:
-    """A URL that every process of this machine can use meanwhile: an embedded server is started, or joined."""
+    """Yields a URL that every process of this machine can use inside the block: an embedded server is started or
+    joined."""
     address = checked(url)
     if address.folder is None:
         yield url

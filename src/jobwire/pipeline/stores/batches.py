@@ -1,4 +1,4 @@
-"""Rows gathered into Arrow record batches of one schema."""
+"""Gathers rows into Arrow record batches of one schema."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rows:
         return len(self._rows) >= BATCH_ROWS or self._bytes >= BATCH_BYTES
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """What has been gathered, if anything; gathering begins anew."""
+        """Yields what has been gathered, if anything, and starts over."""
         if self._rows:
             arrays = [
                 pa.array(values, kind)

@@ -1,4 +1,4 @@
-"""A store's own backend for the blocking code of the movers: pausing, counting, removing, schedules."""
+"""A store's own backend for the blocking code of loads and moves: pausing, counting, removing, schedules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Answer = TypeVar("_Answer")
 
 
 class BlockingBackend:
-    """A backend that is open, and the way to wait for what it answers. `url` is one that every process can reach."""
+    """An open backend for blocking code. Its `url` is one that every process can reach."""
 
     def __init__(self, url: str, backend: Backend, runner: asyncio.Runner, thread: ThreadPoolExecutor) -> None:
         self.url = url
@@ -27,14 +27,14 @@ class BlockingBackend:
         self._thread = thread
 
     def ask(self, question: Coroutine[Any, Any, _Answer]) -> _Answer:
-        """The answer to a call of the backend. It runs in a thread of its own, as a caller in a notebook has an event
-        loop already."""
+        """Returns the result of a call of the backend. The call runs in a thread of its own, as a caller in a notebook
+        has an event loop already."""
         return self._thread.submit(self._runner.run, question).result()
 
 
 @contextmanager
 def blocking_backend(url: str) -> Generator[BlockingBackend]:
-    """The store at the URL, for as long as it is needed; an embedded server is kept running meanwhile."""
+    """Opens the backend of the URL for the time of the block; an embedded server keeps running inside it."""
     with reached(url) as reachable, ThreadPoolExecutor(1, "jobwire-control") as thread:
         runner = asyncio.Runner()
         try:

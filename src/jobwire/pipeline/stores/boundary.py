@@ -1,7 +1,8 @@
 """The pipeline's boundary: one queue in one store, read and written in bulk by blocking code in Spark's processes.
 
-A `QueueStore` is made anew in every process from an address, so it keeps nothing but its connection. Slices and offsets
-travel between processes: slices are picklable, offsets are flat dicts of texts and numbers that outlive a release.
+A `QueueStore` is created in every process from an address, so it keeps nothing but its connection. Partitions and
+offsets travel between processes: partitions are picklable, offsets are flat dicts of texts and numbers that a later
+release can still read.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from jobwire.urls import Address
 
 Offset = Mapping[str, Any]
 BATCH_ROWS = 5_000
-"""Rows in a record batch: large enough for Arrow to pay, small enough for jobs of a megabyte to fit in memory."""
+"""Rows in a record batch: large enough for Arrow to be efficient, small enough for jobs of a megabyte to fit in memory.
+"""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a reader of jobs need not read beyond. A hint: rows outside may be yielded, rows inside must be."""
+    """What a reader of jobs wants. A hint: rows outside may be yielded, rows inside must be."""
 
     states: frozenset[State] | None = None
     names: frozenset[str] | None = None
     created_from: datetime | None = None
     created_before: datetime | None = None
     finished_from: datetime | None = None
-    """Finished jobs only from here on; jobs that have not finished are not touched by this."""
+    """Finished jobs only from here on. Jobs that have not finished are wanted in any case."""
     finished_before: datetime | None = None
 
     def state(self, state: State) -> bool:
@@ -66,58 +68,59 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True)
 class Purged:
-    """The ids that the store removed, and those that it kept because they are no longer as they were archived."""
+    """The ids that the store removed, and those that it kept because they have changed since they were archived."""
 
     removed: Sequence[str] = field(default_factory=tuple[str, ...])
     kept: Sequence[str] = field(default_factory=tuple[str, ...])
 
 
 class QueueStore(Protocol):
-    """One queue in one store. Everything blocks."""
+    """One queue in one store. Every method blocks."""
 
     def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Any]:
-        """About `parts` balanced slices that together hold every job of the queue; fewer if there is less to read."""
+        """Returns about `parts` balanced partitions that together hold every job of the queue; fewer if there is less
+        to read."""
         ...
 
     def read_jobs(self, part: Any, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """The slice's jobs in the columns of schemas.JOBS. A malformed one is a row with its reason, never an error;
-        a job that moves to another state while it is read is read at least once."""
+        """Yields the partition's jobs in the columns of schemas.JOBS. A malformed one is a row with its reason, never
+        an error. A job that moves to another state during the read is read at least once."""
         ...
 
     def first_offset(self) -> Offset:
-        """The place before everything that the store still tells of; the same at every call."""
+        """Returns the offset before every event that the store still has; the same at every call."""
         ...
 
     def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
-        """The place after the newest event, or after about `max_rows` events from the start. `start` itself if there
-        is nothing new."""
+        """Returns the offset after the newest event, or after about `max_rows` events from the start. Returns `start`
+        itself if there is nothing new."""
         ...
 
     def passed(self, offset: Offset, target: Offset) -> bool:
-        """Whether nothing that lies before the target is after the offset."""
+        """Returns whether the offset lies at or after the target: every event before the target has been read."""
         ...
 
     def plan_events(self, start: Offset, end: Offset) -> Sequence[Any]:
-        """Slices that together hold the events after `start` up to and with `end`."""
+        """Returns partitions that together hold the events after `start` up to and with `end`."""
         ...
 
     def read_events(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """The slice's events in the columns of schemas.EVENTS, the same ones at every call as long as the store
-        keeps them; what it no longer keeps is a row of kind `gap` with `after` and `before`."""
+        """Yields the partition's events in the columns of schemas.EVENTS, the same ones at every call as long as the
+        store keeps them. What it no longer keeps is a row of kind `gap` with `after` and `before`."""
         ...
 
     def present(self, ids: Sequence[str]) -> Collection[str]:
-        """Those of the ids that the queue holds, in any state."""
+        """Returns those of the ids that the queue holds, in any state."""
         ...
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        """Remove finished jobs, each only if the store finds it, in one step with the removal, to be still in this
-        state and with this fingerprint."""
+        """Removes finished jobs. In one step with the removal, the store checks for each that it is still in this state
+        and has this fingerprint."""
         ...
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
-        """Store finished jobs (columns of schemas.JOBS) as this protocol's own, in their state and with their ids,
-        times, results and errors, unless a job of that id is there. How many were new.
+        """Stores finished jobs (columns of schemas.JOBS) as this protocol's own, in their state and with their ids,
+        times, results and errors, unless a job of that id is there. Returns how many were new.
 
         Jobs that came from the same protocol get back all that `raw` holds.
         """
@@ -142,7 +145,7 @@ def open_store(address: Address, queue: str, name: str) -> QueueStore:
 
 
 def list_queues(address: Address) -> Sequence[str]:
-    """The names of the queues in the store, sorted."""
+    """Returns the names of the queues in the store, sorted."""
     module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
     queues: Sequence[str] = module.list_queues(address)
     return queues

@@ -1,4 +1,4 @@
-"""The stored documents of jobs, fetched many at a time."""
+"""Reads the stored documents of jobs, many at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobwire.pipeline.stores.redisio.connection import Command
 
 
 class Entry(NamedTuple):
-    """An id as it stands in its container."""
+    """An id in its container."""
 
     id: bytes
     position: int | None = None
@@ -20,7 +20,7 @@ class Entry(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """All that the store holds of a job."""
+    """Everything that the store holds of a job."""
 
     entry: Entry
     container: Container
@@ -30,7 +30,7 @@ class Stored(NamedTuple):
     progress: bytes | None
     logs: Sequence[bytes]
     foreign: str = ""
-    """The type of a data key that is no string, and so holds no job."""
+    """The type of a data key that is not a string, and so does not hold a job."""
 
     @property
     def size(self) -> int:
@@ -45,7 +45,7 @@ class Documents:
         self._batch = BatchSize()
 
     def read(self, container: Container, entries: Sequence[Entry]) -> Iterator[Stored]:
-        """Jobs that are gone by now are left out: they expired, or someone removed them."""
+        """Yields the stored jobs. Those that have expired or were removed since are left out."""
         start = 0
         while start < len(entries):
             some = entries[start : start + self._batch.chunk]
@@ -82,7 +82,7 @@ class Documents:
         return {entry.id: lines for entry, lines in zip(entries, replies, strict=True) if isinstance(lines, list)}
 
     def _foreign(self, jobs: bytes, ids: Sequence[bytes]) -> dict[bytes, str]:
-        """MGET says nothing of keys of another type."""
+        """Returns the types of keys that are not strings: MGET does not report them."""
         kinds: list[Any] = (
             self._index.connection.calls([("TYPE", jobs + b"data:" + job_id) for job_id in ids]) if ids else []
         )

@@ -1,14 +1,14 @@
-"""Events told from the jobs themselves: the protocol keeps no log of what happened.
+"""Derives events from the jobs themselves: the protocol keeps no log of events.
 
-A job's documents say when it was created, when its present run began, and when and how its last run ended; runs before
-that left nothing. So the words are `created`, `claimed`, `completed`, `retried` (a run failed and another follows) and
-`dead`, and a job that is removed before it is read is never told of.
+A job's documents hold when it was created, when its present run began, and when and how its last run ended. Earlier
+runs leave nothing. So the words are `created`, `claimed`, `completed`, `retried` (a run failed and another follows) and
+`dead`, and a job that is removed before it is read has no events.
 
 An offset is `{"at": milliseconds of the server's clock, "look": how the queue looked}`. Times are written by the clocks
-of producers and workers, so each batch begins a minute before the last one ended, and tells some events again under the
-same ids. What finished before that is left out by the index; of the others every job is read at every batch: waiting
-jobs have no index by time. A batch costs as much as reading all jobs that wait, run or are delayed, whatever is new,
-which is why batches are not cut by number, and why a queue that looks unchanged is not read at all.
+of producers and workers, so each batch begins a minute before the last one ended, and some events are read again under
+the same ids. Jobs that finished before that are left out by the index. All others are read at every batch, as waiting
+jobs have no index by time: a batch costs as much as reading all jobs that wait, run or are delayed. That is why batches
+are not cut by number, and why a queue that looks unchanged is not read at all.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from jobwire.pipeline.stores.bridgemq.rows import Bad, as_text, document_of, sho
 OVERLAP_MS = 60_000
 _SLICES = 4
 _LAST_MS = 253_402_300_799_999
-_Told = tuple[str, int, int, dict[str, Any]]
+_Event = tuple[str, int, int, dict[str, Any]]
 """Kind, number of the run, milliseconds, data."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Events of a slice's jobs after one moment, up to and with another; both in milliseconds."""
+    """Events of a partition's jobs after one moment, up to and with another; both in milliseconds."""
 
     part: partitions.Part
     after: int
@@ -80,7 +80,7 @@ class EventLog:
         yield from rows.flush()
 
     def _look(self) -> str:
-        """Words that differ whenever something may have happened."""
+        """Returns a text that differs whenever something may have happened."""
         index = self._index
         index.heal()
         sets = [index.key(container) for container in ("type", "delayed", "completed", "dead")]
@@ -101,14 +101,14 @@ class EventLog:
             return  # the table `jobs` tells of these
         if document is None:
             return
-        for kind, run, at, data in _told(stored, document):
+        for kind, run, at, data in _events_of(stored, document):
             if window.after < at <= min(window.last, _LAST_MS):
                 event_id = f"{job_id}:{run}:{kind}:{at}"
                 yield EventRow(self._store, self._index.kind, event_id, kind, job_id, at * 1000, as_text(data))
 
 
-def _told(stored: Stored, document: codec.Document) -> Iterator[_Told]:
-    """What the documents of a job say of its life."""
+def _events_of(stored: Stored, document: codec.Document) -> Iterator[_Event]:
+    """Yields the events that the documents of a job contain."""
     failures = codec.integer(document.get("attempts"), 0)
     created = codec.integer(document.get("createdAt"), 0)
     yield "created", 0, created, _due(document, created)
@@ -139,7 +139,7 @@ def _told(stored: Stored, document: codec.Document) -> Iterator[_Told]:
 
 
 def _due(document: codec.Document, created: int) -> dict[str, Any]:
-    """When a job was to run, in milliseconds, if not at once."""
+    """Returns when a job was to run, in milliseconds, if not at once."""
     schedule = codec.mapping(document.get("schedule"))
     at, delay = codec.integer(schedule.get("runAt"), 0), codec.integer(schedule.get("delay"), 0)
     due = at or (created + delay if delay else 0)
@@ -147,6 +147,6 @@ def _due(document: codec.Document, created: int) -> dict[str, Any]:
 
 
 def _started(claim: bytes) -> int:
-    """When the run of a claim record began; 0 if it does not say."""
+    """Returns when the run of a claim record began; 0 if the record does not have it."""
     words = claim.split(b"|", 2)
     return int(words[1]) if len(words) == 3 and words[1].isdigit() else 0

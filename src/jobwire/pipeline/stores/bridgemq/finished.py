@@ -1,4 +1,4 @@
-"""Finished jobs put under a job type: restored from an archive, or brought from another store."""
+"""Stores finished jobs under a job type: restored from an archive, or moved from another store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PRESENT_STEP = 2_000
 
 
 def present(index: Index, ids: Sequence[str]) -> Collection[str]:
-    """Ids are one for all types of a namespace: those of jobs of other types are not this queue's."""
+    """Returns the ids that belong to jobs of this type: a namespace has one set of ids for all types."""
     found: set[str] = set()
     for start in range(0, len(ids), _PRESENT_STEP):
         some = ids[start : start + _PRESENT_STEP]
@@ -72,8 +72,8 @@ def _arguments(kind: str, job: Finished) -> list[Argument]:
 
 
 def _foreign_document(kind: str, job_id: str, job: Finished) -> codec.Document:
-    """As a producer of the protocol would have written it. Priorities mean something else elsewhere, and nothing to a
-    job that has run."""
+    """Returns the document that a producer of the protocol would have written. Priorities of other protocols mean
+    something else, and nothing to a job that has run."""
     made = max(job.attempts_made, 1)
     return {
         "jobId": job_id,

@@ -1,8 +1,8 @@
-"""Where the jobs of one type are.
+"""The index of the jobs of one type.
 
 The protocol's own lists hold all types together. The backend keeps an index of each type beside them, and scripts that
-bring it in line with what peers did; the pipeline reads through the same index. What it can't know of is a job that a
-peer added and finished before any jobwire process looked: nothing but its own keys tells of that one.
+update it with what peers did; the pipeline reads through the same index. It lacks jobs that a peer added and finished
+before any jobwire process looked: only their own keys exist.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _STEP = 2_000
 
 @dataclass(frozen=True)
 class Container:
-    """A part of the index: a sorted set of ids, but for `claims`, a hash of the running jobs."""
+    """A part of the index: a sorted set of ids, except `claims`, a hash of the running jobs."""
 
     name: str
     state: State
     native: str
-    """The protocol's word for jobs there."""
+    """The protocol's word for jobs in this container."""
     in_order: bool = False
-    """Whether jobs run from here in the order of the container."""
+    """True if jobs run from here in the order of the container."""
 
 
 CONTAINERS = {
@@ -42,7 +42,7 @@ CONTAINERS = {
         Container("claims", State.ACTIVE, "active"),
         Container("completed", State.COMPLETED, "completed"),
         Container("dead", State.FAILED, "dead"),
-        # Jobs whose data nobody can read have no type: they are shown to whoever asks.
+        # Jobs whose data can't be read have no type: every queue shows them.
         Container("unreadable", State.FAILED, "dead"),
     )
 }
@@ -67,7 +67,7 @@ class Index:
         return sorted(name.decode(errors="replace") for name in found if name)
 
     def heal(self) -> None:
-        """Take notice of what peers did, as the backend does before it reads."""
+        """Updates the index with what peers did, as the backend does before it reads."""
         script = load(BACKEND, "heal")
         reached: Sequence[int] = (0, 0, 0)
         for _ in range(READERS_STEPS):
@@ -76,10 +76,10 @@ class Index:
                 return
 
     def claims(self) -> dict[bytes, bytes]:
-        """The running jobs, each with its record: token, start, stalls allowed, worker."""
+        """Returns the running jobs, each with its record: token, start, stalls allowed, worker."""
         flat: list[bytes] = self.connection.call("HGETALL", self.key("claims"))
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
     def members(self, container: str, low: Bound, high: Bound) -> Iterator[list[Bound]]:
-        """Ids and scores of a container that is no hash."""
+        """Yields ids and scores of a container that is not a hash."""
         return members(self.connection, self.key(container), low, high, _STEP)

@@ -1,4 +1,4 @@
-"""Reading the slices of a plan."""
+"""Reads the partitions of a plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SKEW_MS = 10_000
 
 
 def read(index: Index, store: str, part: Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """The jobs of a slice, as rows."""
+    """Yields the jobs of a partition, as rows."""
     rows, records = Rows(JOBS), Records(store, index.kind)
     for stored in stored_jobs(index, part):
         row = records.row(stored)
@@ -33,7 +33,7 @@ def read(index: Index, store: str, part: Part, wanted: Wanted) -> Iterator[pa.Re
 
 
 def stored_jobs(index: Index, part: Part) -> Iterator[Stored]:
-    """All that the store holds of the jobs of a slice."""
+    """Yields everything that the store holds of the jobs of a partition."""
     documents = Documents(index)
     lost = False
     for one in part.ranges:
@@ -44,7 +44,7 @@ def stored_jobs(index: Index, part: Part) -> Iterator[Stored]:
     if lost:
         recent = Bound(b"%d" % (part.since_ms - _SKEW_MS))
         chased = [Range("claims"), Range("completed", recent), Range("dead", recent)]
-        # The running jobs come after the waiting ones in a slice: if it has them, they have been read late enough.
+        # The running jobs come after the waiting ones in a partition: if it has them, they have been read late enough.
         for one in chased if all(one.container != "claims" for one in part.ranges) else chased[1:]:
             container = CONTAINERS[one.container]
             for entries in _entries(index, container, one):
@@ -63,8 +63,8 @@ def _entries(index: Index, container: Container, one: Range) -> Iterator[Sequenc
 
 
 def _has_lost(index: Index, container: Container, one: Range) -> bool:
-    """Whether jobs may have left the range since the plan: of the running ones any may, of others the first goes
-    first."""
+    """Returns True if jobs may have left the range since the plan. Of the running ones any may; of others the first
+    leaves first."""
     if container.state is State.ACTIVE:
         return one.near != running(index)
     gone = one.near and index.connection.call("ZSCORE", index.key(one.container), one.near) is None

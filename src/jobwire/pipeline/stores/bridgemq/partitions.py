@@ -1,9 +1,9 @@
-"""Dividing a job type into slices: ranges of the index, cut where the ranks make slices equal.
+"""Divides a job type into partitions: ranges of the index, cut by rank so that partitions are equal.
 
-The running jobs are few and read whole. Slices are read at different times, so a job may pass from one that is still to
-be read into one that has been read; a slice whose first job is gone therefore ends with the running jobs and those that
-finished since the plan was made, so what went forward is found. A job that failed meanwhile and waits for its retry in
-a slice that was read before is left to the next read.
+The running jobs are few and read whole. Partitions are read at different times, so a job may pass from one that is
+still to be read into one that has been read. A partition whose first job is gone therefore ends with the running jobs
+and those that finished since the plan was made, so that jobs that moved forward are found. A job that failed during the
+read and waits for its next attempt in a partition that was read before is left to the next read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Part:
 
 
 def plan(index: Index, wanted: Wanted, parts: int, finished_from_ms: int | None = None) -> list[Part]:
-    """`finished_from_ms` leaves out what finished before, as the index knows it."""
+    """Returns the partitions. `finished_from_ms` leaves out what finished before, by the index."""
     index.heal()
     containers = [container for container in CONTAINERS.values() if wanted.state(container.state)]
     now = index.connection.now_ms()
@@ -57,12 +57,13 @@ def plan(index: Index, wanted: Wanted, parts: int, finished_from_ms: int | None 
 
 
 def finished_from(wanted: Wanted) -> int | None:
-    """The index is as old as the end of each run, or newer, so it can leave out what finished before."""
+    """Returns the time before which finished jobs can be left out: their time in the index is that of their end, or
+    later."""
     return None if wanted.finished_from is None else math.floor(wanted.finished_from.timestamp() * 1000)
 
 
 def running(index: Index) -> bytes:
-    """Differs when other jobs run."""
+    """Returns a text that differs when other jobs run."""
     ids: list[bytes] = index.connection.call("HKEYS", index.key("claims"))
     return digest(sorted(ids)).encode()
 
@@ -79,7 +80,7 @@ def _size(index: Index, container: Container, finished_from_ms: int | None) -> C
 
 
 def _resolved(index: Index, cuts: Sequence[Cut], sizes: dict[str, int], finished_from_ms: int | None) -> list[Range]:
-    """Each cut with the bounds that mark its ends."""
+    """Returns each cut with the bounds that mark its ends."""
     sets = [one for one in cuts if one.container != "claims"]
     questions = [
         (index.key(one.container), _low(CONTAINERS[one.container], finished_from_ms), END, one) for one in sets

@@ -1,4 +1,4 @@
-"""Removing archived jobs from the store, each only if it is still as it was archived."""
+"""Removes archived jobs from the store, each only if it has not changed since it was archived."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobwire.pipeline.stores.bridgemq.index import BACKEND, Index
 from jobwire.pipeline.stores.redisio.scripts import load
 
 _STEP = 200
-"""Jobs in one call: the server serves nobody else meanwhile, about 10 ms (50 µs a job)."""
+"""Jobs in one call: the server is blocked for about 10 ms (50 µs a job)."""
 _PLACES = {"completed": "completed", "failed": "dead", "dead": "dead"}
 
 

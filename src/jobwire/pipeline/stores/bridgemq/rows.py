@@ -24,11 +24,11 @@ _ABSENT, _PRESENT = b"-", b"+"
 
 
 class Bad(Exception):
-    """What is wrong with a job."""
+    """The reason why a job can't be read."""
 
 
 def document_of(stored: Stored, kind: str) -> codec.Document | None:
-    """The job's document; None for a job of another type. Raises Bad for what is no job."""
+    """Returns the job's document; None for a job of another type. Raises Bad for what is not a job."""
     if stored.foreign:
         raise Bad(f"its key holds no JSON text but a {stored.foreign}")
     try:
@@ -48,7 +48,7 @@ def document_of(stored: Stored, kind: str) -> codec.Document | None:
 
 
 def fingerprint(stored: Stored) -> str:
-    """`scripts/purge.lua` computes the same."""
+    """Returns the fingerprint of a job. `scripts/purge.lua` computes the same."""
     parts = [stored.container.native.encode(), stored.data]
     for value in (stored.status, stored.result, stored.progress):
         parts += (_ABSENT, b"") if value is None else (_PRESENT, value)
@@ -63,7 +63,8 @@ class Records:
         self._kind = kind
 
     def row(self, stored: Stored) -> JobRow | None:
-        """The job in any state; what can't be read as one becomes a row with the reason. None: of another type."""
+        """Returns the row of a job in any state. One that can't be read becomes a row with the reason. None: of another
+        type."""
         stamp = fingerprint(stored)
         try:
             document = document_of(stored, self._kind)
@@ -128,7 +129,7 @@ class Records:
 
 
 def as_text(value: Any) -> str:
-    """Compact JSON. A peer's numbers that JavaScript can't hold stay as they are."""
+    """Returns compact JSON. A peer's numbers that JavaScript can't hold stay as they are."""
     try:
         return json_codec.dumps(value).decode()
     except InvalidOption:
@@ -152,7 +153,7 @@ def _raw(
 
 
 def shown(value: str | bytes) -> str:
-    """A text that any table can hold: JSON may carry half a character, and a key any bytes."""
+    """Returns a text that any table can hold: JSON may contain lone surrogates, and a key any bytes."""
     encoded = value if isinstance(value, bytes) else value.encode(errors="backslashreplace")
     return encoded.decode(errors="backslashreplace")
 

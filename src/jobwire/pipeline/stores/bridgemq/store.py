@@ -33,7 +33,7 @@ class BridgemqStore:
         return self._events.first()
 
     def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
-        """Never cut short: see events.py."""
+        """Returns the newest offset whatever `max_rows` is: see events.py."""
         return self._events.latest(start)
 
     def passed(self, offset: Offset, target: Offset) -> bool:
@@ -65,7 +65,7 @@ def open_store(address: Address, queue: str, name: str) -> BridgemqStore:
 
 
 def list_queues(address: Address) -> Sequence[str]:
-    """The job types of the namespace, those that only peers have used among them."""
+    """Returns the job types of the namespace, including those that only peers have used."""
     keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
     connection = RedisConnection(address, keys.base)
     try:

@@ -1,4 +1,4 @@
-"""Where a queue's jobs are, in the order in which the pipeline reads them: those that will move before the rest."""
+"""The containers of a queue's jobs, in the order in which the pipeline reads them: those that jobs leave come first."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Container:
     kind: str
     """`list`, or `set` for one with scores."""
     in_order: bool = False
-    """Whether jobs run from here in the order of the container."""
+    """True if jobs run from here in the order of the container."""
 
 
 CONTAINERS = {
     container.name: container
     for container in (
-        # While a queue is paused BullMQ 5 calls its waiting list `paused`; with both there, that one runs first. Jobs
+        # While a queue is paused BullMQ 5 calls its waiting list `paused`; if both exist, that one runs first. Jobs
         # with a priority come after the lists.
         Container("paused", State.WAITING, "paused", "list", in_order=True),
         Container("wait", State.WAITING, "waiting", "list", in_order=True),
@@ -40,4 +40,4 @@ NOWHERE = Container("", State.WAITING, "unknown", "")
 DUE_SCALE = 4096
 """`delayed` keeps due times as milliseconds times this, with a counter in the low digits."""
 SIDES = (b":logs", b":dependencies", b":processed", b":failed", b":unsuccessful")
-"""What a job has beside its hash, each under the job's key with this at its end."""
+"""The keys that a job has beside its hash, each under the job's key with this ending."""

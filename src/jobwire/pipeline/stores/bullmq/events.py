@@ -1,11 +1,12 @@
-"""The queue's event stream, read in ranges of ids.
+"""Reads the queue's event stream in ranges of ids.
 
 An offset is `{"id": the last event read, "n": how many events the stream had ever had up to that one}`; the number is
 left out where the server does not count (before Redis 7).
 
-The server trims the stream to about 10,000 events. What was trimmed unread is told by one row of kind `gap`, and with
-the numbers its size is exact: the server counts what was ever added, so what it no longer holds and we had not read is
-known. A stream that was deleted and begun anew counts from 0 again, and what the old one had at its end is unknown.
+The server trims the stream to about 10,000 events. What was trimmed unread becomes one row of kind `gap`. With the
+numbers its size is exact: the server counts what was ever added, so the number of events that are neither stored nor
+read is known. A stream that was deleted and created again counts from 0, and what the old one had at its end is
+unknown.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Span:
 
 @dataclass(frozen=True)
 class _Stream:
-    """What the server says of the stream."""
+    """The server's description of the stream."""
 
     length: int
     first: str
@@ -87,7 +88,7 @@ class EventLog:
             return newest
         if known is not None and stream.added is not None and stream.added - known <= max_rows:
             return newest
-        # No other way leads to the n-th event than over those before it.
+        # The n-th event is only found by reading those before it.
         read = 0
         while read < max_rows:
             step = self._between(after, "+", min(_STEP, max_rows - read))
@@ -101,7 +102,7 @@ class EventLog:
         if order(offset["id"]) < order(target["id"]):
             return False
         stream = self._stream()
-        # An offset beyond the stream's end belongs to one that is no more.
+        # An offset beyond the stream's end belongs to a stream that was deleted.
         return stream is None or order(offset["id"]) <= order(stream.last) or offset["id"] == target["id"]
 
     def plan(self, start: Offset, end: Offset) -> list[Gap | Span]:
@@ -152,7 +153,7 @@ class EventLog:
         return _Stream(about[b"length"], first[0].decode() if first else last, last, added)
 
     def _restart(self, stream: _Stream, start: Offset) -> tuple[str, int | None]:
-        """Where to go on from, and the number of events up to there."""
+        """Returns where to continue, and the number of events up to there."""
         after, known = str(start["id"]), start.get("n")
         if order(after) > order(stream.last):
             return NO_EVENT, stream.trimmed
@@ -170,14 +171,14 @@ class EventLog:
             return None
         before, gone = stream.first, stream.trimmed
         if order(before) > order(end["id"]):
-            # What went after the end of this batch is for the next one to tell.
+            # What was trimmed after the end of this batch is reported by the next one.
             before, gone = str(end["id"]), end.get("n") if gone is not None else None
         if known is None or gone is None or gone < known:
             return Gap(after, before, None)
         return Gap(after, before, gone - known) if gone > known else None
 
     def _spans(self, stream: _Stream, after: str, last: str, number: int) -> list[Span]:
-        """Divided by time: a stream has no other index."""
+        """Divides by time: a stream has no other index."""
         low, high = max(order(after), order(stream.first))[0], order(last)[0]
         if number <= _SMALL or high - low < _SLICES:
             return [Span(after, last)] if order(after) < order(last) else []
@@ -204,7 +205,7 @@ class EventLog:
 
 
 def order(event_id: str) -> tuple[int, int]:
-    """Ids sort as pairs of numbers, not as texts."""
+    """Returns the sort key of an id: ids sort as pairs of numbers, not as texts."""
     ms, _, number = event_id.partition("-")
     return int(ms), int(number or 0)
 

@@ -1,4 +1,4 @@
-"""A BullMQ job's fingerprint: its container, its hash, and what it has beside the hash."""
+"""The fingerprint of a BullMQ job: over its container, its hash, and its side keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ are as stored, sets are sorted by bytes; of a hash the sorted fields come first,
 
 
 def fingerprint(container: str, fields: Mapping[bytes, bytes], sides: Sides) -> str:
-    """`scripts/purge.lua` computes the same."""
+    """Returns the fingerprint. `scripts/purge.lua` computes the same."""
     names = sorted(fields)
     parts = [container.encode(), b"%d" % len(names), *names, *map(fields.__getitem__, names)]
     for ending, items in sides.items():
@@ -21,7 +21,7 @@ def fingerprint(container: str, fields: Mapping[bytes, bytes], sides: Sides) -> 
 
 
 def in_order(ending: bytes, found: Sequence[bytes]) -> Sequence[bytes]:
-    """A side key's content as the fingerprint takes it."""
+    """Returns a side key's content in the order that the fingerprint uses."""
     if ending == b":dependencies":
         return sorted(found)
     if ending in (b":processed", b":failed"):

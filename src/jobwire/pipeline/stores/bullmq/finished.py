@@ -1,4 +1,4 @@
-"""Finished jobs put into a queue: restored from an archive, or brought from another store."""
+"""Stores finished jobs in a queue: restored from an archive, or moved from another store."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from jobwire.pipeline.stores.redisio.scripts import load
 _STEP_JOBS, _STEP_BYTES = 200, 4 * 1024 * 1024
 _PRESENT_STEP = 2_000
 _OWN_FIELDS = frozenset(("opts", "delay", "ats"))
-"""At least one of these is in the `raw` of every BullMQ job, and in that of no other protocol's."""
+"""At least one of these is in the `raw` of every BullMQ job, and of no other protocol's."""
 
 
 def present(connection: RedisConnection, keys: Keys, ids: Sequence[str]) -> Collection[str]:
-    """By a field that every job has, so that the queue's own keys are not taken for jobs."""
+    """Returns the ids that exist, by a field that every job has, so that the queue's own keys don't count as jobs."""
     found: set[str] = set()
     for start in range(0, len(ids), _PRESENT_STEP):
         some = ids[start : start + _PRESENT_STEP]
@@ -61,7 +61,7 @@ def _arguments(job: Finished) -> list[Argument]:
 
 
 def _items(ending: str, value: Any) -> list[str]:
-    """A side key's content as its command takes it."""
+    """Returns a side key's content as its command takes it."""
     if isinstance(value, list):
         return [str(each) for each in value]
     if not ending.startswith(":") or not isinstance(value, dict):
@@ -71,7 +71,7 @@ def _items(ending: str, value: Any) -> list[str]:
 
 
 def _own_fields(job: Finished) -> dict[str, Argument]:
-    """What `raw` holds, and the rest from the columns that held it."""
+    """Returns the fields that `raw` holds, and the rest from the columns."""
     raw: dict[str, Argument] = {name: value for name, value in job.raw.items() if isinstance(value, str)}
     columns: dict[str, Argument | None] = {
         "name": job.name,
@@ -92,7 +92,8 @@ def _own_fields(job: Finished) -> dict[str, Argument]:
 
 
 def _foreign_fields(job: Finished) -> dict[str, Argument]:
-    """As Node would have stored it. Priorities mean something else elsewhere, and nothing to a job that has run."""
+    """Returns the fields that Node would have stored. Priorities of other protocols mean something else, and nothing to
+    a job that has run."""
     columns: dict[str, Argument | None] = {
         "name": job.name,
         "data": job.payload,

@@ -1,14 +1,14 @@
-"""Reading the slices of a plan.
+"""Reads the partitions of a plan.
 
-A list is read from its far end towards the end that runs: jobs taken from there meanwhile shift the rest by as much
-towards the reader, so it meets some again and passes none. What is pushed to the running end shifts them away; each
-step therefore begins a little before the last one ended, and looks for its position again if it can't find it there.
+A list is read from its far end towards the end that runs. Jobs taken from there during the read shift the rest by as
+much towards the reader, so it reads some again and skips none. What is pushed to the running end shifts them away; each
+step therefore begins a little before the last one ended, and searches for its position if it can't find it there.
 
-A job that leaves a slice before it is read is caught by the chase at the slice's end. It reads every job that the
-events since the plan tell of, unless they say that it was added after the plan. A busy queue may have trimmed these
-events; then a slice whose first job is gone reads the running jobs and all that finished since, so what went forward is
-found. What the trimmed events alone could tell is left to the next read: jobs that went back to wait for a retry, after
-the slice that they went to had been read. Jobs met twice are rows twice, the later one the truer.
+A job that leaves a partition before it is read is found by the chase at the partition's end. It reads every job that
+the events since the plan name, except those that were added after the plan. A busy queue may have trimmed these events.
+Then a partition whose first job is gone reads the running jobs and all that finished since, so that jobs that moved
+forward are found. Left to the next read are jobs that only the trimmed events named: those that went back to wait for
+their next attempt in a partition that had been read. Jobs read twice are rows twice; the later one is the more recent.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SIDE_COMMANDS: Sequence[tuple[bytes, Command]] = tuple(
 
 
 class Entry(NamedTuple):
-    """An id as it stands in its container."""
+    """An id in its container."""
 
     id: bytes
     position: int | None = None
@@ -64,7 +64,7 @@ class Entry(NamedTuple):
 
 
 class JobsReader:
-    """Reads the slices of one plan."""
+    """Reads the partitions of one plan."""
 
     def __init__(self, connection: RedisConnection, keys: Keys, store: str, wanted: Wanted) -> None:
         self._connection = connection
@@ -133,14 +133,14 @@ class JobsReader:
             met = ids[-_OVERLAP:]
             at = end - 1
             if at < stop and stop:
-                # Jobs taken meanwhile have brought the rest of the range closer to the end.
+                # Jobs taken during the read have brought the rest of the range closer to the end.
                 near = self._index(key, one.near)
                 self._lost = self._lost or near is None
                 stop = min(stop, near or 0)
 
     def _ends(self, one: ListRange) -> tuple[str, int | None, int | None]:
-        """The list's key, and the indexes of the range's ends if they are still there; pausing and resuming a queue
-        gives the list another name."""
+        """Returns the list's key, and the indexes of the range's ends if they still exist. Pausing and resuming a queue
+        renames the list."""
         for name in (one.container, _TWIN[one.container]):
             key = self._keys.base + name
             far, near = self._index(key, one.far), self._index(key, one.near)
@@ -153,7 +153,7 @@ class JobsReader:
         return None if left is None else length - 1 - left
 
     def _chase(self, since: Moment) -> Iterator[tuple[Container, list[Entry]]]:
-        """What has moved since the plan was made."""
+        """Yields what has moved since the plan was made."""
         new: set[bytes] = set()
         after = since.event
         first: list[Any] = self._connection.call("XRANGE", self._keys.events, "-", "+", "COUNT", 1)
@@ -163,8 +163,8 @@ class JobsReader:
             moved: dict[bytes, None] = {}
             for event_id, fields in events:
                 after = event_id.decode()
-                told = dict(zip(fields[::2], fields[1::2], strict=False))
-                kind, job_id = told.get(b"event"), told.get(b"jobId")
+                entry = dict(zip(fields[::2], fields[1::2], strict=False))
+                kind, job_id = entry.get(b"event"), entry.get(b"jobId")
                 if job_id is None:
                     continue
                 if kind == b"added":
@@ -187,7 +187,7 @@ class JobsReader:
                     yield container, [Entry(one.id, None, float(one.score)) for one in page]
 
     def _placed(self, ids: Sequence[bytes]) -> Iterator[tuple[Container, list[Entry]]]:
-        """Jobs by the containers where the backend's own script finds them."""
+        """Yields jobs by the containers where the backend's own script finds them."""
         script = load(_BACKEND, "read_jobs")
         for start in range(0, len(ids), self._batch.chunk):
             some = ids[start : start + self._batch.chunk]
@@ -200,7 +200,7 @@ class JobsReader:
                 yield CONTAINERS.get(name, NOWHERE), entries
 
     def _rows(self, container: Container, entries: Sequence[Entry]) -> Iterator[tuple[JobRow, int]]:
-        """Jobs that are gone by now are left out: whoever removed them was quicker."""
+        """Yields rows. Jobs that were removed since are left out."""
         base, connection = self._keys.base.encode(), self._connection
         start = 0
         while start < len(entries):
@@ -208,7 +208,7 @@ class JobsReader:
             start += len(some)
             commands: list[Command] = [("HGETALL", base + entry.id) for entry in some]
             if container.state.finished:
-                # Few jobs have anything beside the hash, so all are asked at once.
+                # Few jobs have side keys, so all are asked for at once.
                 commands.append(("EXISTS", *(base + entry.id + ending for entry in some for ending in SIDES)))
             replies = connection.calls(commands)
             sides = self._sides(some) if replies[len(some) :] not in ([], [0]) else {}
@@ -227,7 +227,7 @@ class JobsReader:
             self._batch.read(len(some), total)
 
     def _sides(self, entries: Sequence[Entry]) -> dict[bytes, Sides]:
-        """What jobs have beside their hashes. Only the finished are asked: archives hold jobs whole."""
+        """Returns the side keys of jobs. Only finished jobs are asked for: archives hold jobs whole."""
         base = self._keys.base.encode()
         numbers = self._connection.calls(
             [("EXISTS", *(base + entry.id + ending for ending in SIDES)) for entry in entries]

@@ -1,12 +1,12 @@
-"""Dividing a queue into slices that several processes read at once while its jobs move.
+"""Divides a queue into partitions that several processes read at once while its jobs move.
 
-Ids are too many for a plan, and positions shift. So a slice of a sorted set is a range of scores and ids, cut where the
-ranks make slices equal; a slice of a list is named by the ids at its two ends, which are looked up when it is read.
-Only `active`, which is short and changes everywhere, is read whole.
+Ids are too many for a plan, and positions shift. So a partition of a sorted set is a range of scores and ids, cut by
+rank so that partitions are equal. A partition of a list is named by the ids at its two ends, which are looked up when
+it is read. Only `active`, which is short and changes everywhere, is read whole.
 
-Slices are read at different times, so a job may pass from one that is still to be read into one that has been read.
-Each plan therefore remembers the newest event of its moment, and each slice ends by looking at what has moved since:
-see `jobs.py`.
+Partitions are read at different times, so a job may pass from one that is still to be read into one that has been read.
+Each plan therefore records the newest event of its moment, and each partition ends by reading what has moved since: see
+`jobs.py`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Part:
     ranges: tuple[Range, ...]
     since: Moment
     chases: bool
-    """Whether jobs may leave these ranges for others that are wanted too."""
+    """True if jobs may leave these ranges for others that are wanted too."""
 
 
 def plan(connection: RedisConnection, keys: Keys, wanted: Wanted, parts: int) -> list[Part]:
@@ -102,7 +102,8 @@ def _size(keys: Keys, container: Container, wanted: Wanted) -> Command:
 
 
 def bounds(container: Container, wanted: Wanted) -> tuple[Bound, Bound]:
-    """What is wanted of a sorted set: the scores of finished jobs are the times at which they finished."""
+    """Returns the bounds of what is wanted of a sorted set: the scores of finished jobs are the times at which they
+    finished."""
     first, before = wanted.finished_from, wanted.finished_before
     if not container.state.finished:
         return BEGINNING, END
@@ -113,7 +114,7 @@ def bounds(container: Container, wanted: Wanted) -> tuple[Bound, Bound]:
 def _resolved(
     connection: RedisConnection, keys: Keys, cuts: Sequence[Cut], sizes: dict[str, int], wanted: Wanted
 ) -> list[Range]:
-    """Each cut with the ids that mark its ends."""
+    """Returns each cut with the ids that mark its ends."""
     lists = [one for one in cuts if CONTAINERS[one.container].kind == "list"]
     commands: list[Command] = [
         ("LINDEX", keys.base + one.container, index) for one in lists for index in (-one.start - 1, -one.stop)

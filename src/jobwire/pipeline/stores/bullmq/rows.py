@@ -29,7 +29,7 @@ _SCORED = (b":unsuccessful",)
 
 
 class _Bad(Exception):
-    """What is wrong with a job."""
+    """The reason why a job can't be read."""
 
 
 class Records:
@@ -42,7 +42,7 @@ class Records:
     def row(  # noqa: PLR0917 where a hash was found is no part of it, and belongs to reading it
         self, container: Container, raw_id: bytes, fields: Fields, sides: Sides, position: int | None, score: float
     ) -> JobRow:
-        """The job in any state; what can't be read as one becomes a row with the reason."""
+        """Returns the row of a job in any state. One that can't be read becomes a row with the reason."""
         stamp = fingerprint(container.name, fields, sides)
         try:
             return self._sound(container, raw_id, dict(fields), sides, position, score, stamp)
@@ -56,7 +56,7 @@ class Records:
     def malformed(
         self, container: Container, raw_id: bytes, reason: str, record: str = "{}", stamp: str | None = None
     ) -> JobRow:
-        """A row that says why there is no job in it."""
+        """Returns a row with the reason why there is no job in it."""
         return JobRow(
             self._store,
             self._keys.queue,
@@ -123,7 +123,7 @@ class Records:
 
 
 def shown(value: bytes) -> str:
-    """Bytes as a text in any case."""
+    """Returns bytes as a text, whatever they are."""
     return value.decode(errors="backslashreplace")
 
 
@@ -143,7 +143,7 @@ def _is_json(value: bytes) -> bool:
 
 
 def _json(rest: Fields, name: bytes) -> str | None:
-    """The field's JSON. One that isn't JSON is shown as a text, and stays in `raw` as it is."""
+    """Returns the field's JSON. One that isn't JSON becomes a JSON text, and stays in `raw` as it is."""
     value = rest.get(name)
     if value is None:
         return None
@@ -154,7 +154,7 @@ def _json(rest: Fields, name: bytes) -> str | None:
 
 
 def _stack(rest: Fields) -> str | None:
-    """The trace of the newest failed run. BullMQ keeps a list, which stays in `raw` unless this is all of it."""
+    """Returns the trace of the newest failed run. BullMQ keeps a list, which stays in `raw` if it has more."""
     value = rest.get(b"stacktrace")
     if value is None or value == b"[]":
         return None
@@ -168,7 +168,7 @@ def _stack(rest: Fields) -> str | None:
 
 
 def _time(rest: Fields, name: bytes) -> int | None:
-    """Microseconds from a field of milliseconds. One that the column does not hold word for word stays in `raw`."""
+    """Returns microseconds from a field of milliseconds. One that the column can't give back exactly stays in `raw`."""
     value = rest.get(name)
     if value is None:
         return None
@@ -187,7 +187,7 @@ def _scaled(ms: float) -> int | None:
 
 
 def _count(rest: Fields, name: bytes) -> int:
-    """A whole number; 0 for what is none, which then stays in `raw`."""
+    """Returns a whole number; 0 for anything else, which then stays in `raw`."""
     value = rest.get(name)
     if value is None:
         return 0
@@ -201,7 +201,7 @@ def _count(rest: Fields, name: bytes) -> int:
 
 
 def _made(rest: Fields) -> int:
-    """Old clients wrote `attemptsMade`; a job with that field keeps both in `raw`."""
+    """Returns the attempts made. Old clients wrote `attemptsMade`; a job with that field keeps both in `raw`."""
     if b"attemptsMade" not in rest:
         return _count(rest, b"atm")
     return _count(dict(rest), b"atm" if b"atm" in rest else b"attemptsMade")

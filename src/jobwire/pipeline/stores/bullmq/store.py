@@ -65,6 +65,6 @@ def open_store(address: Address, queue: str, name: str) -> BullmqStore:
 
 
 def list_queues(address: Address) -> Sequence[str]:
-    """Every client writes a queue's settings with its first job, so the keys that hold them tell the queues."""
+    """Returns the queues by the keys of their settings, which every client writes with its first job."""
     prefix = address.options.get("prefix", DEFAULT_PREFIX)
     return sorted({name for name in scan(address, f"{prefix}:", ":meta") if name and ":" not in name})

@@ -1,6 +1,5 @@
-"""The change stream between two times of the replica set. Times, not tokens, bound a stretch: every change carries its
-time, and all changes of a transaction carry the same one.
-"""
+"""Reads the change stream between two times of the replica set. Times bound a range, not tokens: every change has its
+time, and all changes of a transaction have the same one."""
 
 from __future__ import annotations
 
@@ -35,10 +34,10 @@ class HistoryLost(Exception):
 
 
 def read(collections: Collections, queue: str, start: ClusterTime, end: ClusterTime) -> Iterator[Mapping[str, Any]]:
-    """Changes after `start`, up to and with `end`, of documents that are the queue's or are gone.
+    """Yields changes after `start`, up to and with `end`, of documents that belong to the queue or are gone.
 
-    A change doesn't say which queue its document is of, so the document is looked up, as it is now. What came to be and
-    to an end within the stretch is of the queue if its beginning was.
+    A change does not contain the queue of its document, so the document is looked up, as it is now. A document that was
+    inserted and deleted within the range belongs to the queue if its insert did.
     """
     ours = {"$or": [{"fullDocument.name": queue}, {"fullDocument": None}, {"operationType": "delete"}]}
     stages: list[Document] = [
@@ -49,7 +48,8 @@ def read(collections: Collections, queue: str, start: ClusterTime, end: ClusterT
 
 
 def nth(collections: Collections, start: ClusterTime, end: ClusterTime, count: int) -> ClusterTime | None:
-    """The time of the nth change of any queue after `start`, of the last one if there are fewer; None without any."""
+    """Returns the time of the nth change of any queue after `start`, of the last one if there are fewer; None without
+    any."""
     found: ClusterTime | None = None
     keep: list[Document] = [{"$project": {"_id": 1, "clusterTime": 1}}]
     for number, change in enumerate(_between(collections, keep, start, end, None), 1):
@@ -64,7 +64,7 @@ def _between(
 ) -> Iterator[Mapping[str, Any]]:
     telling = {"$match": {"ns.coll": collections.place.collection, **_TELLING}}
     try:
-        # On the database: a stream on a collection ends when that is dropped.
+        # On the database: a stream on a collection ends when the collection is dropped.
         with collections.database.watch(
             [telling, *stages],
             full_document=lookup,
@@ -99,7 +99,8 @@ def _cluster_time(change: Mapping[str, Any]) -> ClusterTime:
 
 
 def _reached(token: Mapping[str, Any] | None) -> ClusterTime:
-    """How far a stream without news has looked. Its token begins with the time: a mark of the type, seconds, count."""
+    """Returns how far a stream without news has read. Its token begins with the time: a mark of the type, seconds,
+    count."""
     text = str(token["_data"]) if token else ""
     if not text.startswith("82"):
         return 0, 0

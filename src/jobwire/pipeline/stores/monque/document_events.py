@@ -1,7 +1,7 @@
-"""What a document, or a change of one, tells of a job's life.
+"""Derives events from a document, or from a change of one.
 
-Both ways lead to the same events with the same ids, `<job id>:<kind>:<milliseconds>`, so that a job that is met on
-both is told of once. The time is the one that the change itself wrote; Monque's clients write their own clock's.
+Both lead to the same events with the same ids, `<job id>:<kind>:<milliseconds>`, so that an event that is read from
+both counts once. The time is the one that the change itself wrote, by the clock of the client.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from jobwire.pipeline.stores.monque.rows import json_text
 Fields = Mapping[str, Any]
 
 
-class Told(NamedTuple):
-    """One event, but for the names of store and queue."""
+class JobEvent(NamedTuple):
+    """One event, without the names of store and queue."""
 
     id: str
     kind: str
@@ -29,8 +29,8 @@ class Told(NamedTuple):
     malformed: str | None = None
 
 
-def by_document(document: Fields) -> Iterator[Told]:
-    """A job's beginning and where it stands."""
+def by_document(document: Fields) -> Iterator[JobEvent]:
+    """Yields the event of the job's creation, and that of its present status."""
     key, created, updated = document["_id"], document.get("createdAt"), document.get("updatedAt")
     if not isinstance(created, datetime) or not isinstance(updated, datetime):
         yield _malformed(document, "its createdAt and updatedAt are not both dates")
@@ -43,8 +43,8 @@ def by_document(document: Fields) -> Iterator[Told]:
         yield _standing(key, document, document, updated)
 
 
-def by_change(change: Fields, document: Fields) -> Iterator[Told]:
-    """What a change of the stream tells. `document` is the job as it was looked up, or as it was inserted."""
+def by_change(change: Fields, document: Fields) -> Iterator[JobEvent]:
+    """Yields the events of a change. `document` is the job as it was looked up, or as it was inserted."""
     key, kind = change["documentKey"]["_id"], change["operationType"]
     if kind == "delete":
         yield _event(key, "removed", _wall(change))
@@ -66,13 +66,13 @@ def by_change(change: Fields, document: Fields) -> Iterator[Told]:
         yield _event(key, "rescheduled", at, due=fields.get("nextRunAt"))
 
 
-def _standing(key: Any, fields: Fields, document: Fields, at: datetime) -> Told:
-    """The event of a status. `fields` are those that were written with it: all of them, if that is not known."""
+def _standing(key: Any, fields: Fields, document: Fields, at: datetime) -> JobEvent:
+    """Returns the event of a status. `fields` are those that were written with it: all, if that is unknown."""
     due = fields.get("nextRunAt", document.get("nextRunAt"))
     error = fields.get("failReason", document.get("failReason"))
     match fields["status"]:
         case "processing":
-            # Heartbeats move updatedAt, and ours lockedAt too: the claim has a time of its own.
+            # Heartbeats change updatedAt, and ours lockedAt too: the claim has a time of its own.
             started = job_of({"_id": key, **fields}, None, now=0, attempts=1).started_at
             return _event(key, "active", started or at, worker=fields.get("claimedBy"))
         case "pending":
@@ -91,22 +91,22 @@ def _standing(key: Any, fields: Fields, document: Fields, at: datetime) -> Told:
             return _malformed({**document, "_id": key, "status": status}, fault_of({"status": status}) or "")
 
 
-def _event(key: Any, kind: str, at: datetime, **data: Any) -> Told:
+def _event(key: Any, kind: str, at: datetime, **data: Any) -> JobEvent:
     job_id = str(key)
     known = {name: from_bson(value) for name, value in data.items() if value is not None}
-    return Told(f"{job_id}:{kind}:{ms_of(at)}", kind, job_id, at, json_text(known))
+    return JobEvent(f"{job_id}:{kind}:{ms_of(at)}", kind, job_id, at, json_text(known))
 
 
-def _malformed(document: Fields, reason: str) -> Told:
+def _malformed(document: Fields, reason: str) -> JobEvent:
     job_id = str(document["_id"])
     status = document.get("status")
     data = json_text(from_bson({"status": status, "createdAt": document.get("createdAt")}))
-    return Told(f"{job_id}:malformed:{status}", str(status), job_id, None, data, reason)
+    return JobEvent(f"{job_id}:malformed:{status}", str(status), job_id, None, data, reason)
 
 
-def gap(after: int, before: int) -> Told:
-    """Changes between two times, in milliseconds, that the server no longer has."""
-    return Told(f"gap:{after}:{before}", "gap", None, None, json_text({"after": after, "before": before}))
+def gap(after: int, before: int) -> JobEvent:
+    """Returns the event for changes between two times, in milliseconds, that the server no longer has."""
+    return JobEvent(f"gap:{after}:{before}", "gap", None, None, json_text({"after": after, "before": before}))
 
 
 def _wall(change: Fields) -> datetime:

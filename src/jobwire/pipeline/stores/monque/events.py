@@ -1,11 +1,11 @@
-"""A queue's events, by the way that the server offers.
+"""Reads a queue's events, from a change stream or from the documents.
 
 A replica set has a change stream, and an offset is a time of the set (`t` seconds, `i` within the second). The first
-batch tells of the jobs that are there, from a time taken before they are looked at; those after it tell of changes.
-Changes that the server has dropped are a gap, after which the jobs that are there are told of again.
+batch reads the jobs that are there, from a time taken before they are read; later batches read changes. Changes that
+the server has dropped become a gap, after which the jobs that are there are read again.
 
-A lone server tells nothing, so jobs are looked at whose `updatedAt` is new, with an overlap: the times are those of the
-clients' clocks. What happened to a job between two looks is not seen.
+A standalone server has no change stream, so jobs are read whose `updatedAt` is new, with an overlap: the times are
+those of the clients' clocks. What happened to a job between two reads is not seen.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Offset
 from jobwire.pipeline.stores.monque import changes, document_events, jobs
 from jobwire.pipeline.stores.monque.changes import ClusterTime, HistoryLost
-from jobwire.pipeline.stores.monque.document_events import Told
+from jobwire.pipeline.stores.monque.document_events import JobEvent
 from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
 
 FIRST: Offset = {"t": 0, "i": 0, "at": 0}
 OVERLAP_MS = 60_000
-"""How much the clocks of clients of a lone server may differ. An offset may carry its own, as `overlap`."""
+"""How much the clocks of clients of a standalone server may differ. An offset may have its own, as `overlap`."""
 _LEAST_PROGRESS = 600
-"""Seconds after which an offset moves on without news, before the server drops what lies behind it."""
+"""Seconds after which an offset advances without events, before the server drops the changes behind it."""
 _SCAN_PARTS = 8
 
 
@@ -45,7 +45,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the jobs of a slice tell of themselves, those that were updated after `since` up to `until`, if given."""
+    """Events derived from the jobs of a partition: those updated after `since` up to `until`, if given."""
 
     part: Slice
     since: int | None = None
@@ -105,7 +105,7 @@ class Events:
             return _offset(start, now) if now[0] - before[0] > _LEAST_PROGRESS else start
         return _offset(start, now if max_rows is None else found)
 
-    def _changed(self, part: Stretch) -> Iterator[Told]:
+    def _changed(self, part: Stretch) -> Iterator[JobEvent]:
         ours: set[str] = set()
         try:
             for change in changes.read(self._collections, self._queue, part.start, part.end):
@@ -121,7 +121,7 @@ class Events:
 
     # --- what is there ----------------------------------------------------------------------------------------------
 
-    def _standing(self, part: Standing) -> Iterator[Told]:
+    def _standing(self, part: Standing) -> Iterator[JobEvent]:
         condition: Document = {"name": self._queue}
         hint = "_id_"
         if part.since is not None and part.until is not None:
@@ -131,7 +131,7 @@ class Events:
             for document, _ in some:
                 yield from document_events.by_document(document)
 
-    # --- a lone server ----------------------------------------------------------------------------------------------
+    # --- a standalone server ----------------------------------------------------------------------------------------
 
     def _latest_update(self, start: Offset, max_rows: int | None) -> Offset:
         new = {"$gt": moment(start["at"]), "$lte": self._collections.clock()}

@@ -1,4 +1,4 @@
-"""Removing finished jobs that are archived."""
+"""Removes finished jobs that are archived."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def purge(collections: Collections, queue: str, stamps: Sequence[Stamp]) -> Purg
 
 
 def _purge(collections: Collections, queue: str, stamps: Sequence[Stamp]) -> set[str]:
-    """The server knows no fingerprints, so each job is read again, and deleted only if it is then the very document
-    whose fingerprint was found right."""
+    """Reads each job again, and deletes it only if it is still the document whose fingerprint matched: the server can't
+    compute fingerprints."""
     expected = {key_of(stamp.id): stamp for stamp in stamps}
     condition = {"_id": {"$in": list(expected)}, "name": queue}
     unchanged: dict[Any, RawBSONDocument] = {}

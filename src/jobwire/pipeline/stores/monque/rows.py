@@ -1,4 +1,4 @@
-"""A stored document as a row of the table `jobs`."""
+"""Turns a stored document into a row of the table `jobs`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN = frozenset({str, int, bool, float, type(None), datetime})
 
 
 def fingerprint(stored: bytes) -> str:
-    """Of the document's own bytes: nothing in it can change without them."""
+    """Returns the fingerprint of the document's own bytes, which differ after any change."""
     return hashlib.blake2b(stored, digest_size=16).hexdigest()
 
 
@@ -72,7 +72,8 @@ class Records:
 
 
 def json_text(value: Any) -> str:
-    """As the codec writes it; what it refuses (an integer that no double holds, NaN) as nearly as JSON can."""
+    """Returns JSON as the codec writes it. What the codec refuses (an integer that no double holds, NaN) is written as
+    nearly as JSON can."""
     try:
         return json_codec.dumps(value).decode()
     except InvalidOption:
@@ -80,7 +81,7 @@ def json_text(value: Any) -> str:
 
 
 def _raw(document: Mapping[str, Any], *, finished: bool, plain: bool) -> str:
-    """What no column holds, as MongoDB's extended JSON where a value has a type that JSON lacks."""
+    """Returns what no column holds, as MongoDB's extended JSON where a value has a type that JSON lacks."""
     rest = {
         field: value
         for field, value in document.items()
@@ -98,7 +99,7 @@ def _extended_date(when: datetime) -> dict[str, dict[str, str]]:
 
 
 def _key_fault(key: Any) -> str | None:
-    """An `_id` must be found again by its text."""
+    """Returns why the `_id` can't be found again by its text; None if it can."""
     if isinstance(key, ObjectId) or (isinstance(key, str) and not ObjectId.is_valid(key)):
         return None
     return f"malformed job: _id is {key!r:.60} ({type(key).__name__}), neither an ObjectId nor another text"

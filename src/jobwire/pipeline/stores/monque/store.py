@@ -1,4 +1,4 @@
-"""One Monque queue as the pipeline knows it."""
+"""Implements the pipeline's boundary for one Monque queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobwire.urls import Address
 
 
 class MonqueStore:
-    """See `QueueStore`. A queue is a name that jobs have: an unknown one is empty."""
+    """Implements QueueStore. A queue is a name that jobs have: an unknown one is empty."""
 
     def __init__(self, collections: Collections, queue: str, name: str) -> None:
         self._collections = collections

@@ -1,4 +1,4 @@
-"""Removing finished jobs that are archived."""
+"""Removes finished jobs that are archived."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobwire.pipeline.stores.pgboss.table import FINGERPRINT, QueueTable
 
 
 def purge(database: Database, table: QueueTable, queue: str, stamps: Sequence[Stamp]) -> Purged:
-    """One statement: a row that changes meanwhile is looked at again by PostgreSQL once it has its lock."""
+    """Removes in one statement: PostgreSQL checks a row that changes during it again once it has its lock."""
     good = [stamp for stamp in stamps if is_id(stamp.id)]
     query = database.fitted(
         "purge",

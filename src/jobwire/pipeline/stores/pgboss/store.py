@@ -1,4 +1,4 @@
-"""One pg-boss queue as the pipeline knows it."""
+"""Implements the pipeline's boundary for one pg-boss queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobwire.urls import Address
 
 
 class PgBossStore:
-    """See `QueueStore`. A queue that does not exist is an error at the first use."""
+    """Implements QueueStore. A queue that does not exist is an error at the first use."""
 
     def __init__(self, database: Database, queue: str, name: str) -> None:
         self._database = database

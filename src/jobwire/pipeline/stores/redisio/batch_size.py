@@ -1,4 +1,4 @@
-"""How many jobs to ask for at a time: many small ones, few large ones."""
+"""How many jobs to read at a time: many small ones, few large ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _BYTES = 8 * 1024 * 1024
 
 
 class BatchSize:
-    """Learns from the sizes that were read, and begins with care: a job may have megabytes."""
+    """Adapts to the sizes that were read. Begins with few jobs: one may have megabytes."""
 
     def __init__(self) -> None:
         self.chunk = _FIRST
 
     def read(self, jobs: int, size: int) -> None:
-        """That many jobs had that many bytes together."""
+        """Records that so many jobs had so many bytes together."""
         fitting = _BYTES * jobs // max(size, 1)
         self.chunk = max(1, min(MOST, fitting, self.chunk * 4))

@@ -1,4 +1,4 @@
-"""A blocking line to the server that holds a queue, made for many commands at a time.
+"""A blocking connection to the server that holds a queue, made for many commands at a time.
 
 Commands are packed and replies are read past the driver's client: measured on HGETALL of 20,000 jobs, its pipeline
 gives 31,000 replies a second, one connection read directly 106,000, and a script that gathers the hashes 49,000.
@@ -33,7 +33,7 @@ _GLOB = re.compile(r"([\\*?\[\]])")
 
 
 class RedisConnection:
-    """One connection to the server that holds `key`. Commands are sent once, never again by themselves."""
+    """One connection to the server that holds `key`. Commands are sent once and are not repeated after a failure."""
 
     def __init__(self, address: Address, key: str) -> None:
         self.where = address.redacted
@@ -42,7 +42,7 @@ class RedisConnection:
             self._connection: Any = self._server.pool_of(key).make_connection()
 
     def call(self, *command: Argument) -> Any:
-        """One command; its bare reply."""
+        """Sends one command. Returns its reply as it is."""
         (reply,) = self.calls([command])
         return self.accepted(reply)
 
@@ -62,24 +62,24 @@ class RedisConnection:
                     except ResponseError as refused:
                         replies.append(refused)
             except BaseException:
-                # What was not read yet must not be taken for the reply to a later command.
+                # A reply that was not read yet must not count as the reply to a later command.
                 connection.disconnect()
                 raise
         return replies
 
     def together(self, *commands: Command) -> list[Any]:
-        """The replies of commands that the server carries out with nothing in between."""
+        """Returns the replies of commands that the server runs in one transaction."""
         return self.accepted(self.calls([("MULTI",), *commands, ("EXEC",)])[-1])
 
     def run(self, script: Script, key: str, args: Sequence[Argument]) -> Any:
-        """A script with one key, by its hash; a server that does not know it is given its text."""
+        """Runs a script with one key by its hash. A server that does not know it is given its text."""
         (reply,) = self.calls([("EVALSHA", script.sha, 1, key, *args)])
         if isinstance(reply, NoScriptError):
             return self.call("EVAL", script.text, 1, key, *args)
         return self.accepted(reply)
 
     def now_ms(self) -> int:
-        """The server's clock."""
+        """Returns the server's time."""
         seconds, micros = self.call("TIME")
         return int(seconds) * 1000 + int(micros) // 1000
 
@@ -88,7 +88,7 @@ class RedisConnection:
         self._server.close()
 
     def accepted(self, reply: Any) -> Any:
-        """The reply, if it is none of refusal."""
+        """Returns the reply. Raises the error if it is one."""
         if isinstance(reply, ResponseError):
             with reaching(self.where):
                 raise reply
@@ -96,7 +96,7 @@ class RedisConnection:
 
 
 def scan(address: Address, before: str, after: str) -> Iterator[str]:
-    """What stands between the two in the names of keys, on all servers. Walks through every key of the database."""
+    """Yields the part between the two in the names of keys, on all servers. Scans every key of the database."""
     pattern = _GLOB.sub(r"\\\1", before) + "*" + _GLOB.sub(r"\\\1", after)
     first, last = len(before.encode()), len(after.encode())
     server = _Server(address)
@@ -109,7 +109,7 @@ def scan(address: Address, before: str, after: str) -> Iterator[str]:
 
 
 class _Server:
-    """The driver's client for an address, whichever way it reaches the server."""
+    """The driver's client for an address, for every transport."""
 
     def __init__(self, address: Address) -> None:
         self._sentinels: list[Any] = []
@@ -117,7 +117,7 @@ class _Server:
             self.client = self._client(address)
 
     def pool_of(self, key: str) -> Any:
-        """The pool of the server that holds the key."""
+        """Returns the pool of the server that holds the key."""
         client = self.client
         if isinstance(client, RedisCluster):
             node: Any = client.get_node_from_key(key)

@@ -1,4 +1,4 @@
-"""Rows of the table `jobs` on their way into a store."""
+"""Reads rows of the table `jobs` that are to be stored as finished jobs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Finished:
     priority: int
     unique_key: str | None
     raw: dict[str, Any]
-    """What the store that it came from had besides."""
+    """Native fields of the store that it came from."""
 
 
 def finished_jobs(batch: pa.RecordBatch) -> Iterator[Finished]:
-    """The batch's jobs; InvalidOption for one that has not finished or could not be read."""
+    """Yields the batch's jobs. Raises InvalidOption for one that has not finished or could not be read."""
     table: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
     for name in _TIMES:
         table[name] = table[name].cast(pa.int64())

@@ -1,4 +1,4 @@
-"""Cutting containers that hold jobs into balanced slices, and walking through sorted sets while others change them."""
+"""Cuts containers of jobs into balanced partitions, and pages through sorted sets while others change them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cut(sizes: Sequence[tuple[str, int]], parts: int) -> list[list[Cut]]:
 
 
 class Bound(NamedTuple):
-    """A container in a sorted set: its order is that of scores, and of ids among equal ones."""
+    """A position in a sorted set, ordered by score, and by id among equal scores."""
 
     score: bytes
     id: bytes = b""
@@ -59,10 +59,10 @@ BEGINNING, END = Bound(b"-inf"), Bound(b"+inf", b"\xff" * 8)
 
 
 def members(connection: RedisConnection, key: str, low: Bound, high: Bound, step: int) -> Iterator[list[Bound]]:
-    """Pages of the set from the one bound to before the other.
+    """Yields pages of the set from the one bound to before the other.
 
-    A page goes on from the id that the last one ended with, not from a rank: ids that leave or join in front shift
-    nothing, and one that stays where it is is never left out.
+    A page continues from the id that the last one ended with, not from a rank: ids that leave or join before it shift
+    nothing, and an id that stays is never left out.
     """
     anchor, floor, end = low, low.order, high.order
     has_floor = False
@@ -75,13 +75,13 @@ def members(connection: RedisConnection, key: str, low: Bound, high: Bound, step
         if stop < len(found) or len(found) < step:
             return
         anchor = found[-1]
-        # If the last anchor had left, the page may lie before what has been read.
+        # If the last anchor was removed, the page may lie before what has been read.
         if anchor.order >= floor:
             floor, has_floor = anchor.order, True
 
 
 def _page(connection: RedisConnection, key: str, low: Bound, wanted: int) -> list[Bound]:
-    """At least what follows the bound, and perhaps some that precede it."""
+    """Returns at least what follows the bound, and perhaps some that precede it."""
     if low.id:
         rank = connection.call("ZRANK", key, low.id)
         found = (
@@ -104,7 +104,8 @@ def _order(one: Bound) -> tuple[float, bytes]:
 def boundaries(
     connection: RedisConnection, questions: Sequence[tuple[str, Bound, Bound, Cut]], sizes: Mapping[str, int]
 ) -> list[tuple[bytes, Bound, Bound]]:
-    """For each key, with the bounds of what is wanted of it and a cut of that: the cut's first id, and its bounds."""
+    """Returns, for each key with the bounds of what is wanted of it and a cut of that, the cut's first id and its
+    bounds."""
     commands: list[Command] = [
         ("ZRANGEBYSCORE", key, low.score, below(high), "WITHSCORES", "LIMIT", rank, 1)
         for key, low, high, one in questions
@@ -114,7 +115,7 @@ def boundaries(
     found: list[tuple[bytes, Bound, Bound]] = []
     for _, low, high, one in questions:
         start, stop = _bounds(next(answers)), _bounds(next(answers))
-        # The outer ends stay open, for what joins there meanwhile.
+        # The outer ends stay open, for ids that join there during the read.
         lower = start[0] if one.start and start else low
         upper = stop[0] if one.stop < sizes[one.container] and stop else high
         found.append((start[0].id if start else b"", lower, upper))
@@ -122,5 +123,5 @@ def boundaries(
 
 
 def below(high: Bound) -> bytes:
-    """A bound without an id as the commands of sorted sets take it."""
+    """Returns a bound without an id as the commands of sorted sets take it."""
     return b"+inf" if high == END else b"(" + high.score
