@@ -72,7 +72,7 @@ def quick_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, quick_spark: None) -> Iterator[Any]:
     """A Spark of two cores in this process, started once. Tests that use it carry `xdist_group("spark")`."""
-    from jobwire.pipeline.session import SMALL, spark_session
+    from jobwire.pipeline.spark.session import SMALL, spark_session
 
     session = spark_session(
         "local[2,3]",  # a task may fail twice

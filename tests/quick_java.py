@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from jobwire.pipeline.java import java_home
+from jobwire.pipeline.spark.java import java_home
 
 _JAVA = """#!/bin/sh
 # The words are for the process that runs Spark, and not for the one that finds out how to start it.
@@ -30,7 +30,7 @@ exec "{java}" "$@"
 _USE_SPARK = """
 import sys
 from pyspark.sql import functions as F
-from jobwire.pipeline.session import SMALL, spark_session
+from jobwire.pipeline.spark.session import SMALL, spark_session
 spark = spark_session("local[1]", {**SMALL, "spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "1"})
 rows = spark.range(100).selectExpr("id", "id % 7 as k", "to_json(struct(id)) as j", "timestamp_seconds(id) as t")
 rows.mapInArrow(lambda batches: batches, rows.schema).write.mode("overwrite").parquet(sys.argv[1])

@@ -11,11 +11,12 @@ from bench.pipeline import dump, plain
 from bench.pipeline.memory import Memory
 from bench.pipeline.places import apart, session
 
-from jobwire.pipeline import gold
-from jobwire.pipeline.attempts import attempts
-from jobwire.pipeline.build import build
-from jobwire.pipeline.normalise import silver_events, silver_jobs
-from jobwire.pipeline.tables import Lake, Staged
+from jobwire.pipeline.history import gold
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.silver_attempts import attempts
+from jobwire.pipeline.history.silver_events import silver_events
+from jobwire.pipeline.history.silver_jobs import silver_jobs
+from jobwire.pipeline.lake.lake import Lake, Staged
 
 CORES = 2
 

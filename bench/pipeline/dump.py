@@ -10,9 +10,9 @@ from bench.pipeline.places import session
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from jobwire.pipeline.moments import utc_day
-from jobwire.pipeline.schemas import BRONZE_EVENTS, SNAPSHOTS
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, SNAPSHOTS
+from jobwire.pipeline.spark.utc import utc_day
 
 STORE, QUEUE = "bullmq+redis://bench", "mail"
 SEEN_MS = lives.BEGIN_MS + lives.SPAN_MS + 3_600_000

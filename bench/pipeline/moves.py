@@ -10,8 +10,8 @@ from bench.pipeline.memory import Memory
 from bench.pipeline.places import CHUNK, session, stores
 from tests.pipeline.move_samples import samples, seen
 
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move import move
-from jobwire.pipeline.tables import Lake
 from jobwire.sync import Queue
 
 PAIRS = (("bullmq", "pgboss"), ("pgboss", "bullmq"), ("monque", "pgboss"), ("bridgemq", "bullmq"))

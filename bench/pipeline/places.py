@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from jobwire import NewJob, embedded
-from jobwire.pipeline.session import spark_session
+from jobwire.pipeline.spark.session import spark_session
 from jobwire.sync import Queue
 
 PROTOCOLS = ("bullmq", "bridgemq", "pgboss", "monque")

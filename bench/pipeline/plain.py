@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bench.pipeline.places import ROOT
 
-from jobwire.pipeline.pointers import read_pointer, read_table
+from jobwire.pipeline.lake.pointers import read_pointer, read_table
 
 BENCH_VENV = ROOT / ".venv-bench-pipeline"
 SCRIPT = Path(__file__).parent / "clients" / "with_duckdb.py"

@@ -22,7 +22,7 @@ from bench.pipeline.places import PROTOCOLS, fill, session, stores
 from bench.pipeline.row_by_row import KINDS, RowByRow
 
 from jobwire import urls
-from jobwire.pipeline.stores import QueueStore, Wanted, open_store
+from jobwire.pipeline.stores.boundary import QueueStore, Wanted, open_store
 
 PARTS = 8
 FULL, EMPTY, TOLD = "full", "empty", "told"

@@ -10,11 +10,11 @@ from bench.pipeline import stream
 from bench.pipeline.memory import Memory
 from bench.pipeline.places import apart, fill, session, stores
 
-from jobwire.pipeline.build import build
-from jobwire.pipeline.ingest import Source, ingest
-from jobwire.pipeline.reach import store_name
-from jobwire.pipeline.reporting import report
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.ingest import Source, ingest
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.report.from_lake import report
+from jobwire.pipeline.stores.address import store_name
 
 CORES = 2
 JOBS_OF = 50

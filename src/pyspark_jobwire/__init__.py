@@ -5,4 +5,4 @@ from contextlib import suppress
 
 # Spark looks in here for whatever format it doesn't know: without our extra, other people's must still be found.
 with suppress(ImportError):
-    DefaultSource = importlib.import_module("jobwire.pipeline.source").JobwireSource
+    DefaultSource = importlib.import_module("jobwire.pipeline.datasource.source").JobwireSource

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.sync import Queue
 
 Call = Callable[..., Any]

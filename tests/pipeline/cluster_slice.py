@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from jobwire.pipeline.build import build
-from jobwire.pipeline.ingest import find_sources, ingest
-from jobwire.pipeline.load import load
-from jobwire.pipeline.session import spark_session
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.ingest import find_sources, ingest
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.load.load import load
+from jobwire.pipeline.spark.session import spark_session
 
 QUEUE = "mail"
 WRITTEN = 200

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
-from jobwire.pipeline.schemas import (
+from jobwire.pipeline.lake.schemas import (
     ATTEMPTS,
     BRONZE_EVENTS,
     SILVER_EVENTS,

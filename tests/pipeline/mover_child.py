@@ -7,11 +7,11 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from jobwire.pipeline.archive import archive
-from jobwire.pipeline.load import load
+from jobwire.pipeline.archive.archive import archive
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.load.load import load
 from jobwire.pipeline.move import move
-from jobwire.pipeline.session import SMALL, spark_session
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.spark.session import SMALL, spark_session
 
 
 def say(stage: str, done: int, total: int | None) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pandas as pd
 
-from jobwire.pipeline import schemas
+from jobwire.pipeline.lake import schemas
 from jobwire.pipeline.report import Period
 
 MONDAY = datetime(2026, 5, 11, tzinfo=UTC)

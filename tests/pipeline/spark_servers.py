@@ -19,7 +19,7 @@ from typing import Any
 
 import pyspark
 
-from jobwire.pipeline.java import java_home
+from jobwire.pipeline.spark.java import java_home
 
 SPARK_HOME = Path(pyspark.__file__).parent
 BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -11,9 +11,9 @@ import pytest
 
 from jobwire import NewJob, State, Unrecoverable
 from jobwire.errors import InvalidOption
-from jobwire.pipeline.archive import archive
-from jobwire.pipeline.restore import restore
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.archive.archive import archive
+from jobwire.pipeline.archive.restore import restore
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.sync import Queue, Worker
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from jobwire.pipeline.attempts import attempts
-from jobwire.pipeline.schemas import ATTEMPTS
+from jobwire.pipeline.history.silver_attempts import attempts
+from jobwire.pipeline.lake.schemas import ATTEMPTS
 from pipeline.literal_rows import (
     BULLMQ,
     NOON,

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.build import build
-from jobwire.pipeline.pointers import read_pointer, read_table
-from jobwire.pipeline.runs import read_runs
-from jobwire.pipeline.schemas import SNAPSHOTS
-from jobwire.pipeline.tables import BY_DAY, IN_ONE, Lake
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE, Lake
+from jobwire.pipeline.lake.pointers import read_pointer, read_table
+from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.lake.schemas import SNAPSHOTS
 from pipeline.literal_rows import NOON, PGBOSS, at, bronze_events, event, frame, snapshot, values
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
@@ -188,9 +188,9 @@ def test_two_builds_at_once_are_refused(spark: Any, lake: str) -> None:
 
 _CHILD = """
 import sys
-from jobwire.pipeline.build import build
-from jobwire.pipeline.session import SMALL, spark_session
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.spark.session import SMALL, spark_session
+from jobwire.pipeline.lake.lake import Lake
 spark = spark_session("local[1]", {**SMALL, "spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "1"})
 build(spark, Lake(sys.argv[1]))
 """

@@ -16,10 +16,10 @@ import pytest
 
 from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, State, Worker, sync
-from jobwire.pipeline.pointers import read_table
-from jobwire.pipeline.reach import store_name
-from jobwire.pipeline.stores import open_store
-from jobwire.pipeline.tables import BY_DAY, IN_ONE
+from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE
+from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.stores.address import store_name
+from jobwire.pipeline.stores.boundary import open_store
 from jobwire.urls import parse
 from pipeline.cluster_slice import QUEUE, WRITTEN
 from pipeline.spark_servers import BRIEF_JAVA, Started, connect_server, standalone_cluster, started

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from jobwire.pipeline.error_class import error_class
+from jobwire.pipeline.history.error_class import error_class
 
 pytestmark = pytest.mark.xdist_group("spark")
 

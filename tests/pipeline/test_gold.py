@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobwire.pipeline import gold
-from jobwire.pipeline.schemas import FAILURES_DAILY, RETRIES, THROUGHPUT_HOURLY, WORKERS_HOURLY
+from jobwire.pipeline.history import gold
+from jobwire.pipeline.lake.schemas import FAILURES_DAILY, RETRIES, THROUGHPUT_HOURLY, WORKERS_HOURLY
 from pipeline.literal_rows import BULLMQ, NOON, assert_rows, at, attempt, attempts, job, jobs, only, values
 
 pytestmark = pytest.mark.xdist_group("spark")

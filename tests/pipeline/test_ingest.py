@@ -19,12 +19,12 @@ import redis
 
 from jobwire import NewJob
 from jobwire.errors import InvalidOption
-from jobwire.pipeline.build import build
-from jobwire.pipeline.follow import follow
-from jobwire.pipeline.ingest import Source, find_sources, ingest
-from jobwire.pipeline.pointers import read_table
-from jobwire.pipeline.reach import store_name
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.ingest import Source, find_sources, ingest
+from jobwire.pipeline.history.ingest_forever import follow
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.stores.address import store_name
 from jobwire.sync import Queue
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobwire.pipeline import java
+from jobwire.pipeline.spark import java
 
 
 def test_a_java_of_the_wheel_runs_where_the_machine_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

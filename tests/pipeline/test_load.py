@@ -12,10 +12,10 @@ import pytest
 from jobwire import NewJob, State
 from jobwire.boundary import Backend, PreparedJob
 from jobwire.errors import InvalidOption, JobwireError
-from jobwire.pipeline.adding import added
-from jobwire.pipeline.load import load
-from jobwire.pipeline.load_source import kind_of
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.datasource.add_rows import added
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.load.load import load
+from jobwire.pipeline.load.source import kind_of
 from jobwire.preparing import prepare
 from jobwire.sync import Queue
 

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import pytest
 
 from jobwire import NewJob, Unique
 from jobwire.errors import InvalidOption, JobwireError
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move import abandon_move, move, plan_move, verify_move
-from jobwire.pipeline.tables import Lake
 from jobwire.sync import Queue
-from pipeline.move_samples import filled, payload, samples, seen
+from pipeline.move_samples import PRIORITIES, filled, payload, samples, seen
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-PAIRS = [("bullmq", "pgboss"), ("pgboss", "bullmq"), ("monque", "pgboss"), ("bridgemq", "bullmq")]
-OTHERS = [("bullmq", "monque"), ("pgboss", "bridgemq"), ("bullmq", "bridgemq"), ("pgboss", "monque")]
+COUNT = 120
 Place = Callable[[str], str]
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_two_thousand_jobs_arrive_in_their_order_with_their_due_times_and_none_is_left(
+@pytest.mark.parametrize(("source", "target"), list(permutations(PRIORITIES, 2)))
+def test_jobs_arrive_in_their_order_with_their_due_times_and_none_is_left(
     source: str, target: str, place: Place, spark: Any, lake: str
 ) -> None:
     here, there = place(source), place(target)
-    jobs = samples(source, 2000)
-    filled(here, "mail", jobs)
+    filled(here, "mail", samples(source, COUNT))
     before = seen(here, "mail")
 
     result = move(spark, Lake(lake), here, there, "mail")
@@ -35,28 +34,23 @@ def test_two_thousand_jobs_arrive_in_their_order_with_their_due_times_and_none_i
     after = seen(there, "mail")
     assert [job["n"] for job in after.ready] == [job["n"] for job in before.ready]
     assert after.ready == before.ready
-    assert {job["n"]: job for job in after.ready} == {n: payload(n) for n in range(2000) if n % 5 != 4}
+    assert {job["n"]: job for job in after.ready} == {n: payload(n) for n in range(COUNT) if n % 5 != 4}
     assert {n: abs(ms - before.due[n]) <= 1 for n, ms in after.due.items()} == dict.fromkeys(before.due, True)
     assert seen(here, "mail").ready == []
     assert seen(here, "mail").due == {}
-    assert (result.moved, result.left, result.remaining) == (2000, 0, {})
+    assert (result.moved, result.left, result.remaining) == (COUNT, 0, {})
     assert result.verified.checksum_expected == result.verified.checksum_found
 
 
-@pytest.mark.parametrize(("source", "target"), OTHERS)
-def test_the_other_pairs_keep_order_and_due_times_too(
-    source: str, target: str, place: Place, spark: Any, lake: str
-) -> None:
-    here, there = place(source), place(target)
-    filled(here, "mail", samples(source, 200))
+def test_thousands_of_jobs_are_copied_in_several_portions(place: Place, spark: Any, lake: str) -> None:
+    here, there = place("bullmq"), place("pgboss")
+    filled(here, "mail", samples("bullmq", 2500))
     before = seen(here, "mail")
 
     result = move(spark, Lake(lake), here, there, "mail")
 
-    after = seen(there, "mail")
-    assert after.ready == before.ready
-    assert {n: abs(ms - before.due[n]) <= 1 for n, ms in after.due.items()} == dict.fromkeys(before.due, True)
-    assert result.moved == 200
+    assert seen(there, "mail").ready == before.ready
+    assert (result.moved, result.left, result.remaining) == (2500, 0, {})
 
 
 def test_a_move_within_a_protocol_keeps_names_priorities_ids_and_keys(place: Place, spark: Any, lake: str) -> None:
@@ -194,7 +188,7 @@ def test_a_move_that_finds_a_copy_changed_removes_nothing_and_can_be_abandoned(
             with Queue("mail", there) as queue:
                 queue.remove(queue.jobs(state="waiting")[0].id)
 
-    with pytest.raises(JobwireError, match=r"of 20 jobs: 1 missing .* the source still has them all"):
+    with pytest.raises(JobwireError, match=r"of 20 jobs .*: 1 missing; the source still has them all"):
         move(spark, Lake(lake), here, there, "mail", progress=meddle)
     compared = verify_move(spark, Lake(lake), here, there, "mail")
     removed = abandon_move(spark, Lake(lake), here, there, "mail")

@@ -1,22 +1,20 @@
-"""Priorities told in another protocol's words, schedules as cron, options read from native fields: no store needed."""
+"""Priorities expressed in another protocol, schedules as cron: no store needed."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobwire import Backoff
+from jobwire.backends.bullmq.rules import MAX_PRIORITY
 from jobwire.errors import InvalidOption
-from jobwire.options import Keep
-from jobwire.pipeline.move.carried import options_of
-from jobwire.pipeline.move.order import LOWEST_BULLMQ, Priorities
+from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.schedules import as_cron
 from jobwire.pipeline.move.survey import content_of
+from jobwire.pipeline.stores.dialect import Dialect, all_dialects, dialect_of
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1))
@@ -26,7 +24,7 @@ def test_bullmq_runs_low_numbers_first_so_levels_are_turned_round_and_stay_in_th
     numbers = [priorities.number(level, level) for level in sorted(levels, reverse=True)]
 
     assert numbers == sorted(numbers)
-    assert all(0 <= number <= LOWEST_BULLMQ for number in numbers if number is not None)
+    assert all(0 <= number <= MAX_PRIORITY for number in numbers if number is not None)
     assert len(set(numbers)) == len(set(levels))
 
 
@@ -43,17 +41,29 @@ def test_default_jobs_stay_at_zero_in_bullmq_if_none_was_above_them() -> None:
 
 
 def test_the_plan_says_where_ordinary_jobs_stand_once_others_were_above_them() -> None:
-    told = Priorities.between("pgboss", "bullmq", [0, 5]).told()
+    rule = Priorities.between("pgboss", "bullmq", [0, 5]).described()
 
-    assert "what had none has 5 now" in told
+    assert "what had none has 5 now" in rule
 
 
-@pytest.mark.parametrize(("level", "number", "front"), [(3, 7, True), (0, 5, False), (-2, 5, False)])
-def test_bridgemq_has_a_front_class_and_another(level: int, number: int, front: bool) -> None:
-    priorities = Priorities.between("pgboss", "bridgemq", [3, 0, -2])
+@pytest.mark.parametrize(("level", "number"), [(3, 7), (0, 5), (-2, 5)])
+def test_bridgemq_has_a_front_class_and_another(level: int, number: int) -> None:
+    assert Priorities.between("pgboss", "bridgemq", [3, 0, -2]).number(level, level) == number
 
-    assert priorities.number(level, level) == number
-    assert priorities.front(level, level) is front
+
+@pytest.mark.parametrize(
+    ("protocol", "priorities"),
+    [("bullmq", [0, 1, 7]), ("pgboss", [9, 0, -3]), ("bridgemq", [7, 6]), ("bridgemq", [10, None])],
+)
+def test_a_job_that_runs_earlier_has_a_higher_level(protocol: str, priorities: list[int | None]) -> None:
+    levels = [dialect_of(protocol).level(priority) for priority in priorities]
+
+    assert levels == sorted(set(levels), reverse=True)
+
+
+@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.protocol)
+def test_a_job_without_a_priority_has_level_0(dialect: Dialect) -> None:
+    assert (dialect.level(None), dialect.level(dialect.rules.capabilities.default_priority)) == (0, 0)
 
 
 def test_within_a_protocol_numbers_stay_as_they_are() -> None:
@@ -78,36 +88,6 @@ def test_an_interval_that_divides_the_hour_or_the_day_has_a_cron_expression(ever
 def test_an_interval_of_another_rhythm_has_none(every: float) -> None:
     with pytest.raises(InvalidOption, match="has no cron expression"):
         as_cron(every, seconds=True)
-
-
-@pytest.mark.parametrize(
-    ("protocol", "raw", "options"),
-    [
-        (
-            "bullmq",
-            {"opts": '{"backoff":{"type":"exponential","delay":2000,"jitter":0.5},"removeOnComplete":true}'},
-            {"backoff": Backoff.exponential(2.0, jitter=0.5), "keep_completed": False},
-        ),
-        ("bullmq", {"opts": '{"backoff":500,"removeOnFail":{"count":5,"age":60}}'},
-         {"backoff": Backoff.fixed(0.5), "keep_failed": Keep(5, 60.0)}),
-        ("bullmq", {"opts": '{"backoff":{"type":"mine"}}'}, {"backoff": Backoff.custom("mine")}),
-        ("bullmq", {"opts": "not json"}, {}),
-        ("pgboss", {"retry_delay": 3, "retry_backoff": False, "expire_seconds": 60},
-         {"backoff": Backoff.fixed(3.0), "timeout": 60.0}),
-        ("pgboss", {"retry_delay": 0, "retry_backoff": False, "expire_seconds": 900}, {}),
-        ("pgboss", {"retry_delay": 2, "retry_backoff": True, "retry_delay_max": 30},
-         {"backoff": Backoff.exponential(2.0, cap=30.0)}),
-        (
-            "bridgemq",
-            {"retry": {"attempts": 2, "backoff": {"type": "linear", "delay": 1500, "maxDelay": 9000, "jitter": True}},
-             "x": {"timeoutMs": 2500}},
-            {"backoff": Backoff.linear(1.5, jitter=0.25, cap=9.0), "timeout": 2.5},
-        ),
-        ("monque", {"anything": 1}, {}),
-    ],
-)  # fmt: skip
-def test_options_are_read_from_the_native_fields(protocol: str, raw: dict[str, Any], options: dict[str, Any]) -> None:
-    assert options_of(protocol, raw) == options
 
 
 def test_the_same_json_in_another_spelling_has_the_same_content() -> None:

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from jobwire.pipeline.stores import open_store
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.stores.boundary import open_store
 from jobwire.sync import Queue
 from jobwire.urls import parse
 from pipeline.move_samples import filled, payload, samples, seen
@@ -177,7 +177,7 @@ def _finished(url: str, count: int) -> list[str]:
     """Completed jobs, put there as an archive's restore would."""
     import pyarrow as pa
 
-    from jobwire.pipeline.schemas import JOBS
+    from jobwire.pipeline.lake.schemas import JOBS
 
     ids = [f"job-{number}" for number in range(count)]
     now = int(time.time() * 1_000_000) - 60_000_000

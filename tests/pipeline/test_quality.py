@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from jobwire.pipeline import normalise, quality
-from jobwire.pipeline.schemas import GAPS, QUARANTINE
+from jobwire.pipeline.history import quality
+from jobwire.pipeline.history import silver_events as of_events
+from jobwire.pipeline.history import silver_jobs as of_jobs
+from jobwire.pipeline.lake.schemas import GAPS, QUARANTINE
 from pipeline.literal_rows import (
     BULLMQ,
     NOON,
@@ -51,7 +53,7 @@ def test_whatever_silver_leaves_out_is_in_quarantine_with_its_reason(spark: Any)
         ("jobs", "data is no JSON"),
         ("jobs", "the job has no state"),
     ]
-    kept = normalise.silver_events(events).count() + normalise.silver_jobs(seen, silver_events(spark)).count()
+    kept = of_events.silver_events(events).count() + of_jobs.silver_jobs(seen, silver_events(spark)).count()
     assert found.count() + kept == events.count() + seen.count()
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pandas as pd
 import pytest
 
-from jobwire.pipeline import schemas
+from jobwire.pipeline.lake import schemas
 from jobwire.pipeline.report import write_report
 from jobwire.pipeline.report.palette import DARK
 from pipeline import report_samples as samples

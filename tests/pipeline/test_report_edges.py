@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline import schemas
+from jobwire.pipeline.lake import schemas
 from jobwire.pipeline.report import Period, write_report
 from pipeline import report_samples as samples
 from pipeline.report_page import Page

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobwire.pipeline import histogram
+from jobwire.pipeline.history import latency_sketch
 from jobwire.pipeline.report import frames, period, sketches, wording
 from jobwire.pipeline.report.charts import duration_bounds
 from jobwire.pipeline.report.frames import Frames
@@ -69,8 +69,8 @@ def test_rows_without_a_sketch_tell_no_percentile():
 
 
 def test_the_report_reads_sketches_as_gold_writes_them():
-    assert sketches.GROWTH == histogram._GROWTH
-    assert histogram._BELOW_ONE == -1
+    assert sketches.GROWTH == latency_sketch._GROWTH
+    assert latency_sketch._BELOW_ONE == -1
 
 
 @pytest.mark.parametrize("module", [wording, period, frames])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from jobwire.pipeline import schemas
-from jobwire.pipeline.schemas import Columns, columns
+from jobwire.pipeline.lake import schemas
+from jobwire.pipeline.lake.rows import EventRow, JobRow
+from jobwire.pipeline.lake.schemas import Columns, columns
+from jobwire.pipeline.load.check import CHECKED, CheckedRow
 
 TABLES = {name: value for name, value in vars(schemas).items() if isinstance(value, Columns)}
 
@@ -15,6 +19,11 @@ TABLES = {name: value for name, value in vars(schemas).items() if isinstance(val
 def test_arrow_and_spark_agree_on_every_column(name: str) -> None:
     table = TABLES[name]
     assert to_arrow_schema(table.spark, timezone="UTC").equals(table.arrow)
+
+
+@pytest.mark.parametrize(("row", "table"), [(JobRow, schemas.JOBS), (EventRow, schemas.EVENTS), (CheckedRow, CHECKED)])
+def test_rows_have_the_fields_of_their_table_in_its_order(row: Any, table: Columns) -> None:
+    assert row._fields == table.names
 
 
 def test_columns_can_be_added_and_left_out() -> None:

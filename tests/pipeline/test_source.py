@@ -15,10 +15,10 @@ from pyspark.sql.functions import col
 
 from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, State, Worker
-from jobwire.pipeline.reach import store_name
-from jobwire.pipeline.schemas import EVENTS, JOBS
-from jobwire.pipeline.source import narrowed
-from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.datasource.pushdown import narrowed
+from jobwire.pipeline.lake.schemas import EVENTS, JOBS
+from jobwire.pipeline.stores.address import store_name
+from jobwire.pipeline.stores.boundary import Wanted
 
 pytestmark = pytest.mark.xdist_group("spark")
 

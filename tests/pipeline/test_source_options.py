@@ -8,8 +8,8 @@ import pytest
 
 from jobwire import State
 from jobwire.errors import InvalidOption
-from jobwire.pipeline.reach import store_name
-from jobwire.pipeline.source_options import parse_options
+from jobwire.pipeline.datasource.options import parse_options
+from jobwire.pipeline.stores.address import store_name
 
 URL = "bullmq+redis://127.0.0.1:6379/0"
 

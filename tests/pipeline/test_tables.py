@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.lakefiles import LakeFiles
-from jobwire.pipeline.pointers import read_pointer, read_table
-from jobwire.pipeline.runs import read_runs
-from jobwire.pipeline.schemas import RETRIES, SNAPSHOTS
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.lake.files import LakeFiles
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.pointers import read_pointer, read_table
+from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.lake.schemas import RETRIES, SNAPSHOTS
 from pipeline.literal_rows import (
     BULLMQ,
     at,
@@ -219,9 +219,9 @@ def test_the_diary_tells_how_each_run_ended(spark: Any, lake: str) -> None:
 def test_a_killed_run_is_told_as_interrupted(lake: str) -> None:
     told = """
 import os, signal, sys
-from jobwire.pipeline import runs
-from jobwire.pipeline.lakefiles import LakeFiles
-with runs.recorded(LakeFiles(sys.argv[1]), "build"):
+from jobwire.pipeline.lake import run_log
+from jobwire.pipeline.lake.files import LakeFiles
+with run_log.recorded(LakeFiles(sys.argv[1]), "build"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", told, lake], check=False)

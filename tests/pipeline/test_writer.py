@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from jobwire import State
-from jobwire.pipeline.ids import native_id
+from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.sync import Queue
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -36,7 +36,7 @@ def test_rows_become_jobs_with_their_ids(spark: Any, url: str) -> None:
     write(spark.createDataFrame(rows, "id string, payload string"), url)
     found = {job.id: job.data for job in waiting(url)}
     protocol = url.partition("+")[0]
-    assert found == {native_id(protocol, f"order-{n}"): {"n": n, "to": "żółć 🙂"} for n in range(250)}
+    assert found == {dialect_of(protocol).native_id(f"order-{n}"): {"n": n, "to": "żółć 🙂"} for n in range(250)}
 
 
 def test_a_second_write_of_the_same_rows_adds_nothing(spark: Any, url: str) -> None:

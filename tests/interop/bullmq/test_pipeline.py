@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from awaiting import eventually
-from jobwire.pipeline.build import build
-from jobwire.pipeline.ingest import Source, ingest
-from jobwire.pipeline.pointers import read_table
-from jobwire.pipeline.reach import store_name
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.ingest import Source, ingest
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.stores.address import store_name
 
 from ..peer import NodeJob, NodeQueue
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jobwire import urls
-from jobwire.pipeline.schemas import EVENTS, JOBS
-from jobwire.pipeline.stores import Offset, QueueStore, Stamp, Wanted, open_store
+from jobwire.pipeline.lake.schemas import EVENTS, JOBS
+from jobwire.pipeline.stores.boundary import Offset, QueueStore, Stamp, Wanted, open_store
 
 
 def opened(url: str, queue: str) -> QueueStore:

@@ -14,8 +14,8 @@ from jobwire.boundary import Added, Backend, Claim, Completed, Consumer, Consume
 from jobwire.connection import load_backend
 from jobwire.model import Job, State
 from jobwire.options import NewJob
-from jobwire.pipeline.schemas import EVENTS, JOBS
-from jobwire.pipeline.stores import Offset, QueueStore, Stamp, Wanted, open_store
+from jobwire.pipeline.lake.schemas import EVENTS, JOBS
+from jobwire.pipeline.stores.boundary import Offset, QueueStore, Stamp, Wanted, open_store
 from jobwire.urls import parse
 
 QUEUE = "letters"

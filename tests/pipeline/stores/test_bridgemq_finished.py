@@ -11,7 +11,7 @@ import redis
 
 from jobwire.model import State
 from jobwire.options import NewJob
-from jobwire.pipeline.stores import Stamp
+from jobwire.pipeline.stores.boundary import Stamp
 from jobwire.urls import parse
 
 from .redis_rig import QUEUE, Rig, batch_of, finished_row, rig_at, stamps

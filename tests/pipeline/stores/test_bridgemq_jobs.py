@@ -14,7 +14,7 @@ import redis
 from jobwire.boundary import Failed
 from jobwire.model import State
 from jobwire.options import NewJob
-from jobwire.pipeline.stores import Wanted, list_queues
+from jobwire.pipeline.stores.boundary import Wanted, list_queues
 from jobwire.urls import parse
 
 from .redis_rig import QUEUE, STORE, Rig, rig_at

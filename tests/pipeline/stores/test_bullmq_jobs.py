@@ -15,7 +15,7 @@ from jobwire.boundary import Completed, Failed
 from jobwire.embedded import Server
 from jobwire.model import State
 from jobwire.options import NewJob, Parent, Unique
-from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.urls import parse
 
 from .redis_rig import QUEUE, STORE, Rig, rig_at

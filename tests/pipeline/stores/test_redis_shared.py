@@ -17,9 +17,9 @@ from backends.bullmq.redis_62 import KINDS, redis_62
 from jobwire.embedded import Server, binaries
 from jobwire.errors import StoreRefused, StoreUnavailable
 from jobwire.options import NewJob
-from jobwire.pipeline.stores import open_store
-from jobwire.pipeline.stores.redisio.link import Link
-from jobwire.pipeline.stores.redisio.slices import BEGINNING, END, Bound, Cut, boundaries, cut, members
+from jobwire.pipeline.stores.boundary import open_store
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
+from jobwire.pipeline.stores.redisio.partitions import BEGINNING, END, Bound, Cut, boundaries, cut, members
 from jobwire.urls import parse
 
 from .redis_rig import Rig, batch_of, rig_at, stamps
@@ -28,10 +28,10 @@ SIZE = 3_000
 
 
 @pytest.fixture
-def link(jobwire_valkey: Server, unique: str) -> Iterator[Link]:
-    link = Link(parse(f"bullmq+{jobwire_valkey.url}"), unique)
-    yield link
-    link.close()
+def connection(jobwire_valkey: Server, unique: str) -> Iterator[RedisConnection]:
+    connection = RedisConnection(parse(f"bullmq+{jobwire_valkey.url}"), unique)
+    yield connection
+    connection.close()
 
 
 @pytest.fixture(params=["one score for all", "some of each score", "a score for each"])
@@ -46,20 +46,22 @@ def ids(pages: Iterator[list[Bound]]) -> list[str]:
     return [one.id.decode() for page in pages for one in page]
 
 
-def test_slices_of_a_sorted_set_are_equal_whatever_its_scores(link: Link, unique: str, scores: list[str]) -> None:
+def test_slices_of_a_sorted_set_are_equal_whatever_its_scores(
+    connection: RedisConnection, unique: str, scores: list[str]
+) -> None:
     cuts = [one for part in cut([(unique, SIZE)], 4) for one in part]
-    found = boundaries(link, [(unique, BEGINNING, END, one) for one in cuts], {unique: SIZE})
-    slices = [ids(members(link, unique, low, high, 100)) for _, low, high in found]
+    found = boundaries(connection, [(unique, BEGINNING, END, one) for one in cuts], {unique: SIZE})
+    slices = [ids(members(connection, unique, low, high, 100)) for _, low, high in found]
     assert [len(one) for one in slices] == [SIZE // 4] * 4
     assert [each for one in slices for each in one] == scores
 
 
 def test_what_stays_in_a_sorted_set_is_read_once_while_others_leave(
-    link: Link, redis_client: redis.Redis, unique: str, scores: list[str]
+    connection: RedisConnection, redis_client: redis.Redis, unique: str, scores: list[str]
 ) -> None:
     removed: set[str] = set()
     read: list[str] = []
-    for page in members(link, unique, BEGINNING, END, 100):
+    for page in members(connection, unique, BEGINNING, END, 100):
         some = [one.id.decode() for one in page]
         read += some
         # The one that the next page would go on from, and some before and behind it.
@@ -72,11 +74,11 @@ def test_what_stays_in_a_sorted_set_is_read_once_while_others_leave(
 
 
 def test_a_bound_that_has_left_is_still_a_bound(
-    link: Link, redis_client: redis.Redis, unique: str, scores: list[str]
+    connection: RedisConnection, redis_client: redis.Redis, unique: str, scores: list[str]
 ) -> None:
-    [(_, low, high)] = boundaries(link, [(unique, BEGINNING, END, Cut(unique, 1_000, 2_000))], {unique: SIZE})
+    [(_, low, high)] = boundaries(connection, [(unique, BEGINNING, END, Cut(unique, 1_000, 2_000))], {unique: SIZE})
     redis_client.zrem(unique, low.id, high.id)
-    assert ids(members(link, unique, low, high, 100)) == scores[1_001:2_000]
+    assert ids(members(connection, unique, low, high, 100)) == scores[1_001:2_000]
 
 
 async def whole_life(rig: Rig) -> None:
@@ -163,11 +165,11 @@ def test_a_server_that_does_not_answer_is_said_to_be_unavailable_without_its_pas
 
 
 def test_a_reply_of_refusal_is_an_error_and_the_link_goes_on(
-    link: Link, redis_client: redis.Redis, unique: str
+    connection: RedisConnection, redis_client: redis.Redis, unique: str
 ) -> None:
     redis_client.set(unique, "a text")
     with pytest.raises(StoreRefused, match="WRONGTYPE"):
-        link.call("LLEN", unique)
-    refused, length = link.calls([("LLEN", unique), ("STRLEN", unique)])
+        connection.call("LLEN", unique)
+    refused, length = connection.calls([("LLEN", unique), ("STRLEN", unique)])
     assert isinstance(refused, redis.ResponseError)
     assert length == 6

@@ -298,6 +298,41 @@ def _progress(stored: Document) -> Any:
     return shown.get("percent") if shown.keys() <= {"percent"} else shown
 
 
+def backoff_rule(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the stored backoff, or the peer's default for a job without retry options."""
+    return mapping(mapping(document["retry"]).get("backoff") if "retry" in document else DEFAULT_BACKOFF)
+
+
+def backoff_of(document: Mapping[str, Any]) -> Backoff | None:
+    """Returns the backoff in jobwire's words. Raises InvalidOption for one that Backoff can't express.
+
+    >>> backoff_of({"retry": {"backoff": {"type": "linear", "delay": 1500, "maxDelay": 9000}}})
+    Backoff(kind='linear', delay=1.5, jitter=0.0, cap=9.0, name='')
+    """
+    rule = backoff_rule(document)
+    delay, cap = number(rule.get("delay")), number(rule.get("maxDelay"))
+    if delay is None or delay <= 0:
+        return None
+    kind = rule.get("type")
+    return Backoff(
+        kind if kind in ("linear", "exponential") else "fixed",  # as workers take any other word
+        delay / 1000,
+        0.25 if rule.get("jitter") is True else 0.0,
+        None if cap is None else cap / 1000,
+    )
+
+
+def timeout_of(document: Mapping[str, Any]) -> float | None:
+    """Returns how many seconds a run may take; None if the job has no limit of its own."""
+    stored = number(mapping(document.get("x")).get("timeoutMs"))
+    return stored / 1000 if stored is not None and stored > 0 else None
+
+
+def schedule_key(job_id: str, document: Mapping[str, Any]) -> str:
+    """Returns the key of a cron job's schedule: the job's own id if a peer made it."""
+    return str(mapping(document.get("x")).get("cronKey") or job_id)
+
+
 def mapping(value: Any) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
 

@@ -172,10 +172,10 @@ class BridgeConsumer:
             job = codec.read_job(
                 self._type, job_id, document, State.ACTIVE, native_state="active", started_ms=now, worker=self._name
             )
-            timeout = codec.number(codec.mapping(document.get("x")).get("timeoutMs"))
-            seconds = timeout / 1000 if timeout is not None and timeout > 0 else None
             template = hashlib.sha1(data, usedforsecurity=False).hexdigest() if _repeats(document) else ""
-            claims.append(BridgeClaim(job, token, seconds, problem, 0.0, document, self._server, now, template))
+            claims.append(
+                BridgeClaim(job, token, codec.timeout_of(document), problem, 0.0, document, self._server, now, template)
+            )
         return claims
 
     async def _set_apart(self, claims: list[BridgeClaim]) -> list[BridgeClaim]:

@@ -43,12 +43,11 @@ def decide(
     name = error_name(failed)
     if _lists(retry.get("skipOn"), name):
         return Decision(None)
-    rule = codec.mapping(retry.get("backoff") if "retry" in document else codec.DEFAULT_BACKOFF)
     found = next_attempt(
         failed,
         failures=made + 1,
         attempts=codec.retries(document) + 1,
-        backoff=curve(rule, max_backoff),
+        backoff=curve(codec.backoff_rule(document), max_backoff),
         longest=max_backoff,
         rng=rng,
     )

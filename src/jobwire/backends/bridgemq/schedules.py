@@ -75,7 +75,7 @@ def _read(queue: str, job_id: str, score: float, document: codec.Document) -> Sc
     rule = codec.mapping(document.get("schedule"))
     timezone = rule.get("timezone")
     return Schedule(
-        key=str(codec.mapping(document.get("x")).get("cronKey") or job_id),
+        key=codec.schedule_key(job_id, document),
         queue=queue,
         name=queue,
         cron=str(rule.get("cron", "")),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jobwire.pipeline.ingest import Source
-    from jobwire.pipeline.progress import Progress
+    from jobwire.pipeline.history.ingest import Source
+    from jobwire.pipeline.spark.progress import Progress
 
 
 class History:
@@ -26,8 +26,8 @@ class History:
     def begin(cls, stack: ExitStack, folder: Path, urls: Sequence[str]) -> History | None:
         """None without the extra: the demo is then over when the workers are."""
         try:
-            from jobwire.pipeline.ingest import Source
-            from jobwire.pipeline.reach import reached, store_name
+            from jobwire.pipeline.history.ingest import Source
+            from jobwire.pipeline.stores.address import reached, store_name
         except ImportError:
             return None
         for old in ("lake", "report"):
@@ -37,11 +37,11 @@ class History:
     def report(self, progress: Progress) -> str:
         """Ingest, build, draw; the page's path."""
         from jobwire.errors import JobwireError
-        from jobwire.pipeline.build import build
-        from jobwire.pipeline.ingest import ingest
-        from jobwire.pipeline.reporting import report
-        from jobwire.pipeline.session import SMALL, spark_session
-        from jobwire.pipeline.tables import Lake
+        from jobwire.pipeline.history.build import build
+        from jobwire.pipeline.history.ingest import ingest
+        from jobwire.pipeline.lake.lake import Lake
+        from jobwire.pipeline.report.from_lake import report
+        from jobwire.pipeline.spark.session import SMALL, spark_session
 
         lake = Lake(str(self._folder / "lake"))
         progress("starting Spark", 0, None)

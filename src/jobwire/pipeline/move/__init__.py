@@ -1,9 +1,10 @@
-"""A queue leaves one store for another: planned, copied with stable ids, verified, cut over; resumable everywhere."""
+"""Moves a queue from one store to another: planned, copied with stable ids, verified, cut over, resumable at every
+step."""
 
 from __future__ import annotations
 
 from jobwire.pipeline.move.abandon import abandon_move
-from jobwire.pipeline.move.moving import MoveResult, move, verify_move
+from jobwire.pipeline.move.move import MoveResult, move, verify_move
 from jobwire.pipeline.move.plan import Hindrance, MovePlan, plan_move
 from jobwire.pipeline.move.verify import Verified
 

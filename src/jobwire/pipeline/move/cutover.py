@@ -1,8 +1,8 @@
-"""The end of a move: what has arrived leaves the source, job by job and no other.
+"""Ends a move: removes from the source exactly the jobs that have arrived.
 
-A job that somebody took from the source after it was copied (a worker that does not keep to the pause) is taken back
-from the target, which is still paused. Only after a crash can't it be told whether a job that is gone was removed by
-the move or by others; it then stays in the target: at least once, rather than never.
+A job that was taken from the source after it was copied, by a worker that ignores the pause, is removed from the target
+again, which is still paused. Only after a crash it can't be known whether a missing job was removed by the move or
+taken by a worker. It then stays in the target: it runs at least once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from jobwire.boundary import Acted
 from jobwire.model import State
-from jobwire.pipeline.control import Control
-from jobwire.pipeline.move.course import Course
 from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.schedules import ScheduleMove
+from jobwire.pipeline.stores.blocking import BlockingBackend
 from jobwire.preparing import prepare
 
 CHUNK = 500
@@ -32,24 +32,24 @@ class _Row:
     scheduled: bool
 
 
-def cut_over(course: Course) -> None:
-    """Remove the verified jobs from the source. Goes on where an interrupted one ended."""
-    route, journal, there = course.route, course.journal, course.there
-    verified = course.lake.aside(course.spark, course.path("verified")).where(f"rank > {journal.removed}")
-    rows = (_Row(*row) for row in verified.orderBy("rank").toLocalIterator(prefetchPartitions=True))
+def cut_over(running: RunningMove) -> None:
+    """Removes the verified jobs from the source. Continues where an interrupted cut-over ended."""
+    route, journal, there = running.route, running.journal, running.there
+    verified = running.lake.aside(running.spark, running.path("verified")).where(f"rank > {journal.removed}")
+    rows = (_Row(**row.asDict()) for row in verified.orderBy("rank").toLocalIterator(prefetchPartitions=True))
     done = 0
     for chunk in _chunks(rows):
         unsure = journal.cutting
         journal.cutting = max(journal.cutting, chunk[-1].rank)
-        course.save()
-        taken = _remove(route, chunk, unsure, course.here)
+        running.save()
+        taken = _remove(route, chunk, unsure, running.here)
         if taken:
             answers = there.ask(there.backend.remove(route.to_queue, [row.target for row in taken]))
             journal.taken_back += sum(answer is Acted.DONE for answer in answers)
         journal.removed = chunk[-1].rank
         done += len(chunk)
-        course.progress("cut over", done, journal.moving)
-    course.save()
+        running.progress("cut over", done, journal.moving)
+    running.save()
 
 
 def _chunks(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
@@ -57,23 +57,27 @@ def _chunks(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
         yield chunk
 
 
-def _remove(route: Route, chunk: Sequence[_Row], unsure: int, here: Control) -> list[_Row]:
-    """Those of the chunk that others took from the source before they could be removed."""
+def _remove(route: Route, chunk: Sequence[_Row], unsure: int, here: BlockingBackend) -> list[_Row]:
+    """Removes the jobs of the chunk from the source. Returns those that were taken from it before they could be
+    removed."""
     found = here.ask(here.backend.get(route.queue, [row.id for row in chunk]))
     waiting = [row for row, job in zip(chunk, found, strict=True) if job is not None and job.state in _READY]
     answers = here.ask(here.backend.remove(route.queue, [row.id for row in waiting])) if waiting else []
     removed = {row.id for row, answer in zip(waiting, answers, strict=True) if answer is Acted.DONE}
     taken: list[_Row] = []
     for row, job in zip(chunk, found, strict=True):
-        # A schedule's own job went with its schedule.
+        # The job that a schedule had made was removed together with its schedule.
         gone_by_us = job is None and (row.rank <= unsure or row.scheduled)
         if row.id not in removed and not gone_by_us:
             taken.append(row)
     return taken
 
 
-def move_schedules(route: Route, schedules: Sequence[ScheduleMove], here: Control, there: Control) -> int:
-    """First made there, then dropped here: one that is interrupted in between is made again with the same key."""
+def move_schedules(
+    route: Route, schedules: Sequence[ScheduleMove], here: BlockingBackend, there: BlockingBackend
+) -> int:
+    """Creates each schedule in the target before it is removed from the source. After a crash in between, the same key
+    is created again."""
     moved = 0
     for one in schedules:
         if one.new is None:
@@ -85,6 +89,6 @@ def move_schedules(route: Route, schedules: Sequence[ScheduleMove], here: Contro
     return moved
 
 
-def remaining(here: Control, queue: str) -> dict[str, Any]:
-    """What the source still holds, by state."""
+def remaining(here: BlockingBackend, queue: str) -> dict[str, Any]:
+    """Returns what the source still holds, by state."""
     return {state.value: count for state, count in here.ask(here.backend.counts(queue)).items() if count}

@@ -1,5 +1,5 @@
-"""Finished jobs that go along: stored in the target as finished, and purged from the source if it still has them
-unchanged. Each of the two can be repeated."""
+"""Moves finished jobs: stores them in the target as finished, and purges them from the source if they are unchanged
+there. Both steps can be repeated."""
 
 from __future__ import annotations
 
@@ -9,37 +9,35 @@ from typing import Any, cast
 import pyarrow as pa
 
 from jobwire import urls
-from jobwire.connection import load_backend
-from jobwire.pipeline.move.course import Course
+from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
-from jobwire.pipeline.move.survey import target_id
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Stamp, open_store
+from jobwire.pipeline.move.running_move import RunningMove
+from jobwire.pipeline.stores.boundary import Stamp, open_store
+from jobwire.pipeline.stores.dialect import dialect_of
 
 
-def move_finished(course: Course) -> tuple[int, int]:
-    """How many are in the target now, and how many of them have left the source."""
+def move_finished(running: RunningMove) -> tuple[int, int]:
+    """Returns how many are in the target now, and how many of them were purged from the source."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-    route = course.route
+    route = running.route
     if not route.include:
         return 0, 0
     states = ",".join(sorted(route.include))
-    jobs = jobs_of(course.spark, course.here.url, route.queue, route.from_store, states)
+    jobs = jobs_of(running.spark, running.here.url, route.queue, route.from_store, states)
     rows = jobs.where(F.col("state").isin(*route.include) & F.col("malformed").isNull()).dropDuplicates(["id"])
-    from_url, to_url = course.here.url, course.there.url
+    from_url, to_url = running.here.url, running.there.url
 
     def carry(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         target, source = urls.parse(to_url), urls.parse(from_url)
-        backend = load_backend(target)
+        dialect = dialect_of(target.protocol)
         there_store = open_store(target, route.to_queue, route.to_store)
         here_store = open_store(source, route.queue, route.from_store)
         try:
             for batch in batches:
                 finished = cast("list[dict[str, Any]]", batch.to_pylist())
                 ids = [
-                    target_id(target.protocol, backend, route.to_queue, (route.from_store, route.queue, job))
-                    for job in finished
+                    dialect.id_of_moved(route.from_store, route.queue, job["id"], job["created_at"]) for job in finished
                 ]
                 renamed = batch.set_column(JOBS.names.index("id"), "id", pa.array(ids, pa.string()))
                 there_store.put_finished(pa.record_batch(renamed.columns, schema=JOBS.arrow))

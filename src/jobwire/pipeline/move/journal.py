@@ -1,10 +1,10 @@
-"""How far a move has come, kept in the lake so that whoever gives the command again goes on from there.
+"""The journal of a move, kept in the lake: the same command given again continues from the step that it records.
 
     planned → paused → frozen → copying → verified → cut → ended
 
 Each step can be repeated. `frozen`: the manifest, a table of exactly the jobs that are moved, is written; from here on
-the source is not asked again what to move. `cutting` says up to which rank jobs are being removed from the source:
-after a crash, one of these that is gone was removed by the move.
+the source is not asked again what to move. Jobs up to the rank `cutting` are being removed from the source: after a
+crash, one of these that is gone was removed by the move.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from jobwire.pipeline.tables import Lake
+from jobwire.pipeline.lake.lake import Lake
 
 STEPS = ("planned", "paused", "frozen", "copying", "verified", "cut", "ended")
 
@@ -30,9 +30,9 @@ class Journal:
     moving: int = 0
     priorities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     left: int = 0
-    """Jobs that could not be moved and stay."""
+    """Jobs that could not be moved and stay in the source."""
     removed: int = -1
-    """Jobs up to this rank are gone from the source."""
+    """Jobs up to this rank have been removed from the source."""
     cutting: int = -1
     taken_back: int = 0
     finished: int = 0
@@ -51,13 +51,13 @@ class Journal:
         self.save(lake)
 
     def end(self, lake: Lake) -> None:
-        """The move is over, or was never begun: nothing of it is left."""
+        """Marks the move as ended and removes its files."""
         self.enter("ended", lake)
         lake.files.remove(folder(self.name))
 
     @classmethod
     def found(cls, name: str, lake: Lake) -> Journal | None:
-        """The journal of a move that was interrupted."""
+        """Returns the journal of a move that was interrupted; None if there is none."""
         note = lake.files.read(f"{folder(name)}/journal.json")
         return None if note is None or note["step"] == "ended" else cls(**note)
 

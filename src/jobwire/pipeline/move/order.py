@@ -1,124 +1,63 @@
-"""In which order a queue would run its jobs, and how that order is said in another protocol's words.
+"""Expresses the priorities of a queue in the protocol that it is moved to.
 
-Priorities are compared by level: higher runs earlier, 0 is what a job without a priority has. BullMQ runs low numbers
-first, 0 before all, so its levels are 0 and below; pg-boss runs high numbers first; BridgeMQ tells two classes apart;
-Monque runs by due time alone. A store that orders by arrival gets the jobs in their order, so that jobs of one level
-keep theirs as well.
+Jobs are compared by level (see stores/dialect.py). A store that orders by arrival gets the jobs in their order, so that
+jobs of one level keep theirs as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-FRONT_FROM, FRONT, MIDDLE = 7, 7, 5
-"""BridgeMQ: from which number on a job goes to the front of the list; what jobs of the two classes are given."""
-LOWEST_BULLMQ = 2_097_151
-
-
-def level(protocol: str) -> Column:
-    """The level of a row of the table `jobs`."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
-
-    priority = F.coalesce(F.col("priority"), F.lit(0))
-    match protocol:
-        case "bullmq":
-            return -priority
-        case "pgboss":
-            return priority
-        case "bridgemq":
-            return F.when(priority >= FRONT_FROM, 1).otherwise(0).cast("bigint")
-        case _:
-            return F.lit(0).cast("bigint")
-
-
-def run_order(protocol: str) -> list[Column]:
-    """Sort keys that put rows of `jobs` with `late` and `level` in the order in which their queue would run them: what
-    is ready first, then what is due later by its time."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
-
-    late, due = F.col("late"), F.when(F.col("late"), F.col("run_at"))
-    behind = [F.col("position"), F.col("created_at"), F.col("id")]
-    if protocol == "monque":
-        return [late, F.col("run_at"), *behind]
-    if protocol == "pgboss":
-        return [late, due, -F.col("level"), F.col("created_at"), *behind]
-    # With both lists there, BullMQ's `paused` is the older one.
-    return [late, due, -F.col("level"), F.col("native_state") != "paused", *behind]
+from jobwire.pipeline.stores.dialect import Levels, dialect_of
 
 
 @dataclass(frozen=True)
 class Priorities:
-    """How levels are told in the target. `steps` holds the number of each level where the plain rule has no room."""
+    """The rule by which levels of the source's jobs become priorities of the target. `source` and `target` are
+    protocols."""
 
     source: str
     target: str
-    top: int = 0
-    bottom: int = 0
-    steps: Mapping[int, int] = field(default_factory=dict[int, int])
+    levels: Levels
 
     @classmethod
     def between(cls, source: str, target: str, levels: Sequence[int]) -> Priorities:
-        """For jobs that have these levels."""
-        top, bottom = max([0, *levels]), min([0, *levels])
-        if target == "bullmq" and source != "bullmq" and top - bottom > LOWEST_BULLMQ:
+        """Returns the rule for jobs that have these levels."""
+        found = Levels(max([0, *levels]), min([0, *levels]))
+        if source != target and dialect_of(target).crowded(found):
             ordered = sorted({0, *levels}, reverse=True)
-            return cls(source, target, top, bottom, {one: place for place, one in enumerate(ordered)})
-        return cls(source, target, top, bottom)
+            found = replace(found, steps={level: number for number, level in enumerate(ordered)})
+        return cls(source, target, found)
 
     def as_note(self) -> dict[str, Any]:
-        """For a journal: JSON has texts for keys."""
-        steps = {str(level): number for level, number in self.steps.items()}
-        return {"source": self.source, "target": self.target, "top": self.top, "bottom": self.bottom, "steps": steps}
+        """Returns the rule as JSON for a journal, in which all keys are texts."""
+        steps = {str(level): number for level, number in self.levels.steps.items()}
+        top, bottom = self.levels.top, self.levels.bottom
+        return {"source": self.source, "target": self.target, "top": top, "bottom": bottom, "steps": steps}
 
     @classmethod
     def from_note(cls, note: Mapping[str, Any]) -> Priorities:
-        """What `as_note` said."""
+        """Returns the rule that `as_note` was called on."""
         steps = {int(level): number for level, number in note["steps"].items()}
-        return cls(note["source"], note["target"], note["top"], note["bottom"], steps)
+        return cls(note["source"], note["target"], Levels(note["top"], note["bottom"], steps))
 
     def number(self, level: int, own: int | None) -> int | None:
-        """What to ask the target for, for a job of this level, whose own number is `own`. None: nothing."""
-        if self.target == "monque" or self.source == "monque":
+        """Returns the target's priority for a job of this level whose priority in the source is `own`; None: none is
+        asked for."""
+        source, target = dialect_of(self.source), dialect_of(self.target)
+        if source.rules.capabilities.priority is None:
             return None
-        if self.source == self.target:
-            return own
-        match self.target:
-            case "bullmq":
-                return self.steps.get(level, self.top - level)
-            case "pgboss":
-                return level
-            case _:
-                return FRONT if level > 0 else MIDDLE
+        return own if source is target else target.priority(level, self.levels)
 
-    def front(self, level: int, own: int | None) -> bool:
-        """Whether the target puts such a job before all others when it arrives: these are copied last one first."""
-        number = self.number(level, own)
-        return self.target == "bridgemq" and number is not None and number >= FRONT_FROM
-
-    def told(self) -> str:
-        """The rule in a sentence."""
-        if self.target == "monque":
-            return "Monque has no priorities: jobs that are ready keep their order through due times 1 ms apart"
-        if self.source == self.target or self.top == self.bottom == 0:
-            return "priorities stay as they are" if self.source != "monque" else "there are no priorities"
-        match self.target:
-            case "bullmq":
-                ordinary = self.number(0, None)
-                later = f"; what had none has {ordinary} now: give new jobs that number, as 0 runs first"
-                return f"the highest becomes 0 and lower ones count up from there{later if ordinary else ''}"
-            case "pgboss":
-                return (
-                    "numbers change their sign: what ran before still does"
-                    if self.source == "bullmq"
-                    else ("the front class becomes 1, the other 0")
-                )
-            case _:
-                return (
-                    "BridgeMQ has two classes: what is above 0 goes to the front class, all else to the other; the "
-                    "jobs keep their order, but later ones of one class run behind them"
-                )
+    def described(self) -> str:
+        """Returns the rule in a sentence."""
+        source, target = dialect_of(self.source), dialect_of(self.target)
+        if target.rules.capabilities.priority is None:
+            return target.describe_priorities(source, self.levels)
+        if source.rules.capabilities.priority is None:
+            return "there are no priorities"
+        if source is target or self.levels.top == self.levels.bottom == 0:
+            return "priorities stay as they are"
+        return target.describe_priorities(source, self.levels)

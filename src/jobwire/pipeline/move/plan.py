@@ -1,4 +1,4 @@
-"""What a move would do, found out without changing anything."""
+"""Finds out what a move would do, without changing anything."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobwire.pipeline.control import Control, controlled
-from jobwire.pipeline.move.order import Priorities, level
+from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
 from jobwire.pipeline.move.survey import DROPPABLE, SURVEYED, Survey
+from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
+from jobwire.pipeline.stores.dialect import dialect_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MANY_LEVELS = 100_000
 _READY = ("waiting", "paused", "delayed")
-_PAUSE = {
-    "bullmq": "all of its workers keep to the pause, Node's too",
-    "bridgemq": "jobwire's workers keep to the pause; stop the others",
-    "pgboss": "jobwire's workers keep to the pause; stop Node's, which know none",
-    "monque": "jobwire's workers keep to the pause; stop Node's, which know none",
-}
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Hindrance:
     example: str
     why: str
     stops: bool
-    """Whether the move is refused because of them: unless they may lose it (drop), or stay (leave)."""
+    """True if these jobs block the move: neither `drop` nor `leave` covers them."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +46,12 @@ class MovePlan:
     ready: int
     delayed: int
     finished: Mapping[str, int]
-    """Finished jobs that go along."""
+    """Finished jobs that are moved too, by state."""
     stays: Mapping[str, int]
     """Jobs in states that are not moved."""
     hindrances: Sequence[Hindrance]
     losses: Mapping[str, int]
-    """How many jobs lose what the target has no place for."""
+    """How many jobs lose each option that the target can't store."""
     priorities: str
     schedules: Sequence[str]
     schedules_that_stay: Sequence[str]
@@ -81,15 +76,15 @@ def plan_move(
     leave: bool = False,
     include: frozenset[str] = frozenset(),
 ) -> MovePlan:
-    """Look at the jobs of a queue as a move to another store would, and change nothing."""
+    """Returns what a move of the queue would do. Changes nothing."""
     route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
-    with controlled(source) as here, controlled(target) as there:
+    with blocking_backend(source) as here, blocking_backend(target) as there:
         schedules = plan_schedules(here, queue, there, route.to_queue)
         return planned(spark, route, here, there, schedules)
 
 
 def planned(
-    spark: SparkSession, route: Route, here: Control, there: Control, schedules: Sequence[ScheduleMove]
+    spark: SparkSession, route: Route, here: BlockingBackend, there: BlockingBackend, schedules: Sequence[ScheduleMove]
 ) -> MovePlan:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
@@ -106,7 +101,7 @@ def planned(
             .count()
             .collect()
         )
-        told = priorities_of(route, surveyed).told()
+        rule = priorities_of(route, surveyed).described()
     finally:
         surveyed.unpersist()
     counts = {state.value: count for state, count in here.ask(here.backend.counts(route.queue)).items() if count}
@@ -124,17 +119,17 @@ def planned(
         stays={state: count for state, count in counts.items() if state not in moved},
         hindrances=_hindrances(route, rows),
         losses={row["what"]: row["count"] for row in sorted(losses)},
-        priorities=told,
-        schedules=[f"{one.key}: {one.told}" for one in schedules if not one.stays],
-        schedules_that_stay=[f"{one.key}: {one.told}" for one in schedules if one.stays],
+        priorities=rule,
+        schedules=[f"{one.key}: {one.described}" for one in schedules if not one.stays],
+        schedules_that_stay=[f"{one.key}: {one.described}" for one in schedules if one.stays],
         notes=_notes(route, losses),
     )
 
 
 def survey(
-    spark: SparkSession, route: Route, here: Control, there: Control, schedules: Sequence[ScheduleMove]
+    spark: SparkSession, route: Route, here: BlockingBackend, there: BlockingBackend, schedules: Sequence[ScheduleMove]
 ) -> DataFrame:
-    """The jobs that wait, in the columns of SURVEYED, each once."""
+    """Returns the jobs that wait, in the columns of SURVEYED, each once."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     jobs = jobs_of(spark, here.url, route.queue, route.from_store, "waiting,paused,delayed")
@@ -148,28 +143,25 @@ def survey(
         frozenset(one.key for one in schedules if one.stays),
     )
     rows = (
-        jobs.where(F.col("state").isin(*_READY))
-        .withColumn("late", F.col("state") == "delayed")
-        .withColumn("level", level(route.from_protocol))
-        .dropDuplicates(["id"])
+        jobs.where(F.col("state").isin(*_READY)).withColumn("late", F.col("state") == "delayed").dropDuplicates(["id"])
     )
     return rows.mapInArrow(looking, SURVEYED.ddl)
 
 
 def jobs_of(spark: SparkSession, url: str, queue: str, store: str, states: str) -> DataFrame:
-    """Rows of the table `jobs`."""
+    """Returns rows of the table `jobs`."""
     reader = spark.read.format("jobwire").option("url", url).option("queue", queue).option("store", store)
     return reader.option("states", states).load()
 
 
 def priorities_of(route: Route, surveyed: DataFrame) -> Priorities:
-    """How the priorities of these jobs are told in the target."""
+    """Returns the rule for the priorities of these jobs in the target."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     [(low, high)] = surveyed.agg(F.min("level"), F.max("level")).collect()
     levels = [number for number in (low, high) if number is not None]
     priorities = Priorities.between(route.from_protocol, route.to_protocol, levels)
-    if priorities.steps:
+    if priorities.levels.steps:
         distinct = surveyed.select("level").distinct().limit(_MANY_LEVELS).collect()
         return Priorities.between(route.from_protocol, route.to_protocol, [row["level"] for row in distinct])
     return priorities
@@ -188,8 +180,9 @@ def _hindrances(route: Route, rows: Sequence[Any]) -> list[Hindrance]:
 
 
 def _notes(route: Route, losses: Sequence[Any]) -> list[str]:
-    notes = [f"the source is paused: {_PAUSE[route.from_protocol]}", f"the target too: {_PAUSE[route.to_protocol]}"]
-    if route.to_protocol != "bullmq":
+    source, target = dialect_of(route.from_protocol), dialect_of(route.to_protocol)
+    notes = [f"the source is paused: {source.pause}", f"the target too: {target.pause}"]
+    if not target.keeps_creation_time:
         notes.append("jobs count as created at the time of the move; due times stay to the millisecond")
     if any(row["what"] in DROPPABLE for row in losses) and route.drop:
         notes.append(f"jobs lose {', '.join(sorted(route.drop))}, as asked")

@@ -1,4 +1,4 @@
-"""From where to where a move goes, and what its operator decided."""
+"""The source and the target of a move, and what its operator has decided."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 from jobwire.errors import InvalidOption
 from jobwire.model import State
-from jobwire.pipeline.ids import digest
 from jobwire.pipeline.move.survey import DROPPABLE
-from jobwire.pipeline.reach import checked, store_name
+from jobwire.pipeline.stores.address import checked, store_name
+from jobwire.pipeline.stores.ids import digest
 
 _FINISHED = ("completed", "failed")
 
 
 @dataclass(frozen=True)
 class Route:
-    """`drop`: what jobs may lose on the way (names, unique_keys, parents). `leave`: jobs that can't be moved stay where
-    they are, instead of stopping the move. `include`: finished states to move as well."""
+    """The two queues and the decisions of the operator. `drop`: what jobs may lose on the way (names, unique_keys,
+    parents). `leave`: jobs that can't be moved stay in the source instead of stopping the move. `include`: finished
+    states to move too."""
 
     source: str
     target: str
@@ -52,7 +53,7 @@ class Route:
 
     @property
     def name(self) -> str:
-        """The same whenever the same queue is moved to the same place: by it an interrupted move is found again."""
+        """Returns a name that is always the same for the same two queues. An interrupted move is found by it."""
         return f"move-{digest(self.from_store, self.queue, self.to_store, self.to_queue)}"
 
     @property

@@ -1,4 +1,4 @@
-"""Which schedules can go along, and as what."""
+"""Decides which schedules can be moved, and what they become in the target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from jobwire.boundary import Capabilities, Feature
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.model import Schedule
 from jobwire.options import NewJob, NewSchedule
-from jobwire.pipeline.control import Control
+from jobwire.pipeline.stores.blocking import BlockingBackend
+from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.preparing import prepare
 from jobwire.required_features import require_for_schedule
 
@@ -19,10 +20,10 @@ _MINUTE, _HOUR = 60, 3600
 
 @dataclass(frozen=True)
 class ScheduleMove:
-    """One schedule: what will be asked of the target, or why it stays where it is."""
+    """The decision about one schedule: the schedule to create in the target, or the reason why it stays."""
 
     key: str
-    told: str
+    described: str
     new: NewSchedule | None = None
 
     @property
@@ -30,22 +31,24 @@ class ScheduleMove:
         return self.new is None
 
 
-def plan_schedules(source: Control, queue: str, target: Control, to_queue: str) -> Sequence[ScheduleMove]:
-    """A decision about every schedule of the source."""
+def plan_schedules(
+    source: BlockingBackend, queue: str, target: BlockingBackend, to_queue: str
+) -> Sequence[ScheduleMove]:
+    """Returns a decision about every schedule of the source."""
     if source.backend.schedules is None:
         return ()
     found = source.ask(source.backend.schedules.schedules(queue))
     return [_decided(schedule, queue, target, to_queue) for schedule in found]
 
 
-def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> ScheduleMove:
-    can = target.can
-    told = _rule(schedule)
+def _decided(schedule: Schedule, queue: str, target: BlockingBackend, to_queue: str) -> ScheduleMove:
+    can, dialect = target.can, dialect_of(urls.parse(target.url).protocol)
+    described = _rule(schedule)
     try:
         cron, every = schedule.cron, schedule.every
         if every is not None and not can.has(Feature.SCHEDULE_EVERY):
-            cron, every = as_cron(every, seconds=can.protocol != "pgboss"), None
-            told += f" becomes cron {cron}"
+            cron, every = as_cron(every, seconds=dialect.cron_seconds), None
+            described += f" becomes cron {cron}"
         zone = _zone(schedule, can, target)
         new = NewSchedule(
             schedule.key or to_queue,
@@ -57,21 +60,20 @@ def _decided(schedule: Schedule, queue: str, target: Control, to_queue: str) -> 
             schedule.start_at,
             schedule.end_at,
         )
-        if can.protocol == "pgboss" and new.cron and len(new.cron.split()) > 5 and new.cron.split()[0] != "0":
-            raise InvalidOption("cron", new.cron, "pg-boss's finest step is a minute")
+        dialect.check_schedule(new)
         require_for_schedule(can, to_queue, new)
         prepare(target.backend, to_queue, new.job, None)
     except JobwireError as error:
-        return ScheduleMove(schedule.key, f"{told}: stays, {error}")
-    return ScheduleMove(schedule.key, told, new)
+        return ScheduleMove(schedule.key, f"{described}: stays, {error}")
+    return ScheduleMove(schedule.key, described, new)
 
 
 def _name(schedule: Schedule, queue: str, can: Capabilities) -> str | None:
     return schedule.name if can.has(Feature.JOB_NAMES) and schedule.name not in ("", queue) else None
 
 
-def _zone(schedule: Schedule, can: Capabilities, target: Control) -> str | None:
-    """The zone that has to be said. Monque keeps none: there it is the instance's, in the URL."""
+def _zone(schedule: Schedule, can: Capabilities, target: BlockingBackend) -> str | None:
+    """Returns the zone to ask for. Where schedules have none, it is the instance's, in the URL."""
     if schedule.cron is None:
         return None
     if can.has(Feature.SCHEDULE_TZ):

@@ -1,11 +1,12 @@
-"""Looks at each job that waits, and says what it would be in the target or what stands in the way."""
+"""Examines each waiting job: what it would be in the target, or why it can't be moved."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pyarrow as pa
@@ -16,16 +17,15 @@ from jobwire.boundary import Backend, Feature, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import JobwireError
 from jobwire.options import Keep, NewJob, Unique
-from jobwire.pipeline.ids import digest, native_id
-from jobwire.pipeline.move.carried import options_of
-from jobwire.pipeline.schemas import columns
+from jobwire.pipeline.lake.schemas import columns
+from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 from jobwire.preparing import prepare
 
 SURVEYED = columns(
     "id string",
     "target string",  # the id that it will have
     "late boolean",  # due later, not ready
-    "level bigint",  # of its priority, see order.py
+    "level bigint",  # of its priority, see stores/dialect.py
     "own_priority bigint",
     "position bigint",
     "native_state string",
@@ -42,25 +42,25 @@ SURVEYED = columns(
     "reason string",
     "lost string",  # what the target has no place for, separated by commas
 )
-"""What the survey says of a job. The manifest of a move holds these rows, and their rank."""
+"""The result of the survey, a row per job. The manifest of a move holds these rows and their rank."""
 
 DROPPABLE = ("names", "unique_keys", "parents")
-"""What a job can be moved without, if the operator says so."""
+"""What jobs can be moved without, if the operator allows it."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Runs in Spark's processes over rows of `jobs` with `late` and `level`; touches no store."""
+    """Examines rows of `jobs` that have a column `late`. Runs in Spark's processes; touches no store."""
 
     source: str
-    """The protocol that the jobs come from."""
+    """The protocol of the source."""
     store: str
     queue: str
     to: str
     to_queue: str
     drop: frozenset[str]
     left_schedules: frozenset[str]
-    """Keys of schedules that stay, and their jobs with them."""
+    """Keys of schedules that stay in the source, together with their jobs."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         backend = load_backend(urls.parse(self.to))
@@ -74,16 +74,17 @@ class Survey:
             yield pa.record_batch(arrays, schema=SURVEYED.arrow)
 
     def row(self, backend: Backend, checks: OptionChecks, job: Mapping[str, Any]) -> dict[str, Any]:
-        """A row of SURVEYED."""
-        can, protocol = backend.capabilities, urls.parse(self.to).protocol
-        kept = ("id", "late", "level", "position", "native_state", "run_at", "created_at")
+        """Returns a row of SURVEYED."""
+        can, source, target = backend.capabilities, dialect_of(self.source), dialect_of(urls.parse(self.to).protocol)
+        kept = ("id", "late", "position", "native_state", "run_at", "created_at")
         row: dict[str, Any] = {**dict.fromkeys(SURVEYED.names), **{name: job[name] for name in kept}}
-        row |= {"own_priority": job["priority"], "scheduled": False, "lost": ""}
+        row |= {"own_priority": job["priority"], "level": source.level(job["priority"])}
+        row |= {"scheduled": False, "lost": ""}
         if job["malformed"] is not None:
             return row | {"hindrance": "malformed", "reason": job["malformed"]}
         raw = _raw(job["raw"])
         lost: list[str] = []
-        key = schedule_key(self.source, job, raw)
+        key = source.schedule_key(job, raw)
         row["scheduled"] = key is not None
         name = job["name"] if job["name"] not in (None, "", self.queue) else None
         if name is not None and not can.has(Feature.JOB_NAMES):
@@ -94,21 +95,22 @@ class Survey:
         if unique is not None and not can.has(Feature.UNIQUE):
             lost.append("unique_keys")
         undecided = [what for what in lost if what not in self.drop]
-        carried, left = checks.sorted_out(options_of(self.source, raw))
+        carried, unknown = source.carried(raw)
+        taken, left = checks.sorted_out(carried)
         made, attempts = job["attempts_made"] or 0, job["attempts"]
         row |= {
-            "target": target_id(protocol, backend, self.to_queue, (self.store, self.queue, job)),
+            "target": target.id_of_moved(self.store, self.queue, job["id"], job["created_at"]),
             "name": name if "names" not in lost else None,
             "unique_key": unique if "unique_keys" not in lost else None,
             "attempts": max(1, attempts - made) if can.has(Feature.ATTEMPTS) and attempts is not None else None,
-            "options": codec.dumps(_plain(carried)).decode(),
-            "lost": ",".join([*lost, *left, *_more_lost(job, can.has(Feature.ATTEMPTS))]),
+            "options": codec.dumps(_plain(taken)).decode(),
+            "lost": ",".join([*lost, *left, *unknown, *_more_lost(job, can.has(Feature.ATTEMPTS))]),
         }
         try:
             data = codec.loads(job["payload"])
             row["payload"] = codec.dumps(data).decode()
             row["content"] = content_of(data, row["name"] if row["name"] != self.to_queue else None)
-            moved_job(backend, protocol, self.to_queue, row)
+            moved_job(backend, target, self.to_queue, row)
         except JobwireError as error:
             return row | {"hindrance": "invalid", "reason": str(error)}
         if undecided:
@@ -122,7 +124,8 @@ _WORDS = {"names": "names of jobs beside the queue's", "unique_keys": "unique ke
 
 
 class OptionChecks:
-    """Which of a job's options the target takes; most jobs of a queue have the same ones."""
+    """Finds out which options of a job the target takes. Remembers the answers: most jobs of a queue have the same
+    options."""
 
     def __init__(self, backend: Backend, queue: str) -> None:
         self._backend = backend
@@ -130,7 +133,7 @@ class OptionChecks:
         self._known: dict[tuple[str, Any], bool] = {}
 
     def sorted_out(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Those that it takes, and the names of the others."""
+        """Returns the options that the target takes, and the names of the others."""
         taken = {name: value for name, value in options.items() if self._takes(name, value)}
         return taken, [name for name in options if name not in taken]
 
@@ -138,7 +141,8 @@ class OptionChecks:
         known = self._known.get((name, value))
         if known is None:
             try:
-                prepare(self._backend, self._queue, NewJob(None, **{name: value}), None)
+                with _large_keeps():
+                    prepare(self._backend, self._queue, NewJob(None, **{name: value}), None)
                 known = True
             except JobwireError:
                 known = False
@@ -146,73 +150,35 @@ class OptionChecks:
         return known
 
 
-def schedule_key(protocol: str, job: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
-    """The key of the schedule that made the job, or that it is."""
-    match protocol:
-        case "bullmq":
-            return raw.get("rjk")
-        case "monque":
-            return (job["unique_key"] or job["id"]) if raw.get("repeatInterval") else None
-        case "bridgemq":
-            schedule = raw.get("schedule")
-            if job["native_state"] == "cron" or (isinstance(schedule, dict) and "cron" in schedule):
-                private = raw.get("x")
-                return str(private.get("cronKey") or job["id"]) if isinstance(private, dict) else job["id"]
-            return None
-        case _:
-            return None
-
-
-def target_id(protocol: str, backend: Backend, queue: str, job: tuple[str, str, Mapping[str, Any]]) -> str:
-    """Its own id if the target takes it, else one derived from where it comes from; always the same."""
-    store, source, row = job
-    own = row["id"]
-    if native_id(protocol, own) == own:
-        try:
-            prepare(backend, queue, _with_id(protocol, own, None), None)
-            return own
-        except JobwireError:
-            pass  # a name that the protocol needs for itself
-    created = row["created_at"]
-    # A queue that was emptied may number its jobs from 1 again: the time tells the two apart.
-    return native_id(protocol, digest(store, source, own, str(_ms(created)) if created else ""))
-
-
-def _with_id(protocol: str, identity: str, data: Any, **more: Any) -> NewJob:
-    if protocol in ("pgboss", "monque"):
-        return NewJob(data, extra={**more.pop("extra", {}), "id": identity}, **more)
-    return NewJob(data, id=identity, **more)
+@contextmanager
+def _large_keeps() -> Generator[None]:
+    """Silences the warning about large counts inside the block: the producer chose them, not the operator of a move."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 def moved_job(
-    backend: Backend, protocol: str, queue: str, row: Mapping[str, Any], priority: int | None = None
+    backend: Backend, dialect: Dialect, queue: str, row: Mapping[str, Any], priority: int | None = None
 ) -> PreparedJob:
-    """The job that a surveyed row will be."""
-    more = _rich(codec.loads(row["options"]))
-    due: datetime | None = row["run_at"] if row["late"] else None
-    created: datetime | None = row["created_at"]
-    if protocol == "bullmq" and created is not None:
-        # BullMQ counts a delay from the job's own time, to the millisecond, so that both are kept exactly.
-        more["extra"] = {"timestamp": _ms(created)}
-        if due is not None and _ms(due) > _ms(created):
-            more["delay"] = timedelta(milliseconds=_ms(due) - _ms(created))
-    elif due is not None:
-        more["run_at"] = due
-    new = _with_id(
-        protocol,
-        row["target"],
-        codec.loads(row["payload"]),
-        name=row["name"],
-        priority=priority,
-        attempts=row["attempts"],
-        unique=Unique(row["unique_key"]) if row["unique_key"] else None,
-        **more,
-    )
+    """Returns the job that a row of the survey becomes."""
+    with _large_keeps():
+        new = dialect.job_with_id(
+            row["target"],
+            codec.loads(row["payload"]),
+            name=row["name"],
+            priority=priority,
+            attempts=row["attempts"],
+            unique=Unique(row["unique_key"]) if row["unique_key"] else None,
+            **dialect.times(row["created_at"], row["run_at"] if row["late"] else None),
+            **_rich(codec.loads(row["options"])),
+        )
     return prepare(backend, queue, new, None)
 
 
 def content_of(data: Any, name: str | None) -> str:
-    """A digest that is the same for every spelling of the same JSON: PostgreSQL orders keys anew."""
+    """Returns a digest that is the same for every spelling of the same JSON: PostgreSQL stores keys in an order of its
+    own."""
     return hashlib.sha256(codec.dumps([_in_order(data), name])).hexdigest()
 
 
@@ -251,7 +217,3 @@ def _rich(options: Mapping[str, Any]) -> dict[str, Any]:
 def _raw(text: str | None) -> dict[str, Any]:
     value = codec.loads(text) if text else {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _ms(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)

@@ -1,95 +1,113 @@
-"""Whether what was moved is in the target as it should be: content, due time and order, read back from the store."""
+"""Compares what was moved with what the target holds: content, due time and order, read back from the store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from jobwire import codec
-from jobwire.pipeline.adding import with_presence
-from jobwire.pipeline.control import Control
-from jobwire.pipeline.move.course import Course
-from jobwire.pipeline.move.order import level, run_order
+from jobwire.pipeline.datasource.add_rows import with_presence
+from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
 from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.survey import content_of
-from jobwire.pipeline.schemas import JOBS
+from jobwire.pipeline.stores.blocking import BlockingBackend
+from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DUE_WITHIN_US = 1000
-"""A due time may differ by this much: BridgeMQ's are counted from the whole millisecond of the add."""
+"""In microseconds. A due time may differ by this much: some stores count it from the whole millisecond of the add."""
 _SEEN = JOBS.without([name for name in JOBS.names if name not in ("id", "native_state", "position", "created_at")])
 SEEN = _SEEN.plus("run_at timestamp", "late boolean", "level bigint", "content string")
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What the comparison of manifest and target found. The checksums are sums over the jobs' ids, contents and
-    places in the order; both sides have been read, and agree if the sums do."""
+    """What the comparison of manifest and target found.
+
+    The checksums are sums over the jobs that have not begun: of their ids, their contents, and their places in the
+    order of runs if they are ready, their due times if they are not. One is computed from the manifest and one from
+    what the target holds, so they agree if the jobs do.
+    """
 
     equal: int
     begun: int
-    """In the target, but no longer waiting: somebody works there already."""
+    """In the target, but no longer waiting: a worker there has taken them already."""
     missing: int
     changed: int
+    """With another payload, name or due time than in the manifest."""
     out_of_order: int
+    """Ready jobs that would run after a job that should run after them."""
     checksum_expected: int
     checksum_found: int
+    due_changed: int = 0
+    """Those of `changed` that differ in nothing but their due time."""
 
     @property
     def sound(self) -> bool:
         return not (self.missing or self.changed or self.out_of_order)
 
+    @property
+    def faults(self) -> list[str]:
+        """Returns what is wrong, each fault with the number of its jobs."""
+        faults = {
+            "missing": self.missing,
+            "with another payload": self.changed - self.due_changed,
+            "with another due time": self.due_changed,
+            "out of order": self.out_of_order,
+        }
+        return [f"{count} {fault}" for fault, count in faults.items() if count]
+
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "sound": self.sound}
 
 
-def verify(course: Course, *, for_good: bool = True) -> Verified:
-    """Compare, and, if it is for good, write down which jobs have arrived: these alone may leave the source."""
+def verify(running: RunningMove, *, for_good: bool = True) -> Verified:
+    """Compares manifest and target. If it is for good, also writes down the jobs that have arrived: only these may be
+    removed from the source."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-    route, there = course.route, course.there
-    compared = _compared(course.manifest(), _seen(course.spark, route, there)).persist()
+    route, there = running.route, running.there
+    compared = _compared(running.manifest(), _seen(running.spark, route, there)).persist()
     try:
-        lost = compared.where("NOT found").select("id", "target", F.lit(None).cast("string").alias("refused"))
-        begun = with_presence(lost, there.url, route.to_queue).where("held").select("id", F.lit(True).alias("begun"))
+        absent = compared.where("NOT found").select("id", "target", F.lit(None).cast("string").alias("refused"))
+        begun = with_presence(absent, there.url, route.to_queue).where("held").select("id", F.lit(True).alias("begun"))
         judged = compared.join(begun, "id", "left").withColumn("begun", F.coalesce("begun", F.lit(False)))
         if for_good:
             arrived = judged.where("equal OR begun").select("rank", "id", "target", "scheduled")
-            course.lake.set_aside(course.path("verified"), arrived.coalesce(1))
-        total = judged.agg(
-            F.count_if("equal").alias("equal"),
-            F.count_if("begun").alias("begun"),
-            F.count_if(~F.col("found") & ~F.col("begun")).alias("missing"),
-            F.count_if(F.col("found") & ~F.col("equal")).alias("changed"),
-            F.sum("expected").alias("expected"),
-            F.sum("actual").alias("actual"),
-        ).collect()[0]
-        wrong = _out_of_order(compared, route.to_protocol)
+            running.lake.set_aside(running.path("verified"), arrived.coalesce(1))
+        same, found = F.col("same_content"), F.col("found")
+        total = (
+            _in_order(judged, dialect_of(route.to_protocol))
+            .agg(
+                F.count_if("equal").alias("equal"),
+                F.count_if("begun").alias("begun"),
+                F.count_if(~found & ~F.col("begun")).alias("missing"),
+                F.count_if(found & ~F.col("equal")).alias("changed"),
+                F.count_if(found & same & ~F.col("in_time")).alias("due_changed"),
+                F.count_if("misplaced").alias("out_of_order"),
+                F.sum("expected").alias("checksum_expected"),
+                F.sum("actual").alias("checksum_found"),
+            )
+            .collect()[0]
+        )
     finally:
         compared.unpersist()
-    return Verified(
-        equal=total["equal"],
-        begun=total["begun"],
-        missing=total["missing"],
-        changed=total["changed"],
-        out_of_order=wrong,
-        checksum_expected=int(total["expected"] or 0),
-        checksum_found=int(total["actual"] or 0),
-    )
+    return Verified(**{name: int(value or 0) for name, value in total.asDict().items()})
 
 
-def _seen(spark: SparkSession, route: Route, there: Control) -> DataFrame:
+def _seen(spark: SparkSession, route: Route, there: BlockingBackend) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     jobs = jobs_of(spark, there.url, route.to_queue, route.to_store, "waiting,paused,delayed")
-    rows = jobs.withColumn("late", F.col("state") == "delayed").withColumn("level", level(route.to_protocol))
-    queue = route.to_queue
+    rows = jobs.withColumn("late", F.col("state") == "delayed")
+    queue, protocol = route.to_queue, route.to_protocol
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -99,10 +117,12 @@ def _seen(spark: SparkSession, route: Route, there: Control) -> DataFrame:
                     batch.column("payload").to_pylist(), batch.column("name").to_pylist(), strict=True
                 )
             ]
-            kept = [batch.column(name) for name in SEEN.names[:-1]]
-            yield pa.record_batch([*kept, pa.array(found, pa.string())], schema=SEEN.arrow)
+            levels = [dialect_of(protocol).level(priority) for priority in batch.column("priority").to_pylist()]
+            kept = [batch.column(name) for name in SEEN.names[:-2]]
+            made = [pa.array(levels, pa.int64()), pa.array(found, pa.string())]
+            yield pa.record_batch([*kept, *made], schema=SEEN.arrow)
 
-    wanted = [*SEEN.names[:-1], "payload", "name"]
+    wanted = [*SEEN.names[:-2], "payload", "name", "priority"]
     return rows.dropDuplicates(["id"]).select(*wanted).mapInArrow(look, SEEN.ddl)
 
 
@@ -113,7 +133,7 @@ def _content(payload: str | None, name: str | None, queue: str) -> str | None:
 
 
 def _compared(manifest: DataFrame, seen: DataFrame) -> DataFrame:
-    """A row per job of the manifest with what was found of it."""
+    """Returns a row per job of the manifest, with what was found of it in the target."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     wanted = manifest.select(
@@ -122,42 +142,32 @@ def _compared(manifest: DataFrame, seen: DataFrame) -> DataFrame:
     there = seen.withColumnsRenamed({"id": "seen_id", "content": "seen_content"})
     both = wanted.join(there, F.col("target") == F.col("seen_id"), "left")
     off = F.abs(F.unix_micros("run_at") - F.unix_micros("due"))
-    in_time = ~F.col("is_late") | F.coalesce(off <= DUE_WITHIN_US, F.lit(False))
-    found = F.col("seen_id").isNotNull()
-    equal = found & F.coalesce(F.col("content") == F.col("seen_content"), F.lit(False)) & in_time
-    # Sums of half of the hash can't overflow below 2^32 jobs.
-    expected = F.shiftright(F.xxhash64("target", "content", "rank"), 32)
-    actual = F.when(found, F.shiftright(F.xxhash64("seen_id", "seen_content", "rank"), 32)).otherwise(0)
     return both.select(
-        "rank",
-        F.col("id"),
-        "target",
-        "scheduled",
-        found.alias("found"),
-        equal.alias("equal"),
-        expected.alias("expected"),
-        actual.alias("actual"),
-        "is_late",
-        "late",
-        "level",
-        "native_state",
-        "position",
-        "created_at",
-        "run_at",
+        "*",
+        F.col("seen_id").isNotNull().alias("found"),
+        F.coalesce(F.col("content") == F.col("seen_content"), F.lit(False)).alias("same_content"),
+        (~F.col("is_late") | F.coalesce(off <= DUE_WITHIN_US, F.lit(False))).alias("in_time"),
+    ).withColumn("equal", F.expr("found AND same_content AND in_time"))
+
+
+def _in_order(judged: DataFrame, dialect: Dialect) -> DataFrame:
+    """Adds the column `misplaced` and, for the two checksums, the columns `expected` and `actual`."""
+    from pyspark.sql import Window  # noqa: PLC0415 an extra
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+    late, found, begun = F.col("is_late"), F.col("found"), F.col("begun")
+    as_planned = Window.partitionBy("begun", "is_late").orderBy("rank")
+    as_found = Window.partitionBy("found", "is_late").orderBy(*dialect.run_order())
+    highest_before = F.max("rank").over(as_found.rowsBetween(Window.unboundedPreceding, -1))
+    # A due time within the tolerance counts as the one that was asked for.
+    due = F.when(F.col("in_time"), F.col("due")).otherwise(F.col("run_at"))
+    planned = F.when(late, F.unix_micros("due")).otherwise(F.row_number().over(as_planned))
+    present = F.when(late, F.unix_micros(due)).otherwise(F.row_number().over(as_found))
+    # Sums of half of the hash can't overflow below 2^32 jobs.
+    expected = F.shiftright(F.xxhash64("target", "content", planned), 32)
+    actual = F.shiftright(F.xxhash64("seen_id", "seen_content", present), 32)
+    return (
+        judged.withColumn("misplaced", found & ~late & F.coalesce(highest_before > F.col("rank"), F.lit(False)))
+        .withColumn("expected", F.when(~begun, expected))
+        .withColumn("actual", F.when(found, actual))
     )
-
-
-def _out_of_order(compared: DataFrame, protocol: str) -> int:
-    """How many of the jobs that are ready stand behind one that should run after them."""
-    ready = compared.where("found AND NOT is_late").repartition(1).sortWithinPartitions(*run_order(protocol))
-
-    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        highest, wrong = -1, 0
-        for batch in batches:
-            for rank in cast("list[int]", batch.column(0).to_pylist()):
-                wrong += rank < highest
-                highest = max(highest, rank)
-        yield pa.record_batch([pa.array([wrong], pa.int64())], names=["wrong"])
-
-    rows: list[Any] = ready.select("rank").mapInArrow(count, "wrong bigint").collect()
-    return sum(row["wrong"] for row in rows)

@@ -28,25 +28,25 @@ def write_report(
 ) -> Path:
     """Write `report.html` into the folder, with `<table>.csv` and `<table>.json` of each table, and return its path.
 
-    The tables are those of jobwire.pipeline.gold by their names, `quality`, `gaps` and `runs`; the section of one that
-    is missing or empty says so. With `png`, each chart is also written as `<chart>.png`. The page is replaced in one
+    The tables are those of history/gold.py by their names, `quality`, `gaps` and `runs`; the section of one that is
+    missing or empty says so. With `png`, each chart is also written as `<chart>.png`. The page is replaced in one
     step, so a reader never sees half of it.
     """
     frames = Frames(tables)
-    told = sections(frames, period)
+    parts = sections(frames, period)
     text = page(
         title,
         period,
         datetime.now(UTC),
         headline=headline(frames),
         glance=queues_at_a_glance(frames),
-        sections=told,
+        sections=parts,
         tables=list(tables),
     )
     folder.mkdir(parents=True, exist_ok=True)
     export(tables, folder)
     if png:
-        for chart in (chart for section in told for chart in section.charts):
+        for chart in (chart for section in parts for chart in section.charts):
             (folder / f"{chart.key}.png").write_bytes(drawn(chart.drawing))
     target, draft = folder / "report.html", folder / ".report.html.new"
     draft.write_text(text, encoding="utf-8")

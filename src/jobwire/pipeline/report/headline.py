@@ -26,7 +26,9 @@ def headline(frames: Frames) -> list[Figure]:
         Figure(
             "p95 wait",
             "–" if waits is None else duration(waits["p95"]),
-            "no run has told it" if waits is None else f"half of the jobs waited less than {duration(waits['p50'])}",
+            "no run has a known wait"
+            if waits is None
+            else f"half of the jobs waited less than {duration(waits['p50'])}",
         ),
         Figure(
             "busiest queue", busiest, f"{share(work.max(), work.sum())} of all jobs" if work.sum() else "no job ended"
@@ -48,7 +50,7 @@ def queues_at_a_glance(frames: Frames) -> Grid | None:
         rows.append(
             [
                 row["label"],
-                Cell(shorten(name, 24), name if name in PROTOCOL else ""),
+                Cell(shorten(name, 24), f"protocol {name}" if name in PROTOCOL else ""),
                 *(count(row[column]) for column in ("added", "completed")),
                 share(row["failed"], ended),
                 count(row["retried"]),

@@ -65,6 +65,7 @@ def _style() -> str:
         light=_variables({colour: colour for colour in DARK}),
         dark=_variables(DARK),
         dark_charts=dark_style(),
+        protocols="\n".join(f".tone.{name}::before {{ color: var(--{name}); }}" for name in PROTOCOL),
     )
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from jobwire.pipeline.stores.dialect import all_dialects
+
 INK, MUTED, GRID, PAPER = "#1d2733", "#5b6776", "#e3e7ec", "#ffffff"
 
 OUTCOME = {"completed": "#3b76af", "failed": "#d1495b"}
-PROTOCOL = {"bullmq": "#aa3377", "pgboss": "#117a8b", "monque": "#6a9f3a", "bridgemq": "#ccaa33"}
+PROTOCOL = {dialect.protocol: dialect.colour.light for dialect in all_dialects()}
 OTHER = "#8a94a0"
 LEVEL = {"p50": "#a5c8e1", "p95": "#4a90c2", "p99": "#123f66"}
 HEAT = ("#eef4f9", "#cfe1ef", "#a3c6e0", "#6ba3cc", "#3a78ab", "#174a76")
@@ -26,10 +28,7 @@ DARK = {
     PAPER: "#151b23",
     OUTCOME["completed"]: "#5b9bd5",
     OUTCOME["failed"]: "#ef6f7f",
-    PROTOCOL["bullmq"]: "#d36ba6",
-    PROTOCOL["pgboss"]: "#3fb3c6",
-    PROTOCOL["monque"]: "#8cc35a",
-    PROTOCOL["bridgemq"]: "#d9bd55",
+    **{dialect.colour.light: dialect.colour.dark for dialect in all_dialects()},
     OTHER: "#8a94a0",
     **dict(zip(LEVEL.values(), ("#3f76a3", "#68a6dc", "#d4e6f5"), strict=True)),
     **dict(zip(HEAT, ("#1d2a38", "#21405c", "#295a83", "#3a7bb0", "#6ba8d6", "#b9dcf5"), strict=True)),

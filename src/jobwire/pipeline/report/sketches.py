@@ -1,4 +1,4 @@
-"""The sketches of `latency_hourly`: durations counted in buckets that grow by 2 %, see jobwire.pipeline.histogram."""
+"""Reads the sketches of `latency_hourly`: durations counted in buckets that grow by 2 %, see latency_sketch.py."""
 
 from __future__ import annotations
 

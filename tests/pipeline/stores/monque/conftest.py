@@ -10,7 +10,7 @@ from pymongo import MongoClient
 from pymongo.collection import Collection
 
 from jobwire import Connection, Queue, connect, urls
-from jobwire.pipeline.stores import QueueStore
+from jobwire.pipeline.stores.boundary import QueueStore
 from pipeline.stores.reading import opened
 
 QUEUE = "emails"

@@ -11,10 +11,10 @@ from bson import Binary, Int64, ObjectId
 from awaiting import eventually
 from jobwire import InvalidOption, State, Unrecoverable, Worker
 from jobwire.options import NewJob, Unique
-from jobwire.pipeline.ids import native_id
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Stamp, Wanted
-from jobwire.pipeline.stores.monque import purging
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.boundary import Stamp, Wanted
+from jobwire.pipeline.stores.monque import purge
+from jobwire.pipeline.stores.monque.dialect import DIALECT
 from pipeline.stores.reading import jobs_in, stamp
 
 from .conftest import QUEUE
@@ -71,7 +71,7 @@ async def test_only_what_is_as_it_was_is_purged(finished, store, queue, collecti
 
 async def test_a_job_that_is_retried_between_the_look_and_the_delete_survives(finished, store, collection, monkeypatch):
     rows = jobs_in(store, FINISHED)
-    looked = purging.fingerprint
+    looked = purge.fingerprint
 
     def retried_meanwhile(stored):
         found = looked(stored)
@@ -79,7 +79,7 @@ async def test_a_job_that_is_retried_between_the_look_and_the_delete_survives(fi
             collection.update_one({"_id": ObjectId(finished[0])}, {"$set": {"status": "pending"}})
         return found
 
-    monkeypatch.setattr(purging, "fingerprint", retried_meanwhile)
+    monkeypatch.setattr(purge, "fingerprint", retried_meanwhile)
     purged = store.purge([stamp(rows[key]) for key in finished])
     assert list(purged.kept) == [finished[0]]
     assert set(jobs_in(store)) == {finished[0]}
@@ -111,11 +111,11 @@ async def test_jobs_of_another_store_come_in_under_ids_of_their_own(queue, store
     ]
     assert store.put_finished(batch_of(jobs)) == 2
     assert store.put_finished(batch_of(jobs)) == 0
-    done = await queue.get(native_id("monque", "17"))
+    done = await queue.get(DIALECT.native_id("17"))
     assert (done.state, done.data, done.result, done.attempts_made) == (State.COMPLETED, {"a": 1}, [1], 2)
     assert (done.created_at, done.finished_at, done.started_at, done.worker) == (moment, moment, moment, "w")
     assert done.progress == 50
-    failed = await queue.get(native_id("monque", "mail:x"))
+    failed = await queue.get(DIALECT.native_id("mail:x"))
     assert (failed.error, failed.stacktrace, failed.attempts_made) == ("kaputt", ("Error: kaputt\n at x",), 2)
 
 

@@ -14,7 +14,7 @@ from awaiting import eventually
 from jobwire import State, Unrecoverable, Worker, codec, urls
 from jobwire.errors import StoreUnavailable
 from jobwire.options import NewJob, Unique
-from jobwire.pipeline.stores import Wanted, list_queues
+from jobwire.pipeline.stores.boundary import Wanted, list_queues
 from jobwire.pipeline.stores.monque import jobs as reader
 from jobwire.pipeline.stores.monque.jobs import Slice
 from pipeline.stores.reading import jobs_in, opened, sizes

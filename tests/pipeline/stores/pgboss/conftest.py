@@ -10,7 +10,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from jobwire import Connection, Queue, connect, urls
-from jobwire.pipeline.stores import QueueStore
+from jobwire.pipeline.stores.boundary import QueueStore
 from pipeline.stores.reading import opened
 
 QUEUE = "letters"

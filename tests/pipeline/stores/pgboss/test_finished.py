@@ -15,9 +15,9 @@ from jobwire import InvalidOption, State, Unrecoverable, Worker, urls
 from jobwire.backends.pgboss import Boss, FlowJob
 from jobwire.errors import StoreRefused
 from jobwire.options import NewJob
-from jobwire.pipeline.ids import native_id
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Stamp, Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.boundary import Stamp, Wanted
+from jobwire.pipeline.stores.pgboss.dialect import DIALECT
 from pipeline.stores.reading import jobs_in, opened, stamp
 
 from .conftest import QUEUE
@@ -127,12 +127,12 @@ async def test_jobs_of_another_store_come_in_under_ids_of_their_own(queue, store
     ]
     assert store.put_finished(batch_of(jobs)) == 2
     assert store.put_finished(batch_of(jobs)) == 0
-    done = await queue.get(native_id("pgboss", "17"))
+    done = await queue.get(DIALECT.native_id("17"))
     assert (done.state, done.data, done.result, done.attempts, done.attempts_made) == (
         State.COMPLETED, {"a": 1}, [1], 5, 1,
     )  # fmt: skip
     assert (done.created_at, done.finished_at, done.priority) == (moment, moment, 3)
-    failed = await queue.get(native_id("pgboss", "mail:x"))
+    failed = await queue.get(DIALECT.native_id("mail:x"))
     assert (failed.error, failed.stacktrace) == ("kaputt", ("Error: kaputt\n at x",))
 
 

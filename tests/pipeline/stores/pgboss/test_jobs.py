@@ -15,9 +15,9 @@ from jobwire import InvalidOption, State, Unrecoverable, Worker, codec, urls
 from jobwire.backends.pgboss import Boss
 from jobwire.errors import StoreRefused, StoreUnavailable
 from jobwire.options import NewJob
-from jobwire.pipeline.rows import BATCH_BYTES
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Wanted, list_queues
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.batches import BATCH_BYTES
+from jobwire.pipeline.stores.boundary import Wanted, list_queues
 from jobwire.pipeline.stores.pgboss import arrow
 from pipeline.stores.reading import jobs_in, opened, sizes
 

@@ -47,8 +47,8 @@ def archive(
     from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
-    from jobwire.pipeline.archive import archive as keep
-    from jobwire.pipeline.tables import Lake
+    from jobwire.pipeline.archive.archive import archive as keep
+    from jobwire.pipeline.lake.lake import Lake
 
     until = moment("--before", before)
     with staged(quiet=as_json) as progress:
@@ -96,8 +96,8 @@ def restore(
     from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit, printable
-    from jobwire.pipeline.restore import restore as put_back
-    from jobwire.pipeline.tables import Lake
+    from jobwire.pipeline.archive.restore import restore as put_back
+    from jobwire.pipeline.lake.lake import Lake
 
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)

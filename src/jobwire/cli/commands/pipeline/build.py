@@ -13,7 +13,7 @@ from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoo
 from jobwire.cli.parameters import Json
 
 if TYPE_CHECKING:
-    from jobwire.pipeline.build import BuildResult
+    from jobwire.pipeline.history.build import BuildResult
 
 
 def build(
@@ -33,8 +33,8 @@ def build(
     """Make jobs, runs and hourly figures from what was ingested: what is new, or all of some days."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import emit
-    from jobwire.pipeline.build import build as make
-    from jobwire.pipeline.tables import Lake
+    from jobwire.pipeline.history.build import build as make
+    from jobwire.pipeline.lake.lake import Lake
 
     first, end = moment_or_none("--from", since), moment_or_none("--to", until)
     with staged(quiet=as_json) as progress:

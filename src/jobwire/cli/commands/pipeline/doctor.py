@@ -13,7 +13,7 @@ from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, LakeRoot, Maste
 from jobwire.cli.parameters import Json
 
 if TYPE_CHECKING:
-    from jobwire.pipeline.doctor import Finding
+    from jobwire.pipeline.spark.doctor import Finding
 
 
 def doctor(
@@ -24,7 +24,7 @@ def doctor(
 
     from jobwire import urls
     from jobwire.cli.output import console, emit, printable
-    from jobwire.pipeline.doctor import diagnose
+    from jobwire.pipeline.spark.doctor import diagnose
 
     findings: list[Finding] = []
     for finding in diagnose(stores or [urls.default_url()], lake, master=master, conf=settings(conf)):

@@ -22,7 +22,7 @@ from jobwire.cli.commands.pipeline.parameters import (
 from jobwire.cli.parameters import Json
 
 if TYPE_CHECKING:
-    from jobwire.pipeline.ingest import IngestResult
+    from jobwire.pipeline.history.ingest import IngestResult
 
 
 def ingest(
@@ -43,10 +43,10 @@ def ingest(
     from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import interrupted, staged, started
     from jobwire.cli.output import emit
-    from jobwire.pipeline.follow import follow
-    from jobwire.pipeline.ingest import find_sources
-    from jobwire.pipeline.ingest import ingest as take_in
-    from jobwire.pipeline.tables import Lake
+    from jobwire.pipeline.history.ingest import find_sources
+    from jobwire.pipeline.history.ingest import ingest as take_in
+    from jobwire.pipeline.history.ingest_forever import follow
+    from jobwire.pipeline.lake.lake import Lake
 
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)

@@ -14,7 +14,7 @@ from jobwire.cli.parameters import Json
 from jobwire.counted import counted
 
 if TYPE_CHECKING:
-    from jobwire.pipeline.load import LoadResult
+    from jobwire.pipeline.load.load import LoadResult
 
 
 class Kind(StrEnum):
@@ -66,8 +66,8 @@ def load(
     """Turn the rows of a file or table into jobs. The same command again adds nothing twice."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import emit
-    from jobwire.pipeline.load import load as bring_in
-    from jobwire.pipeline.tables import Lake
+    from jobwire.pipeline.lake.lake import Lake
+    from jobwire.pipeline.load.load import load as bring_in
 
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)

@@ -13,7 +13,7 @@ from jobwire.cli.parameters import Json
 from jobwire.counted import counted
 
 if TYPE_CHECKING:
-    from jobwire.pipeline.move.moving import MoveResult
+    from jobwire.pipeline.move.move import MoveResult
     from jobwire.pipeline.move.plan import MovePlan
     from jobwire.pipeline.move.verify import Verified
 
@@ -56,9 +56,9 @@ def move(
     """Move a queue from one store to another, in its order. The same command again goes on after a crash."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
+    from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.move import abandon_move, plan_move, verify_move
     from jobwire.pipeline.move import move as carry
-    from jobwire.pipeline.tables import Lake
 
     may_lose, states = frozenset(drop or ()), frozenset(include or ())
     with staged(quiet=as_json) as progress:
@@ -99,7 +99,7 @@ def move(
 
 def _shown(outcome: MovePlan | Verified | MoveResult, *, quiet: bool) -> bool:
     """Print what came of it, and say whether it is what was wanted."""
-    from jobwire.pipeline.move.moving import MoveResult
+    from jobwire.pipeline.move.move import MoveResult
     from jobwire.pipeline.move.plan import MovePlan
 
     if isinstance(outcome, MovePlan):

@@ -33,8 +33,8 @@ def report(
     """Write what happened as one HTML page with pictures, and its tables as CSV and JSON."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
-    from jobwire.pipeline.reporting import report as write
-    from jobwire.pipeline.tables import Lake
+    from jobwire.pipeline.lake.lake import Lake
+    from jobwire.pipeline.report.from_lake import report as write
 
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)

@@ -41,10 +41,10 @@ def run(
     from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
-    from jobwire.pipeline.build import build
-    from jobwire.pipeline.ingest import find_sources, ingest
-    from jobwire.pipeline.reporting import report
-    from jobwire.pipeline.tables import Lake
+    from jobwire.pipeline.history.build import build
+    from jobwire.pipeline.history.ingest import find_sources, ingest
+    from jobwire.pipeline.lake.lake import Lake
+    from jobwire.pipeline.report.from_lake import report
 
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)

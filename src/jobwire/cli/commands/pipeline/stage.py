@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.status import Status
 
-    from jobwire.pipeline.progress import Progress
+    from jobwire.pipeline.spark.progress import Progress
 
 
 class Stages:
@@ -43,7 +43,7 @@ class Stages:
 @contextmanager
 def staged(*, quiet: bool) -> Generator[Progress]:
     """A Progress that shows itself on stderr; with `quiet`, one that doesn't."""
-    from jobwire.pipeline.progress import silent
+    from jobwire.pipeline.spark.progress import silent
 
     if quiet:
         yield silent
@@ -58,7 +58,7 @@ def staged(*, quiet: bool) -> Generator[Progress]:
 
 def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> SparkSession:
     """The Spark session of a command."""
-    from jobwire.pipeline.session import spark_session
+    from jobwire.pipeline.spark.session import spark_session
 
     progress("starting Spark", 0, None)
     return spark_session(master, conf)

@@ -28,7 +28,7 @@ def latency(frames: Frames, period: Period) -> Section:
     table = frames.latency
     waits, runs = overall(table, "wait"), overall(table, "run")
     if waits is None and runs is None:
-        return Section("latency", "Latency", "No run has told how long it waited or ran")
+        return Section("latency", "Latency", "No run has a known wait or duration")
     if period.momentary:
         charts = [_by_queue(table, kind) for kind, known in (("wait", waits), ("run", runs)) if known is not None]
     else:

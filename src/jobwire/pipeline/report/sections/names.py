@@ -16,7 +16,7 @@ def names(frames: Frames, period: Period) -> Section:
     """Job names by p95 of their run times."""
     figures = pooled(frames.latency, ["store", "queue", "label", "name"], "run")
     if figures.empty:
-        return Section("names", "Slowest jobs", "No run has told how long it ran")
+        return Section("names", "Slowest jobs", "No run has a known duration")
     figures["time"] = figures["p50"] * figures["runs"]
     total = figures["time"].sum()
     figures = figures.sort_values("p95", ascending=False, kind="stable").reset_index(drop=True)

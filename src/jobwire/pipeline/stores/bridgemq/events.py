@@ -1,14 +1,14 @@
-"""Events told from the jobs themselves: the protocol keeps no log of what happened.
+"""Derives events from the jobs themselves: the protocol keeps no log of events.
 
-A job's documents say when it was created, when its present run began, and when and how its last run ended; runs before
-that left nothing. So the words are `created`, `claimed`, `completed`, `retried` (a run failed and another follows) and
-`dead`, and a job that is removed before it is read is never told of.
+A job's documents hold when it was created, when its present run began, and when and how its last run ended. Earlier
+runs leave nothing. So the words are `created`, `claimed`, `completed`, `retried` (a run failed and another follows) and
+`dead`, and a job that is removed before it is read has no events.
 
 An offset is `{"at": milliseconds of the server's clock, "look": how the queue looked}`. Times are written by the clocks
-of producers and workers, so each batch begins a minute before the last one ended, and tells some events again under the
-same ids. What finished before that is left out by the index; of the others every job is read at every batch: waiting
-jobs have no index by time. A batch costs as much as reading all jobs that wait, run or are delayed, whatever is new,
-which is why batches are not cut by number, and why a queue that looks unchanged is not read at all.
+of producers and workers, so each batch begins a minute before the last one ended, and some events are read again under
+the same ids. Jobs that finished before that are left out by the index. All others are read at every batch, as waiting
+jobs have no index by time: a batch costs as much as reading all jobs that wait, run or are delayed. That is why batches
+are not cut by number, and why a queue that looks unchanged is not read at all.
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ import pyarrow as pa
 
 from jobwire.backends.bridgemq import codec
 from jobwire.model import State
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset, Wanted
-from jobwire.pipeline.stores.bridgemq import planning
+from jobwire.pipeline.lake.rows import EventRow
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Offset, Wanted
+from jobwire.pipeline.stores.bridgemq import partitions
 from jobwire.pipeline.stores.bridgemq.documents import Stored
 from jobwire.pipeline.stores.bridgemq.index import Index
 from jobwire.pipeline.stores.bridgemq.jobs import stored_jobs
-from jobwire.pipeline.stores.bridgemq.record import Bad, as_text, document_of, shown
+from jobwire.pipeline.stores.bridgemq.rows import Bad, as_text, document_of, shown
 
 OVERLAP_MS = 60_000
 _SLICES = 4
 _LAST_MS = 253_402_300_799_999
-_Told = tuple[str, int, int, dict[str, Any]]
+_Event = tuple[str, int, int, dict[str, Any]]
 """Kind, number of the run, milliseconds, data."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Events of a slice's jobs after one moment, up to and with another; both in milliseconds."""
+    """Events of a partition's jobs after one moment, up to and with another; both in milliseconds."""
 
-    part: planning.Part
+    part: partitions.Part
     after: int
     last: int
 
@@ -59,31 +60,31 @@ class EventLog:
 
     def latest(self, start: Offset) -> Offset:
         look = self._look()
-        return start if start.get("look") == look else {"at": self._index.link.now_ms(), "look": look}
+        return start if start.get("look") == look else {"at": self._index.connection.now_ms(), "look": look}
 
     def passed(self, offset: Offset, target: Offset) -> bool:
         return offset["at"] >= target["at"]
 
     def plan(self, start: Offset, end: Offset) -> list[Window]:
         after = max(0, start["at"] - OVERLAP_MS) if start["at"] else -1
-        parts = planning.plan(self._index, Wanted(), _SLICES, max(0, after))
+        parts = partitions.plan(self._index, Wanted(), _SLICES, max(0, after))
         return [Window(part, after, end["at"]) for part in parts]
 
     def read(self, window: Window) -> Iterator[pa.RecordBatch]:
         rows = Rows(EVENTS)
         for stored in stored_jobs(self._index, window.part):
             for row in self._rows(stored, window):
-                rows.add(row, len(row[6]))
+                rows.add(row, len(row.data))
             if rows.full():
                 yield from rows.flush()
         yield from rows.flush()
 
     def _look(self) -> str:
-        """Words that differ whenever something may have happened."""
+        """Returns a text that differs whenever something may have happened."""
         index = self._index
         index.heal()
-        sets = [index.key(place) for place in ("type", "delayed", "completed", "dead")]
-        moved, claims, *about = index.link.together(
+        sets = [index.key(container) for container in ("type", "delayed", "completed", "dead")]
+        moved, claims, *about = index.connection.together(
             ("HMGET", f"{index.keys.base}x:seq", "head", "tail"),
             ("HVALS", index.key("claims")),
             *(("ZCARD", key) for key in sets),
@@ -92,7 +93,7 @@ class EventLog:
         seen = [moved, len(claims), max(map(_started, claims), default=0), *about]
         return hashlib.sha1(repr(seen).encode(), usedforsecurity=False).hexdigest()
 
-    def _rows(self, stored: Stored, window: Window) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, stored: Stored, window: Window) -> Iterator[EventRow]:
         try:
             document = document_of(stored, self._index.kind)
             job_id = stored.entry.id.decode()
@@ -100,18 +101,18 @@ class EventLog:
             return  # the table `jobs` tells of these
         if document is None:
             return
-        for kind, run, at, data in _told(stored, document):
+        for kind, run, at, data in _events_of(stored, document):
             if window.after < at <= min(window.last, _LAST_MS):
                 event_id = f"{job_id}:{run}:{kind}:{at}"
-                yield self._store, self._index.kind, event_id, kind, job_id, at * 1000, as_text(data), None
+                yield EventRow(self._store, self._index.kind, event_id, kind, job_id, at * 1000, as_text(data))
 
 
-def _told(stored: Stored, document: codec.Document) -> Iterator[_Told]:
-    """What the documents of a job say of its life."""
+def _events_of(stored: Stored, document: codec.Document) -> Iterator[_Event]:
+    """Yields the events that the documents of a job contain."""
     failures = codec.integer(document.get("attempts"), 0)
     created = codec.integer(document.get("createdAt"), 0)
     yield "created", 0, created, _due(document, created)
-    state = stored.place.state
+    state = stored.container.state
     if state is State.ACTIVE:
         started, worker = _started(stored.entry.claim), shown(stored.entry.claim.split(b"|", 3)[-1])
         if started:
@@ -138,7 +139,7 @@ def _told(stored: Stored, document: codec.Document) -> Iterator[_Told]:
 
 
 def _due(document: codec.Document, created: int) -> dict[str, Any]:
-    """When a job was to run, in milliseconds, if not at once."""
+    """Returns when a job was to run, in milliseconds, if not at once."""
     schedule = codec.mapping(document.get("schedule"))
     at, delay = codec.integer(schedule.get("runAt"), 0), codec.integer(schedule.get("delay"), 0)
     due = at or (created + delay if delay else 0)
@@ -146,6 +147,6 @@ def _due(document: codec.Document, created: int) -> dict[str, Any]:
 
 
 def _started(claim: bytes) -> int:
-    """When the run of a claim record began; 0 if it does not say."""
+    """Returns when the run of a claim record began; 0 if the record does not have it."""
     words = claim.split(b"|", 2)
     return int(words[1]) if len(words) == 3 and words[1].isdigit() else 0

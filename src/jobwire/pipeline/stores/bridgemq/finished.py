@@ -1,4 +1,4 @@
-"""Finished jobs put under a job type: restored from an archive, or brought from another store."""
+"""Stores finished jobs under a job type: restored from an archive, or moved from another store."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jobwire import codec as json_codec
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.keys import check_job_id
 from jobwire.backends.redisio.scripts import Argument
-from jobwire.pipeline.ids import native_id
+from jobwire.pipeline.stores.bridgemq.dialect import DIALECT
 from jobwire.pipeline.stores.bridgemq.index import BACKEND, Index
-from jobwire.pipeline.stores.bridgemq.record import as_text
-from jobwire.pipeline.stores.redisio.incoming import Finished, finished_jobs
+from jobwire.pipeline.stores.bridgemq.rows import as_text
+from jobwire.pipeline.stores.redisio.finished_rows import Finished, finished_jobs
 from jobwire.pipeline.stores.redisio.scripts import load
 
 _STEP_JOBS, _STEP_BYTES = 200, 4 * 1024 * 1024
@@ -22,11 +22,11 @@ _PRESENT_STEP = 2_000
 
 
 def present(index: Index, ids: Sequence[str]) -> Collection[str]:
-    """Ids are one for all types of a namespace: those of jobs of other types are not this queue's."""
+    """Returns the ids that belong to jobs of this type: a namespace has one set of ids for all types."""
     found: set[str] = set()
     for start in range(0, len(ids), _PRESENT_STEP):
         some = ids[start : start + _PRESENT_STEP]
-        documents: list[Any] = index.link.call("MGET", *(index.keys.data(job_id) for job_id in some))
+        documents: list[Any] = index.connection.call("MGET", *(index.keys.data(job_id) for job_id in some))
         for job_id, data in zip(some, documents, strict=True):
             document = codec.parse(data) if data is not None else None
             if document is not None and document.get("type") == index.kind:
@@ -36,7 +36,7 @@ def present(index: Index, ids: Sequence[str]) -> Collection[str]:
 
 def put(index: Index, jobs: pa.RecordBatch) -> int:
     script = load(__package__ or "", "put_finished", BACKEND)
-    head: list[Argument] = [index.link.now_ms(), index.kind]
+    head: list[Argument] = [index.connection.now_ms(), index.kind]
     args: list[Argument] = []
     number = size = new = 0
     for job in finished_jobs(jobs):
@@ -45,15 +45,15 @@ def put(index: Index, jobs: pa.RecordBatch) -> int:
         number += 1
         size += sum(len(each) for each in its if isinstance(each, (str, bytes)))
         if number == _STEP_JOBS or size >= _STEP_BYTES:
-            new += index.link.run(script, index.keys.base, [*head, *args])
+            new += index.connection.run(script, index.keys.base, [*head, *args])
             args, number, size = [], 0, 0
-    return new + (index.link.run(script, index.keys.base, [*head, *args]) if args else 0)
+    return new + (index.connection.run(script, index.keys.base, [*head, *args]) if args else 0)
 
 
 def _arguments(kind: str, job: Finished) -> list[Argument]:
     own: Any = job.raw.get("job")
     ours = isinstance(own, dict) and "jobId" in own
-    job_id = job.id if ours else native_id("bridgemq", job.id)
+    job_id = job.id if ours else DIALECT.native_id(job.id)
     check_job_id(job_id)
     document = cast(codec.Document, own) if ours else _foreign_document(kind, job_id, job)
     document = {**document, "type": kind, "payload": json_codec.loads(job.payload)}
@@ -72,8 +72,8 @@ def _arguments(kind: str, job: Finished) -> list[Argument]:
 
 
 def _foreign_document(kind: str, job_id: str, job: Finished) -> codec.Document:
-    """As a producer of the protocol would have written it. Priorities mean something else elsewhere, and nothing to a
-    job that has run."""
+    """Returns the document that a producer of the protocol would have written. Priorities of other protocols mean
+    something else, and nothing to a job that has run."""
     made = max(job.attempts_made, 1)
     return {
         "jobId": job_id,

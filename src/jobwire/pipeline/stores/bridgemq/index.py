@@ -1,8 +1,8 @@
-"""Where the jobs of one type are.
+"""The index of the jobs of one type.
 
 The protocol's own lists hold all types together. The backend keeps an index of each type beside them, and scripts that
-bring it in line with what peers did; the pipeline reads through the same index. What it can't know of is a job that a
-peer added and finished before any jobwire process looked: nothing but its own keys tells of that one.
+update it with what peers did; the pipeline reads through the same index. It lacks jobs that a peer added and finished
+before any jobwire process looked: only their own keys exist.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from jobwire.backends.bridgemq.healing import READERS_STEPS
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.redisio.scripts import load
 from jobwire.model import State
-from jobwire.pipeline.stores.redisio.link import Link
-from jobwire.pipeline.stores.redisio.slices import Bound, members
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
+from jobwire.pipeline.stores.redisio.partitions import Bound, members
 
 BACKEND = "jobwire.backends.bridgemq"
 _STEP = 2_000
 
 
 @dataclass(frozen=True)
-class Place:
-    """A part of the index: a sorted set of ids, but for `claims`, a hash of the running jobs."""
+class Container:
+    """A part of the index: a sorted set of ids, except `claims`, a hash of the running jobs."""
 
     name: str
     state: State
     native: str
-    """The protocol's word for jobs there."""
-    in_line: bool = False
-    """Whether jobs run from here in the order of the place."""
+    """The protocol's word for jobs in this container."""
+    in_order: bool = False
+    """True if jobs run from here in the order of the container."""
 
 
-PLACES = {
-    place.name: place
-    for place in (
-        Place("type", State.WAITING, "waiting", in_line=True),
-        Place("delayed", State.DELAYED, "delayed", in_line=True),
-        Place("claims", State.ACTIVE, "active"),
-        Place("completed", State.COMPLETED, "completed"),
-        Place("dead", State.FAILED, "dead"),
-        # Jobs whose data nobody can read have no type: they are shown to whoever asks.
-        Place("unreadable", State.FAILED, "dead"),
+CONTAINERS = {
+    container.name: container
+    for container in (
+        Container("type", State.WAITING, "waiting", in_order=True),
+        Container("delayed", State.DELAYED, "delayed", in_order=True),
+        Container("claims", State.ACTIVE, "active"),
+        Container("completed", State.COMPLETED, "completed"),
+        Container("dead", State.FAILED, "dead"),
+        # Jobs whose data can't be read have no type: every queue shows them.
+        Container("unreadable", State.FAILED, "dead"),
     )
 }
 
@@ -51,35 +51,35 @@ PLACES = {
 class Index:
     """The jobs of one type."""
 
-    def __init__(self, link: Link, keys: Keys, kind: str) -> None:
-        self.link = link
+    def __init__(self, connection: RedisConnection, keys: Keys, kind: str) -> None:
+        self.connection = connection
         self.keys = keys
         self.kind = kind
 
-    def key(self, place: str) -> str:
-        if place == "unreadable":
+    def key(self, container: str) -> str:
+        if container == "unreadable":
             return f"{self.keys.base}x:dead:"
-        return f"{self.keys.base}x:{place}:{self.kind}"
+        return f"{self.keys.base}x:{container}:{self.kind}"
 
     def types(self) -> Sequence[str]:
         self.heal()
-        found: list[bytes] = self.link.call("SMEMBERS", f"{self.keys.base}x:types")
+        found: list[bytes] = self.connection.call("SMEMBERS", f"{self.keys.base}x:types")
         return sorted(name.decode(errors="replace") for name in found if name)
 
     def heal(self) -> None:
-        """Take notice of what peers did, as the backend does before it reads."""
+        """Updates the index with what peers did, as the backend does before it reads."""
         script = load(BACKEND, "heal")
         reached: Sequence[int] = (0, 0, 0)
         for _ in range(READERS_STEPS):
-            more, *reached = self.link.run(script, self.keys.base, [int(time.time() * 1000), *reached])
+            more, *reached = self.connection.run(script, self.keys.base, [int(time.time() * 1000), *reached])
             if not more:
                 return
 
     def claims(self) -> dict[bytes, bytes]:
-        """The running jobs, each with its record: token, start, stalls allowed, worker."""
-        flat: list[bytes] = self.link.call("HGETALL", self.key("claims"))
+        """Returns the running jobs, each with its record: token, start, stalls allowed, worker."""
+        flat: list[bytes] = self.connection.call("HGETALL", self.key("claims"))
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
-    def members(self, place: str, low: Bound, high: Bound) -> Iterator[list[Bound]]:
-        """Ids and scores of a place that is no hash."""
-        return members(self.link, self.key(place), low, high, _STEP)
+    def members(self, container: str, low: Bound, high: Bound) -> Iterator[list[Bound]]:
+        """Yields ids and scores of a container that is not a hash."""
+        return members(self.connection, self.key(container), low, high, _STEP)

@@ -6,10 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.bridgemq import finished, jobs, planning, purging
+from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, check_name
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.bridgemq import finished, jobs, partitions, purge
 from jobwire.pipeline.stores.bridgemq.events import EventLog, Window
 from jobwire.pipeline.stores.bridgemq.index import Index
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
+from jobwire.urls import Address
 
 
 class BridgemqStore:
@@ -20,17 +23,17 @@ class BridgemqStore:
         self._name = name
         self._events = EventLog(index, name)
 
-    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[planning.Part]:
-        return planning.plan(self._index, wanted, parts, planning.finished_from(wanted))
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[partitions.Part]:
+        return partitions.plan(self._index, wanted, parts, partitions.finished_from(wanted))
 
-    def read_jobs(self, part: planning.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    def read_jobs(self, part: partitions.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         return jobs.read(self._index, self._name, part, wanted)
 
     def first_offset(self) -> Offset:
         return self._events.first()
 
     def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
-        """Never cut short: see events.py."""
+        """Returns the newest offset whatever `max_rows` is: see events.py."""
         return self._events.latest(start)
 
     def passed(self, offset: Offset, target: Offset) -> bool:
@@ -46,10 +49,26 @@ class BridgemqStore:
         return finished.present(self._index, ids)
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._index, stamps)
+        return purge.purge(self._index, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put(self._index, jobs)
 
     def close(self) -> None:
-        self._index.link.close()
+        self._index.connection.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> BridgemqStore:
+    check_name("queue", queue)
+    keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
+    return BridgemqStore(Index(RedisConnection(address, keys.base), keys, queue), name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    """Returns the job types of the namespace, including those that only peers have used."""
+    keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
+    connection = RedisConnection(address, keys.base)
+    try:
+        return Index(connection, keys, "").types()
+    finally:
+        connection.close()

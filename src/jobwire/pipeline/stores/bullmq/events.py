@@ -1,11 +1,12 @@
-"""The queue's event stream, read in ranges of ids.
+"""Reads the queue's event stream in ranges of ids.
 
 An offset is `{"id": the last event read, "n": how many events the stream had ever had up to that one}`; the number is
 left out where the server does not count (before Redis 7).
 
-The server trims the stream to about 10,000 events. What was trimmed unread is told by one row of kind `gap`, and with
-the numbers its size is exact: the server counts what was ever added, so what it no longer holds and we had not read is
-known. A stream that was deleted and begun anew counts from 0 again, and what the old one had at its end is unknown.
+The server trims the stream to about 10,000 events. What was trimmed unread becomes one row of kind `gap`. With the
+numbers its size is exact: the server counts what was ever added, so the number of events that are neither stored nor
+read is known. A stream that was deleted and created again counts from 0, and what the old one had at its end is
+unknown.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ import pyarrow as pa
 from redis.exceptions import ResponseError
 
 from jobwire.backends.bullmq.keys import Keys
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset
-from jobwire.pipeline.stores.bullmq.planning import NO_EVENT
-from jobwire.pipeline.stores.bullmq.record import LATEST_MS, shown
-from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.lake.rows import EventRow
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Offset
+from jobwire.pipeline.stores.bullmq.partitions import NO_EVENT
+from jobwire.pipeline.stores.bullmq.rows import LATEST_MS, shown
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
 
 _STEP = 2_000
 _SLICES = 4
@@ -51,7 +53,7 @@ class Span:
 
 @dataclass(frozen=True)
 class _Stream:
-    """What the server says of the stream."""
+    """The server's description of the stream."""
 
     length: int
     first: str
@@ -68,8 +70,8 @@ class _Stream:
 class EventLog:
     """The event stream of one queue."""
 
-    def __init__(self, link: Link, keys: Keys, store: str) -> None:
-        self._link = link
+    def __init__(self, connection: RedisConnection, keys: Keys, store: str) -> None:
+        self._connection = connection
         self._keys = keys
         self._store = store
 
@@ -86,7 +88,7 @@ class EventLog:
             return newest
         if known is not None and stream.added is not None and stream.added - known <= max_rows:
             return newest
-        # No other way leads to the n-th event than over those before it.
+        # The n-th event is only found by reading those before it.
         read = 0
         while read < max_rows:
             step = self._between(after, "+", min(_STEP, max_rows - read))
@@ -100,7 +102,7 @@ class EventLog:
         if order(offset["id"]) < order(target["id"]):
             return False
         stream = self._stream()
-        # An offset beyond the stream's end belongs to one that is no more.
+        # An offset beyond the stream's end belongs to a stream that was deleted.
         return stream is None or order(offset["id"]) <= order(stream.last) or offset["id"] == target["id"]
 
     def plan(self, start: Offset, end: Offset) -> list[Gap | Span]:
@@ -120,8 +122,9 @@ class EventLog:
         rows = Rows(EVENTS)
         if isinstance(part, Gap):
             data = {"after": part.after, "before": part.before, "lost": part.lost}
-            told = (f"gap:{part.after}", "gap", None, _micros(part.before), orjson.dumps(data).decode(), None)
-            rows.add((self._store, self._keys.queue, *told))
+            text = orjson.dumps(data).decode()
+            at = _micros(part.before)
+            rows.add(EventRow(self._store, self._keys.queue, f"gap:{part.after}", "gap", None, at, text))
             yield from rows.flush()
             return
         after, step = part.after, _STEP
@@ -136,13 +139,13 @@ class EventLog:
         yield from rows.flush()
 
     def _between(self, after: str, last: str, count: int) -> list[Any]:
-        return self._link.call("XRANGE", self._keys.events, f"({after}", last, "COUNT", count)
+        return self._connection.call("XRANGE", self._keys.events, f"({after}", last, "COUNT", count)
 
     def _stream(self) -> _Stream | None:
-        (found,) = self._link.calls([("XINFO", "STREAM", self._keys.events)])
+        (found,) = self._connection.calls([("XINFO", "STREAM", self._keys.events)])
         if isinstance(found, ResponseError) and "no such key" in str(found):
             return None
-        flat: list[Any] = self._link.accepted(found)
+        flat: list[Any] = self._connection.accepted(found)
         about = dict(zip(flat[::2], flat[1::2], strict=True))
         first, last = about[b"first-entry"], about[b"last-generated-id"].decode()
         singly = about.get(b"max-deleted-entry-id", b"0-0") != b"0-0"
@@ -150,7 +153,7 @@ class EventLog:
         return _Stream(about[b"length"], first[0].decode() if first else last, last, added)
 
     def _restart(self, stream: _Stream, start: Offset) -> tuple[str, int | None]:
-        """Where to go on from, and the number of events up to there."""
+        """Returns where to continue, and the number of events up to there."""
         after, known = str(start["id"]), start.get("n")
         if order(after) > order(stream.last):
             return NO_EVENT, stream.trimmed
@@ -168,14 +171,14 @@ class EventLog:
             return None
         before, gone = stream.first, stream.trimmed
         if order(before) > order(end["id"]):
-            # What went after the end of this batch is for the next one to tell.
+            # What was trimmed after the end of this batch is reported by the next one.
             before, gone = str(end["id"]), end.get("n") if gone is not None else None
         if known is None or gone is None or gone < known:
             return Gap(after, before, None)
         return Gap(after, before, gone - known) if gone > known else None
 
     def _spans(self, stream: _Stream, after: str, last: str, number: int) -> list[Span]:
-        """Divided by time: a stream has no other index."""
+        """Divides by time: a stream has no other index."""
         low, high = max(order(after), order(stream.first))[0], order(last)[0]
         if number <= _SMALL or high - low < _SLICES:
             return [Span(after, last)] if order(after) < order(last) else []
@@ -183,24 +186,26 @@ class EventLog:
         ends = [*(f"{ms}-{2**64 - 1}" for ms in times), last]
         return [Span(one, other) for one, other in zip([after, *ends], ends, strict=False)]
 
-    def _row(self, event_id: bytes, fields: Any) -> tuple[tuple[Any, ...], int]:
-        told_id = event_id.decode()
-        head = (self._store, self._keys.queue, told_id)
-        at = _micros(told_id)
+    def _row(self, event_id: bytes, fields: Any) -> tuple[EventRow, int]:
+        """Returns an entry of the stream as a row, and the size of its data."""
+        text_id = event_id.decode()
+        kind = job_id = problem = None
         pairs = iter(fields)
         try:
-            told = {name.decode(): value.decode() for name, value in zip(pairs, pairs, strict=False)}
+            texts = {name.decode(): value.decode() for name, value in zip(pairs, pairs, strict=False)}
         except UnicodeDecodeError:
-            record = orjson.dumps([shown(each) for each in fields]).decode()
-            return (*head, None, None, at, record, "it holds bytes that are not UTF-8"), len(record)
-        kind, job_id = told.pop("event", None), told.pop("jobId", None)
-        data = orjson.dumps(told).decode()
-        problem = None if kind else "it has no field `event`"
-        return (*head, kind, job_id, at, data, problem), len(data)
+            data = orjson.dumps([shown(each) for each in fields]).decode()
+            problem = "it holds bytes that are not UTF-8"
+        else:
+            kind, job_id = texts.pop("event", None), texts.pop("jobId", None)
+            data = orjson.dumps(texts).decode()
+            problem = None if kind else "it has no field `event`"
+        row = EventRow(self._store, self._keys.queue, text_id, kind, job_id, _micros(text_id), data, problem)
+        return row, len(data)
 
 
 def order(event_id: str) -> tuple[int, int]:
-    """Ids sort as pairs of numbers, not as texts."""
+    """Returns the sort key of an id: ids sort as pairs of numbers, not as texts."""
     ms, _, number = event_id.partition("-")
     return int(ms), int(number or 0)
 

@@ -1,4 +1,4 @@
-"""Finished jobs put into a queue: restored from an archive, or brought from another store."""
+"""Stores finished jobs in a queue: restored from an archive, or moved from another store."""
 
 from __future__ import annotations
 
@@ -8,51 +8,47 @@ from typing import Any
 import pyarrow as pa
 
 from jobwire import codec
-from jobwire.backends.bullmq import rules
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import Argument
-from jobwire.options import NewJob
-from jobwire.pipeline.ids import native_id
-from jobwire.pipeline.stores.redisio.incoming import Finished, finished_jobs
-from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.stores.bullmq.dialect import DIALECT
+from jobwire.pipeline.stores.redisio.connection import RedisConnection
+from jobwire.pipeline.stores.redisio.finished_rows import Finished, finished_jobs
 from jobwire.pipeline.stores.redisio.scripts import load
 
 _STEP_JOBS, _STEP_BYTES = 200, 4 * 1024 * 1024
 _PRESENT_STEP = 2_000
 _OWN_FIELDS = frozenset(("opts", "delay", "ats"))
-"""At least one of these is in the `raw` of every BullMQ job, and in that of no other protocol's."""
+"""At least one of these is in the `raw` of every BullMQ job, and of no other protocol's."""
 
 
-def present(link: Link, keys: Keys, ids: Sequence[str]) -> Collection[str]:
-    """By a field that every job has, so that the queue's own keys are not taken for jobs."""
+def present(connection: RedisConnection, keys: Keys, ids: Sequence[str]) -> Collection[str]:
+    """Returns the ids that exist, by a field that every job has, so that the queue's own keys don't count as jobs."""
     found: set[str] = set()
     for start in range(0, len(ids), _PRESENT_STEP):
         some = ids[start : start + _PRESENT_STEP]
-        answers = link.calls([("HEXISTS", keys.job(job_id), "timestamp") for job_id in some])
+        answers = connection.calls([("HEXISTS", keys.job(job_id), "timestamp") for job_id in some])
         found.update(job_id for job_id, answer in zip(some, answers, strict=True) if answer == 1)
     return found
 
 
-def put(link: Link, keys: Keys, jobs: pa.RecordBatch) -> int:
+def put(connection: RedisConnection, keys: Keys, jobs: pa.RecordBatch) -> int:
     script = load(__package__ or "", "put_finished", "jobwire.backends.bullmq")
     args: list[Argument] = []
     number = size = new = 0
     for job in finished_jobs(jobs):
-        its = _arguments(keys, job)
+        its = _arguments(job)
         args += its
         number += 1
         size += sum(len(each) for each in its if isinstance(each, (str, bytes)))
         if number == _STEP_JOBS or size >= _STEP_BYTES:
-            new += link.run(script, keys.base, args)
+            new += connection.run(script, keys.base, args)
             args, number, size = [], 0, 0
-    return new + (link.run(script, keys.base, args) if args else 0)
+    return new + (connection.run(script, keys.base, args) if args else 0)
 
 
-def _arguments(keys: Keys, job: Finished) -> list[Argument]:
+def _arguments(job: Finished) -> list[Argument]:
     ours = not _OWN_FIELDS.isdisjoint(job.raw)
-    job_id = job.id if ours else native_id("bullmq", job.id)
-    if not ours:
-        rules.check(keys.prefix, NewJob(None, id=job_id))
+    job_id = job.id if ours else DIALECT.native_id(job.id)
     fields = _own_fields(job) if ours else _foreign_fields(job)
     sides = {name: items for name, value in job.raw.items() if ours and (items := _items(name, value))}
     flat: list[Argument] = [job_id, "completed" if job.completed else "failed", job.finished, 2 * len(fields)]
@@ -65,7 +61,7 @@ def _arguments(keys: Keys, job: Finished) -> list[Argument]:
 
 
 def _items(ending: str, value: Any) -> list[str]:
-    """A side key's content as its command takes it."""
+    """Returns a side key's content as its command takes it."""
     if isinstance(value, list):
         return [str(each) for each in value]
     if not ending.startswith(":") or not isinstance(value, dict):
@@ -75,7 +71,7 @@ def _items(ending: str, value: Any) -> list[str]:
 
 
 def _own_fields(job: Finished) -> dict[str, Argument]:
-    """What `raw` holds, and the rest from the columns that held it."""
+    """Returns the fields that `raw` holds, and the rest from the columns."""
     raw: dict[str, Argument] = {name: value for name, value in job.raw.items() if isinstance(value, str)}
     columns: dict[str, Argument | None] = {
         "name": job.name,
@@ -96,7 +92,8 @@ def _own_fields(job: Finished) -> dict[str, Argument]:
 
 
 def _foreign_fields(job: Finished) -> dict[str, Argument]:
-    """As Node would have stored it. Priorities mean something else elsewhere, and nothing to a job that has run."""
+    """Returns the fields that Node would have stored. Priorities of other protocols mean something else, and nothing to
+    a job that has run."""
     columns: dict[str, Argument | None] = {
         "name": job.name,
         "data": job.payload,

@@ -1,14 +1,14 @@
-"""Reading the slices of a plan.
+"""Reads the partitions of a plan.
 
-A list is read from its far end towards the end that runs: jobs taken from there meanwhile shift the rest by as much
-towards the reader, so it meets some again and passes none. What is pushed to the running end shifts them away; each
-step therefore begins a little before the last one ended, and looks for its place again if it can't find it there.
+A list is read from its far end towards the end that runs. Jobs taken from there during the read shift the rest by as
+much towards the reader, so it reads some again and skips none. What is pushed to the running end shifts them away; each
+step therefore begins a little before the last one ended, and searches for its position if it can't find it there.
 
-A job that leaves a slice before it is read is caught by the chase at the slice's end. It reads every job that the
-events since the plan tell of, unless they say that it was added after the plan. A busy queue may have trimmed these
-events; then a slice whose first job is gone reads the running jobs and all that finished since, so what went forward is
-found. What the trimmed events alone could tell is left to the next read: jobs that went back to wait for a retry, after
-the slice that they went to had been read. Jobs met twice are rows twice, the later one the truer.
+A job that leaves a partition before it is read is found by the chase at the partition's end. It reads every job that
+the events since the plan name, except those that were added after the plan. A busy queue may have trimmed these events.
+Then a partition whose first job is gone reads the running jobs and all that finished since, so that jobs that moved
+forward are found. Left to the next read are jobs that only the trimmed events named: those that went back to wait for
+their next attempt in a partition that had been read. Jobs read twice are rows twice; the later one is the more recent.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from redis.exceptions import ResponseError
 
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.scripts import load
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.lake.rows import JobRow
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Wanted
+from jobwire.pipeline.stores.bullmq.containers import CONTAINERS, NOWHERE, SIDES, Container
 from jobwire.pipeline.stores.bullmq.fingerprint import Sides, in_order
-from jobwire.pipeline.stores.bullmq.places import NOWHERE, PLACES, SIDES, Place
-from jobwire.pipeline.stores.bullmq.planning import NO_EVENT, ListRange, Moment, Part, SetRange, Whole, bounds
-from jobwire.pipeline.stores.bullmq.record import Records, Row
-from jobwire.pipeline.stores.redisio.link import Command, Link
-from jobwire.pipeline.stores.redisio.pace import Pace
-from jobwire.pipeline.stores.redisio.slices import Bound, members
+from jobwire.pipeline.stores.bullmq.partitions import NO_EVENT, ListRange, Moment, Part, SetRange, Whole, bounds
+from jobwire.pipeline.stores.bullmq.rows import Records
+from jobwire.pipeline.stores.redisio.batch_size import BatchSize
+from jobwire.pipeline.stores.redisio.connection import Command, RedisConnection
+from jobwire.pipeline.stores.redisio.partitions import Bound, members
 
 _BACKEND = "jobwire.backends.bullmq"
 _IDS = 2_000
@@ -55,7 +56,7 @@ _SIDE_COMMANDS: Sequence[tuple[bytes, Command]] = tuple(
 
 
 class Entry(NamedTuple):
-    """An id as it stands in its place."""
+    """An id in its container."""
 
     id: bytes
     position: int | None = None
@@ -63,54 +64,54 @@ class Entry(NamedTuple):
 
 
 class JobsReader:
-    """Reads the slices of one plan."""
+    """Reads the partitions of one plan."""
 
-    def __init__(self, link: Link, keys: Keys, store: str, wanted: Wanted) -> None:
-        self._link = link
+    def __init__(self, connection: RedisConnection, keys: Keys, store: str, wanted: Wanted) -> None:
+        self._connection = connection
         self._keys = keys
         self._records = Records(store, keys)
         self._wanted = wanted
-        self._pace = Pace()
+        self._batch = BatchSize()
         self._lost = False
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         rows = Rows(JOBS)
         all_wanted = self._wanted == Wanted()
-        for place, entries in self._found(part):
-            for row, size in self._rows(place, entries):
-                if all_wanted or self._is_wanted(row):
+        for container, entries in self._found(part):
+            for row, size in self._rows(container, entries):
+                if all_wanted or self._wanted.row(row):
                     rows.add(row, size)
                 if rows.full():
                     yield from rows.flush()
         yield from rows.flush()
 
-    def _found(self, part: Part) -> Iterator[tuple[Place, list[Entry]]]:
+    def _found(self, part: Part) -> Iterator[tuple[Container, list[Entry]]]:
         for one in part.ranges:
-            place = PLACES[one.place]
+            container = CONTAINERS[one.container]
             match one:
                 case ListRange():
                     steps = self._from_list(one)
                 case SetRange():
-                    steps = self._from_set(place, one)
+                    steps = self._from_set(container, one)
                 case Whole():
-                    steps = self._whole(one.place)
+                    steps = self._whole(one.container)
             for entries in steps:
-                yield place, entries
+                yield container, entries
         if part.chases:
             yield from self._chase(part.since)
 
-    def _whole(self, place: str) -> Iterator[list[Entry]]:
+    def _whole(self, container: str) -> Iterator[list[Entry]]:
         self._lost = True  # any of its jobs may have finished
-        yield [Entry(job_id) for job_id in self._link.call("LRANGE", self._keys.base + place, 0, -1)]
+        yield [Entry(job_id) for job_id in self._connection.call("LRANGE", self._keys.base + container, 0, -1)]
 
-    def _from_set(self, place: Place, one: SetRange) -> Iterator[list[Entry]]:
-        key = self._keys.base + one.place
+    def _from_set(self, container: Container, one: SetRange) -> Iterator[list[Entry]]:
+        key = self._keys.base + one.container
         rank = one.rank + one.ahead
-        for page in members(self._link, key, one.low, one.high, _IDS):
-            numbers: Sequence[int | None] = range(rank, rank + len(page)) if place.in_line else [None] * len(page)
+        for page in members(self._connection, key, one.low, one.high, _IDS):
+            numbers: Sequence[int | None] = range(rank, rank + len(page)) if container.in_order else [None] * len(page)
             yield [Entry(one.id, number, float(one.score)) for one, number in zip(page, numbers, strict=True)]
             rank += len(page)
-        if one.near and not place.state.finished and self._link.call("ZSCORE", key, one.near) is None:
+        if one.near and not container.state.finished and self._connection.call("ZSCORE", key, one.near) is None:
             self._lost = True
 
     def _from_list(self, one: ListRange) -> Iterator[list[Entry]]:
@@ -121,7 +122,7 @@ class JobsReader:
         while at >= stop:
             # Indexes count from the running end here; the server's own -1 is the first of them.
             begin, end = at + (_OVERLAP if met or far is None else 0), max(at - _IDS + 1, stop)
-            ids: list[bytes] = self._link.call("LRANGE", key, -begin - 1, -end - 1)
+            ids: list[bytes] = self._connection.call("LRANGE", key, -begin - 1, -end - 1)
             if met and met[-1] not in ids:
                 again = self._index(key, met[-1])
                 if again is not None and again > at + 1:
@@ -132,38 +133,38 @@ class JobsReader:
             met = ids[-_OVERLAP:]
             at = end - 1
             if at < stop and stop:
-                # Jobs taken meanwhile have brought the rest of the range closer to the end.
+                # Jobs taken during the read have brought the rest of the range closer to the end.
                 near = self._index(key, one.near)
                 self._lost = self._lost or near is None
                 stop = min(stop, near or 0)
 
     def _ends(self, one: ListRange) -> tuple[str, int | None, int | None]:
-        """The list's key, and the indexes of the range's ends if they are still there; pausing and resuming a queue
-        gives the list another name."""
-        for name in (one.place, _TWIN[one.place]):
+        """Returns the list's key, and the indexes of the range's ends if they still exist. Pausing and resuming a queue
+        renames the list."""
+        for name in (one.container, _TWIN[one.container]):
             key = self._keys.base + name
             far, near = self._index(key, one.far), self._index(key, one.near)
             if far is not None or near is not None:
                 return key, far, near
-        return self._keys.base + one.place, None, None
+        return self._keys.base + one.container, None, None
 
     def _index(self, key: str, job_id: bytes) -> int | None:
-        length, left = self._link.together(("LLEN", key), ("LPOS", key, job_id, "RANK", -1))
+        length, left = self._connection.together(("LLEN", key), ("LPOS", key, job_id, "RANK", -1))
         return None if left is None else length - 1 - left
 
-    def _chase(self, since: Moment) -> Iterator[tuple[Place, list[Entry]]]:
-        """What has moved since the plan was made."""
+    def _chase(self, since: Moment) -> Iterator[tuple[Container, list[Entry]]]:
+        """Yields what has moved since the plan was made."""
         new: set[bytes] = set()
         after = since.event
-        first: list[Any] = self._link.call("XRANGE", self._keys.events, "-", "+", "COUNT", 1)
+        first: list[Any] = self._connection.call("XRANGE", self._keys.events, "-", "+", "COUNT", 1)
         trimmed = bool(first) and after != NO_EVENT and _order(first[0][0]) > _order(after.encode())
         while True:
-            events: list[Any] = self._link.call("XRANGE", self._keys.events, f"({after}", "+", "COUNT", _IDS)
+            events: list[Any] = self._connection.call("XRANGE", self._keys.events, f"({after}", "+", "COUNT", _IDS)
             moved: dict[bytes, None] = {}
             for event_id, fields in events:
                 after = event_id.decode()
-                told = dict(zip(fields[::2], fields[1::2], strict=False))
-                kind, job_id = told.get(b"event"), told.get(b"jobId")
+                entry = dict(zip(fields[::2], fields[1::2], strict=False))
+                kind, job_id = entry.get(b"event"), entry.get(b"jobId")
                 if job_id is None:
                     continue
                 if kind == b"added":
@@ -174,60 +175,65 @@ class JobsReader:
             if len(events) < _IDS:
                 break
         if trimmed and self._lost:
-            yield PLACES["active"], [Entry(each) for each in self._link.call("LRANGE", self._keys.active, 0, -1)]
+            yield (
+                CONTAINERS["active"],
+                [Entry(each) for each in self._connection.call("LRANGE", self._keys.active, 0, -1)],
+            )
             for name in ("completed", "failed"):
-                place = PLACES[name]
-                low, high = bounds(place, self._wanted)
+                container = CONTAINERS[name]
+                low, high = bounds(container, self._wanted)
                 low = max(low, Bound(b"%d" % (since.ms - _SKEW_MS)), key=lambda bound: bound.order)
-                for page in members(self._link, self._keys.base + name, low, high, _IDS):
-                    yield place, [Entry(one.id, None, float(one.score)) for one in page]
+                for page in members(self._connection, self._keys.base + name, low, high, _IDS):
+                    yield container, [Entry(one.id, None, float(one.score)) for one in page]
 
-    def _placed(self, ids: Sequence[bytes]) -> Iterator[tuple[Place, list[Entry]]]:
-        """Jobs by the places where the backend's own script finds them."""
+    def _placed(self, ids: Sequence[bytes]) -> Iterator[tuple[Container, list[Entry]]]:
+        """Yields jobs by the containers where the backend's own script finds them."""
         script = load(_BACKEND, "read_jobs")
-        for start in range(0, len(ids), self._pace.chunk):
-            some = ids[start : start + self._pace.chunk]
-            answer: list[Any] = self._link.run(script, self._keys.base, some)
-            places: dict[str, list[Entry]] = {}
+        for start in range(0, len(ids), self._batch.chunk):
+            some = ids[start : start + self._batch.chunk]
+            answer: list[Any] = self._connection.run(script, self._keys.base, some)
+            containers: dict[str, list[Entry]] = {}
             for job_id, name, score, fields in zip(some, answer[::3], answer[1::3], answer[2::3], strict=True):
                 if fields:
-                    places.setdefault(name.decode(), []).append(Entry(job_id, None, float(score or 0)))
-            for name, entries in places.items():
-                yield PLACES.get(name, NOWHERE), entries
+                    containers.setdefault(name.decode(), []).append(Entry(job_id, None, float(score or 0)))
+            for name, entries in containers.items():
+                yield CONTAINERS.get(name, NOWHERE), entries
 
-    def _rows(self, place: Place, entries: Sequence[Entry]) -> Iterator[tuple[Row, int]]:
-        """Jobs that are gone by now are left out: whoever removed them was quicker."""
-        base, link = self._keys.base.encode(), self._link
+    def _rows(self, container: Container, entries: Sequence[Entry]) -> Iterator[tuple[JobRow, int]]:
+        """Yields rows. Jobs that were removed since are left out."""
+        base, connection = self._keys.base.encode(), self._connection
         start = 0
         while start < len(entries):
-            some = entries[start : start + self._pace.chunk]
+            some = entries[start : start + self._batch.chunk]
             start += len(some)
             commands: list[Command] = [("HGETALL", base + entry.id) for entry in some]
-            if place.state.finished:
-                # Few jobs have anything beside the hash, so all are asked at once.
+            if container.state.finished:
+                # Few jobs have side keys, so all are asked for at once.
                 commands.append(("EXISTS", *(base + entry.id + ending for entry in some for ending in SIDES)))
-            replies = link.calls(commands)
+            replies = connection.calls(commands)
             sides = self._sides(some) if replies[len(some) :] not in ([], [0]) else {}
             total = 0
             for entry, flat in zip(some, replies, strict=False):
                 if isinstance(flat, ResponseError):
                     reason = f"its key holds no hash: {flat}"
-                    yield self._records.malformed(place, entry.id, reason), 0
+                    yield self._records.malformed(container, entry.id, reason), 0
                 elif flat:
                     size = sum(map(len, flat))
                     total += size
                     pairs = iter(flat)
                     fields = dict(zip(pairs, pairs, strict=True))
                     beside = sides.get(entry.id, {})
-                    yield self._records.row(place, entry.id, fields, beside, entry.position, entry.score), size
-            self._pace.read(len(some), total)
+                    yield self._records.row(container, entry.id, fields, beside, entry.position, entry.score), size
+            self._batch.read(len(some), total)
 
     def _sides(self, entries: Sequence[Entry]) -> dict[bytes, Sides]:
-        """What jobs have beside their hashes. Only the finished are asked: archives hold jobs whole."""
+        """Returns the side keys of jobs. Only finished jobs are asked for: archives hold jobs whole."""
         base = self._keys.base.encode()
-        numbers = self._link.calls([("EXISTS", *(base + entry.id + ending for ending in SIDES)) for entry in entries])
+        numbers = self._connection.calls(
+            [("EXISTS", *(base + entry.id + ending for ending in SIDES)) for entry in entries]
+        )
         having = [entry.id for entry, number in zip(entries, numbers, strict=True) if number]
-        replies = self._link.calls(
+        replies = self._connection.calls(
             [
                 (command[0], base + job_id + ending, *command[1:])
                 for job_id in having
@@ -244,20 +250,6 @@ class JobsReader:
                 if reply and not isinstance(reply, ResponseError)
             }
         return found
-
-    def _is_wanted(self, row: Row) -> bool:
-        wanted = self._wanted
-        if row[-1] is not None:
-            return True
-        if wanted.names is not None and row[3] not in wanted.names:
-            return False
-        if wanted.states is not None and row[4] not in wanted.states:
-            return False
-        created = row[17]
-        first, before = wanted.created_from, wanted.created_before
-        return (first is None or created >= first.timestamp() * 1e6) and (
-            before is None or created < before.timestamp() * 1e6
-        )
 
 
 def _order(event_id: bytes) -> tuple[int, int]:

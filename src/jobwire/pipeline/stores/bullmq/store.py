@@ -7,28 +7,29 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobwire.backends.bullmq.keys import Keys
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.bullmq import finished, planning, purging
+from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.bullmq import finished, partitions, purge
 from jobwire.pipeline.stores.bullmq.events import EventLog
 from jobwire.pipeline.stores.bullmq.jobs import JobsReader
-from jobwire.pipeline.stores.redisio.link import Link
+from jobwire.pipeline.stores.redisio.connection import RedisConnection, scan
+from jobwire.urls import Address
 
 
 class BullmqStore:
     """Implements QueueStore."""
 
-    def __init__(self, link: Link, keys: Keys, name: str) -> None:
-        self._link = link
+    def __init__(self, connection: RedisConnection, keys: Keys, name: str) -> None:
+        self._connection = connection
         self._keys = keys
         self._name = name
-        self._events = EventLog(link, keys, name)
+        self._events = EventLog(connection, keys, name)
 
-    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[planning.Part]:
-        return planning.plan(self._link, self._keys, wanted, parts)
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[partitions.Part]:
+        return partitions.plan(self._connection, self._keys, wanted, parts)
 
-    def read_jobs(self, part: planning.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        return JobsReader(self._link, self._keys, self._name, wanted).read(part)
+    def read_jobs(self, part: partitions.Part, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        return JobsReader(self._connection, self._keys, self._name, wanted).read(part)
 
     def first_offset(self) -> Offset:
         return self._events.first()
@@ -46,13 +47,24 @@ class BullmqStore:
         return self._events.read(part)
 
     def present(self, ids: Sequence[str]) -> Collection[str]:
-        return finished.present(self._link, self._keys, ids)
+        return finished.present(self._connection, self._keys, ids)
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._link, self._keys, stamps)
+        return purge.purge(self._connection, self._keys, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
-        return finished.put(self._link, self._keys, jobs)
+        return finished.put(self._connection, self._keys, jobs)
 
     def close(self) -> None:
-        self._link.close()
+        self._connection.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> BullmqStore:
+    keys = Keys(address.options.get("prefix", DEFAULT_PREFIX), queue)
+    return BullmqStore(RedisConnection(address, keys.base), keys, name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    """Returns the queues by the keys of their settings, which every client writes with its first job."""
+    prefix = address.options.get("prefix", DEFAULT_PREFIX)
+    return sorted({name for name in scan(address, f"{prefix}:", ":meta") if name and ":" not in name})

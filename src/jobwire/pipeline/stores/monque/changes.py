@@ -1,6 +1,5 @@
-"""The change stream between two times of the replica set. Times, not tokens, bound a stretch: every change carries its
-time, and all changes of a transaction carry the same one.
-"""
+"""Reads the change stream between two times of the replica set. Times bound a range, not tokens: every change has its
+time, and all changes of a transaction have the same one."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from pymongo.change_stream import ChangeStream
 from jobwire.errors import StoreUnavailable
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
 
-Place = tuple[int, int]
+ClusterTime = tuple[int, int]
 """A time of the replica set: seconds, and a count within the second."""
 
 _AWAIT_MS = 200
@@ -34,11 +33,11 @@ class HistoryLost(Exception):
     """The server no longer has the changes from there on."""
 
 
-def read(collections: Collections, queue: str, start: Place, end: Place) -> Iterator[Mapping[str, Any]]:
-    """Changes after `start`, up to and with `end`, of documents that are the queue's or are gone.
+def read(collections: Collections, queue: str, start: ClusterTime, end: ClusterTime) -> Iterator[Mapping[str, Any]]:
+    """Yields changes after `start`, up to and with `end`, of documents that belong to the queue or are gone.
 
-    A change doesn't say which queue its document is of, so the document is looked up, as it is now. What came to be and
-    to an end within the stretch is of the queue if its beginning was.
+    A change does not contain the queue of its document, so the document is looked up, as it is now. A document that was
+    inserted and deleted within the range belongs to the queue if its insert did.
     """
     ours = {"$or": [{"fullDocument.name": queue}, {"fullDocument": None}, {"operationType": "delete"}]}
     stages: list[Document] = [
@@ -48,23 +47,24 @@ def read(collections: Collections, queue: str, start: Place, end: Place) -> Iter
     yield from _between(collections, stages, start, end, "updateLookup")
 
 
-def nth(collections: Collections, start: Place, end: Place, count: int) -> Place | None:
-    """The time of the nth change of any queue after `start`, of the last one if there are fewer; None without any."""
-    found: Place | None = None
+def nth(collections: Collections, start: ClusterTime, end: ClusterTime, count: int) -> ClusterTime | None:
+    """Returns the time of the nth change of any queue after `start`, of the last one if there are fewer; None without
+    any."""
+    found: ClusterTime | None = None
     keep: list[Document] = [{"$project": {"_id": 1, "clusterTime": 1}}]
     for number, change in enumerate(_between(collections, keep, start, end, None), 1):
-        found = _place(change)
+        found = _cluster_time(change)
         if number >= count:
             break
     return found
 
 
 def _between(
-    collections: Collections, stages: list[Document], start: Place, end: Place, lookup: str | None
+    collections: Collections, stages: list[Document], start: ClusterTime, end: ClusterTime, lookup: str | None
 ) -> Iterator[Mapping[str, Any]]:
     telling = {"$match": {"ns.coll": collections.place.collection, **_TELLING}}
     try:
-        # On the database: a stream on a collection ends when that is dropped.
+        # On the database: a stream on a collection ends when the collection is dropped.
         with collections.database.watch(
             [telling, *stages],
             full_document=lookup,
@@ -78,12 +78,12 @@ def _between(
         raise
 
 
-def _until(stream: ChangeStream[Document], end: Place) -> Iterator[Mapping[str, Any]]:
+def _until(stream: ChangeStream[Document], end: ClusterTime) -> Iterator[Mapping[str, Any]]:
     patient_until = time.monotonic() + _PATIENCE
     while True:
         change = stream.try_next()
         if change is not None:
-            if _place(change) > end:
+            if _cluster_time(change) > end:
                 return
             yield change
             patient_until = time.monotonic() + _PATIENCE
@@ -93,13 +93,14 @@ def _until(stream: ChangeStream[Document], end: Place) -> Iterator[Mapping[str, 
             raise StoreUnavailable(f"the change stream did not reach {end[0]}.{end[1]} within {_PATIENCE:g} s")
 
 
-def _place(change: Mapping[str, Any]) -> Place:
+def _cluster_time(change: Mapping[str, Any]) -> ClusterTime:
     at: Timestamp = change["clusterTime"]
     return at.time, at.inc
 
 
-def _reached(token: Mapping[str, Any] | None) -> Place:
-    """How far a stream without news has looked. Its token begins with the time: a mark of the type, seconds, count."""
+def _reached(token: Mapping[str, Any] | None) -> ClusterTime:
+    """Returns how far a stream without news has read. Its token begins with the time: a mark of the type, seconds,
+    count."""
     text = str(token["_data"]) if token else ""
     if not text.startswith("82"):
         return 0, 0

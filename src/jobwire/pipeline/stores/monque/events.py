@@ -1,11 +1,11 @@
-"""A queue's events, by the way that the server offers.
+"""Reads a queue's events, from a change stream or from the documents.
 
 A replica set has a change stream, and an offset is a time of the set (`t` seconds, `i` within the second). The first
-batch tells of the jobs that are there, from a time taken before they are looked at; those after it tell of changes.
-Changes that the server has dropped are a gap, after which the jobs that are there are told of again.
+batch reads the jobs that are there, from a time taken before they are read; later batches read changes. Changes that
+the server has dropped become a gap, after which the jobs that are there are read again.
 
-A lone server tells nothing, so jobs are looked at whose `updatedAt` is new, with an overlap: the times are those of the
-clients' clocks. What happened to a job between two looks is not seen.
+A standalone server has no change stream, so jobs are read whose `updatedAt` is new, with an overlap: the times are
+those of the clients' clocks. What happened to a job between two reads is not seen.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from datetime import datetime
 import pyarrow as pa
 
 from jobwire.backends.monque.clock import moment, ms_of
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset
-from jobwire.pipeline.stores.monque import changes, jobs, told
-from jobwire.pipeline.stores.monque.changes import HistoryLost, Place
+from jobwire.pipeline.lake.rows import EventRow
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import Offset
+from jobwire.pipeline.stores.monque import changes, document_events, jobs
+from jobwire.pipeline.stores.monque.changes import ClusterTime, HistoryLost
+from jobwire.pipeline.stores.monque.document_events import JobEvent
 from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
-from jobwire.pipeline.stores.monque.told import Told
 
 FIRST: Offset = {"t": 0, "i": 0, "at": 0}
 OVERLAP_MS = 60_000
-"""How much the clocks of clients of a lone server may differ. An offset may carry its own, as `overlap`."""
+"""How much the clocks of clients of a standalone server may differ. An offset may have its own, as `overlap`."""
 _LEAST_PROGRESS = 600
-"""Seconds after which an offset moves on without news, before the server drops what lies behind it."""
+"""Seconds after which an offset advances without events, before the server drops the changes behind it."""
 _SCAN_PARTS = 8
 
 
@@ -38,13 +39,13 @@ _SCAN_PARTS = 8
 class Stretch:
     """Changes after `start`, up to and with `end`."""
 
-    start: Place
-    end: Place
+    start: ClusterTime
+    end: ClusterTime
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What the jobs of a slice tell of themselves, those that were updated after `since` up to `until`, if given."""
+    """Events derived from the jobs of a partition: those updated after `since` up to `until`, if given."""
 
     part: Slice
     since: int | None = None
@@ -70,22 +71,22 @@ class Events:
 
     def passed(self, offset: Offset, target: Offset) -> bool:
         if self._collections.streams:
-            return _place(offset) >= _place(target)
+            return _cluster_time(offset) >= _cluster_time(target)
         return bool(offset["at"] >= target["at"])
 
     def plan(self, start: Offset, end: Offset) -> Sequence[Part]:
         if not self._collections.streams:
             since = start["at"] - start.get("overlap", OVERLAP_MS)
             return [Standing(Slice(), since, end["at"])]
-        if _place(start) > (0, 0):
-            return [Stretch(_place(start), _place(end))]
+        if _cluster_time(start) > (0, 0):
+            return [Stretch(_cluster_time(start), _cluster_time(end))]
         return [Standing(part) for part in jobs.plan(self._collections, {"name": self._queue}, _SCAN_PARTS)]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         rows = Rows(EVENTS)
         with self._collections.reaching():
             for one in self._changed(part) if isinstance(part, Stretch) else self._standing(part):
-                rows.add((self._store, self._queue, *one), len(one.data))
+                rows.add(EventRow(self._store, self._queue, *one), len(one.data))
                 if rows.full():
                     yield from rows.flush()
             yield from rows.flush()
@@ -93,7 +94,7 @@ class Events:
     # --- a replica set ----------------------------------------------------------------------------------------------
 
     def _latest_change(self, start: Offset, max_rows: int | None) -> Offset:
-        before, now = _place(start), self._collections.majority_time()
+        before, now = _cluster_time(start), self._collections.majority_time()
         if before == (0, 0):
             return _offset(start, now)
         try:
@@ -104,7 +105,7 @@ class Events:
             return _offset(start, now) if now[0] - before[0] > _LEAST_PROGRESS else start
         return _offset(start, now if max_rows is None else found)
 
-    def _changed(self, part: Stretch) -> Iterator[Told]:
+    def _changed(self, part: Stretch) -> Iterator[JobEvent]:
         ours: set[str] = set()
         try:
             for change in changes.read(self._collections, self._queue, part.start, part.end):
@@ -113,14 +114,14 @@ class Events:
                 if document:
                     ours.add(key)
                 if key in ours:
-                    yield from told.by_change(change, document)
+                    yield from document_events.by_change(change, document)
         except HistoryLost:
-            yield told.gap(part.start[0] * 1000, part.end[0] * 1000)
+            yield document_events.gap(part.start[0] * 1000, part.end[0] * 1000)
             yield from self._standing(Standing(Slice()))
 
     # --- what is there ----------------------------------------------------------------------------------------------
 
-    def _standing(self, part: Standing) -> Iterator[Told]:
+    def _standing(self, part: Standing) -> Iterator[JobEvent]:
         condition: Document = {"name": self._queue}
         hint = "_id_"
         if part.since is not None and part.until is not None:
@@ -128,9 +129,9 @@ class Events:
             hint = None  # a job that moves along the index of times moves out of these, into the next look's
         for some in jobs.documents(self._collections, part.part, condition, hint):
             for document, _ in some:
-                yield from told.by_document(document)
+                yield from document_events.by_document(document)
 
-    # --- a lone server ----------------------------------------------------------------------------------------------
+    # --- a standalone server ----------------------------------------------------------------------------------------
 
     def _latest_update(self, start: Offset, max_rows: int | None) -> Offset:
         new = {"$gt": moment(start["at"]), "$lte": self._collections.clock()}
@@ -148,9 +149,9 @@ class Events:
         return found[0]["updatedAt"] if found else None
 
 
-def _place(offset: Offset) -> Place:
+def _cluster_time(offset: Offset) -> ClusterTime:
     return int(offset.get("t", 0)), int(offset.get("i", 0))
 
 
-def _offset(start: Offset, place: Place) -> Offset:
-    return {**start, "t": place[0], "i": place[1], "at": place[0] * 1000}
+def _offset(start: Offset, time: ClusterTime) -> Offset:
+    return {**start, "t": time[0], "i": time[1], "at": time[0] * 1000}

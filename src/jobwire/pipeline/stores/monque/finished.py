@@ -1,4 +1,4 @@
-"""Finished jobs put back, or brought from another store, as documents of Monque and notes of jobwire beside them."""
+"""Stores finished jobs as documents of Monque, with jobwire's side data: restored, or moved from another store."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from jobwire.backends.monque.notes import Run
 from jobwire.backends.monque.rules import to_bson
 from jobwire.errors import InvalidOption
 from jobwire.model import State
-from jobwire.pipeline.ids import native_id
+from jobwire.pipeline.stores.monque.dialect import DIALECT
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
 
 _FINISHED = frozenset(state.value for state in State if state.finished)
 _OURS = "failCount"
-"""What `raw` always has of a job that came from Monque."""
+"""A field that the `raw` of every job from Monque has."""
 _EXTENDED = JSONOptions(tz_aware=True, tzinfo=UTC)
 
 
@@ -37,7 +37,7 @@ def put_finished(collections: Collections, queue: str, jobs: pa.RecordBatch) -> 
         new = {key: pair for key, pair in made.items() if key not in there}
         if not new:
             return 0
-        # Notes first, as a worker writes them: what was put back without its result would never get it.
+        # Side data first, as a worker writes it: a job that was stored without its result would never get it.
         notes = [request for document, row in new.values() for request in _notes(document, row)]
         if notes:
             collections.side.bulk_write(notes, ordered=False)
@@ -64,7 +64,7 @@ def _document(queue: str, row: Mapping[str, Any]) -> Document:
     created = row["created_at"] or row["finished_at"] or datetime.now(UTC)
     made = row["attempts_made"] or 0
     document: Document = {
-        "_id": ObjectId(native_id("monque", row["id"])),
+        "_id": ObjectId(DIALECT.native_id(row["id"])),
         "name": queue,
         "data": to_bson(json_codec.loads(row["payload"].encode())) if row["payload"] is not None else None,
         "status": row["state"],

@@ -1,7 +1,7 @@
-"""A queue's jobs in slices of `_id` ranges, bounds taken from a sample.
+"""Reads a queue's jobs in partitions of `_id` ranges, with bounds from a sample.
 
-Slices run along the index of `_id`, which never changes: a scan along an index of states can miss a job that moves
-while it runs. A queue that is a small part of a large collection is read by its name in one slice instead, from a
+Partitions follow the index of `_id`, which never changes: a scan of an index of states can miss a job that moves during
+the scan. A queue that is a small part of a large collection is read by its name in one partition instead, from a
 snapshot, where nothing moves.
 """
 
@@ -19,17 +19,17 @@ from pymongo.client_session import ClientSession
 from jobwire.backends.monque.clock import now_ms
 from jobwire.backends.monque.codec import STATES
 from jobwire.model import State
-from jobwire.pipeline.rows import Rows
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import BATCH_ROWS, Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.batches import Rows
+from jobwire.pipeline.stores.boundary import BATCH_ROWS, Wanted
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
-from jobwire.pipeline.stores.monque.record import Records, decode
+from jobwire.pipeline.stores.monque.rows import Records, decode
 
 _SAMPLE = 2_000
 _SMALL_PART = 0.05
 _LARGE = 100_000
 _SLICE = 1_000
-"""Jobs that are worth a slice of their own."""
+"""Jobs that are worth a partition of their own."""
 _NATIVE = {**{state: status for status, state in STATES.items()}, State.DELAYED: "pending"}
 _FINISHED = [status for status, state in STATES.items() if state.finished]
 
@@ -67,7 +67,7 @@ def plan(collections: Collections, condition: Document, parts: int) -> list[Slic
 
 
 def condition_of(queue: str, wanted: Wanted) -> Document:
-    """Which documents are wanted, as far as the server can tell."""
+    """Returns the condition for the documents that are wanted, as far as the server can check it."""
     condition: Document = {"name": queue}
     only_finished = False
     if wanted.states is not None:
@@ -87,7 +87,7 @@ def condition_of(queue: str, wanted: Wanted) -> Document:
 def _between(start: datetime | None, before: datetime | None) -> Document:
     bounds: Document = {}
     if start is not None:
-        # MongoDB keeps milliseconds: the moment that the bound falls into counts.
+        # MongoDB keeps milliseconds: the whole millisecond of the bound counts.
         bounds["$gte"] = start.replace(microsecond=start.microsecond // 1000 * 1000)
     if before is not None:
         bounds["$lt"] = before
@@ -97,13 +97,13 @@ def _between(start: datetime | None, before: datetime | None) -> Document:
 def read(
     collections: Collections, part: Slice, condition: Document, store: str, queue: str
 ) -> Iterator[pa.RecordBatch]:
-    """The jobs of one slice in the columns of `JOBS`."""
+    """Yields the jobs of one partition in the columns of `JOBS`."""
     records = Records(store, queue, collections.place.max_retries, now_ms())
     rows = Rows(JOBS)
     with collections.reaching():
         noted = collections.has_notes()
         for some in documents(collections, part, condition):
-            # After the jobs: whoever sees a job completed must find the result that was noted before.
+            # Side data after the jobs: a job that was read as completed has its result there already.
             notes = collections.notes([document["_id"] for document, _ in some]) if noted else {}
             for document, stored in some:
                 rows.add(records.row(document, stored, notes.get(str(document["_id"]))), len(stored))
@@ -115,7 +115,7 @@ def read(
 def documents(
     collections: Collections, part: Slice, condition: Document, hint: str | None = "_id_"
 ) -> Iterator[list[tuple[Document, bytes]]]:
-    """The slice's documents, with the bytes that they are stored as, as many at a time as the server sends."""
+    """Yields the partition's documents, with their stored bytes, as many at a time as the server sends."""
     with _snapshot(collections) if part.by_name else nullcontext() as session:
         cursor = collections.jobs.find_raw_batches(condition, session=session, batch_size=BATCH_ROWS)
         if hint is not None and not part.by_name:
@@ -134,7 +134,7 @@ def _snapshot(collections: Collections) -> ClientSession:
 
 
 def _parted(batch: bytes) -> Iterator[bytes]:
-    """BSON documents lie one after the other, each beginning with its length."""
+    """Yields single BSON documents of a batch: each begins with its length."""
     start = 0
     while start < len(batch):
         end = start + int.from_bytes(batch[start : start + 4], "little")

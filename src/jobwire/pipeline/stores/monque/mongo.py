@@ -1,4 +1,4 @@
-"""One blocking client, with the collection of jobs and jobwire's own beside it."""
+"""A blocking client, with the collection of jobs and jobwire's own beside it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from jobwire.urls import Address
 
 Document = dict[str, Any]
 
-# Where the URL says nothing. A reader gives up sooner than a worker: Spark runs its task again.
+# For what the URL leaves open. A reader fails sooner than a worker: Spark runs its task again.
 _DEFAULTS: Mapping[str, Any] = {"w": "majority", "serverSelectionTimeoutMS": 10_000, "appName": "jobwire-pipeline"}
 
 
 class Collections:
-    """Reaches the server when it is made."""
+    """Connects to the server when it is created."""
 
     def __init__(self, address: Address) -> None:
         self.place = place_of(address)
@@ -44,7 +44,7 @@ class Collections:
             self.client.close()
             raise
         self.streams = "setName" in hello or hello.get("msg") == "isdbgrid"
-        """The server tells of changes: a replica set or a sharded cluster."""
+        """Returns whether the server has change streams: a replica set or a sharded cluster."""
 
     @property
     def database(self) -> Database[Document]:
@@ -59,24 +59,24 @@ class Collections:
         return self.database[self.place.side]
 
     def notes(self, keys: list[Any]) -> dict[str, Document]:
-        """What jobwire keeps beside the jobs of these `_id`s, by their texts: an `_id` may be anything."""
+        """Returns jobwire's side data of these `_id`s, by their texts: an `_id` may be of any type."""
         return {str(note["_id"]): note for note in self.side.find({"_id": {"$in": keys}})}
 
     def has_notes(self) -> bool:
         return self.side.find_one({}, {"_id": 1}) is not None
 
     def clock(self) -> datetime:
-        """The server's time."""
+        """Returns the server's time."""
         return cast(datetime, self.client.admin.command("hello")["localTime"])
 
     def majority_time(self) -> tuple[int, int]:
-        """How far the replica set has come, as it can't be rolled back: seconds, and a count within the second."""
+        """Returns the newest time that the replica set can't roll back: seconds, and a count within the second."""
         with self.client.start_session() as session:
             jobs = self.jobs.with_options(read_concern=ReadConcern("majority"))
             jobs.find_one({"_id": None}, {"_id": 1}, session=session)
             reached = session.operation_time
         if reached is None:
-            raise driver.OperationFailure("the server told no operation time")
+            raise driver.OperationFailure("the server returned no operation time")
         return reached.time, reached.inc
 
     def reaching(self) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""One Monque queue as the pipeline knows it."""
+"""Implements the pipeline's boundary for one Monque queue."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 
 from jobwire.backends.monque.codec import key_of
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.monque import events, finished, jobs, purging
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.monque import events, finished, jobs, purge
 from jobwire.pipeline.stores.monque.events import Events, Part
 from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections
+from jobwire.urls import Address
 
 
 class MonqueStore:
-    """See `jobwire.pipeline.stores.QueueStore`. A queue is a name that jobs have: an unknown one is empty."""
+    """Implements QueueStore. A queue is a name that jobs have: an unknown one is empty."""
 
     def __init__(self, collections: Collections, queue: str, name: str) -> None:
         self._collections = collections
@@ -54,10 +55,24 @@ class MonqueStore:
             return {keys[found["_id"]] for found in self._collections.jobs.find(condition, {"_id": 1})}
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._collections, self._queue, stamps)
+        return purge.purge(self._collections, self._queue, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put_finished(self._collections, self._queue, jobs)
 
     def close(self) -> None:
         self._collections.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> MonqueStore:
+    return MonqueStore(Collections(address), queue, name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    collections = Collections(address)
+    try:
+        with collections.reaching():
+            names = collections.jobs.distinct("name")
+        return sorted(name for name in names if isinstance(name, str))
+    finally:
+        collections.close()

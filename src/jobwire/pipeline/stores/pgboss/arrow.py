@@ -1,7 +1,7 @@
-"""The rows of a query as Arrow record batches, without a Python object per value.
+"""Returns the rows of a query as Arrow record batches, without a Python object per value.
 
-With one query on jobs of 200 bytes, all columns, ADBC was a fifth faster than COPY as CSV into Arrow's parser, and
-that a quarter faster than psycopg's rows. ADBC is therefore taken where it is installed, else CSV.
+With one query on jobs of 200 bytes, all columns, ADBC was a fifth faster than COPY as CSV into Arrow's parser, and that
+a quarter faster than psycopg's rows. ADBC is therefore used where it is installed, else CSV.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import psycopg
 import pyarrow as pa
 from pyarrow import csv
 
-from jobwire.pipeline.rows import BATCH_BYTES
-from jobwire.pipeline.stores import BATCH_ROWS
+from jobwire.pipeline.stores.batches import BATCH_BYTES
+from jobwire.pipeline.stores.boundary import BATCH_ROWS
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -31,7 +31,8 @@ def _errors() -> tuple[type[Exception], ...]:
 ERRORS = _errors()
 """What ADBC raises."""
 _PORTIONS = {"adbc.postgresql.batch_size_hint_bytes": str(1 << 20)}
-"""Small enough for the server to go on while a portion is worked at here: a third less time than in ADBC's 16 MB."""
+"""Small enough for the server to continue while a portion is processed here: a third less time than with ADBC's 16 MB.
+"""
 SETTINGS = (
     "SELECT set_config('timezone', 'UTC', false), set_config('datestyle', 'ISO', false), "
     "set_config('jit', 'off', false), set_config('client_encoding', 'UTF8', false)"
@@ -47,7 +48,7 @@ class Source(Protocol):
 
 
 def open_source(url: str, connection: psycopg.Connection[Any]) -> Source:
-    """The fastest that is installed."""
+    """Returns the fastest source that is installed."""
     try:
         return AdbcSource(url)
     except ModuleNotFoundError:
@@ -55,7 +56,7 @@ def open_source(url: str, connection: psycopg.Connection[Any]) -> Source:
 
 
 class AdbcSource:
-    """A connection of its own: ADBC speaks to libpq by itself."""
+    """Reads through a connection of its own: ADBC uses libpq by itself."""
 
     def __init__(self, url: str) -> None:
         database = _database(url)
@@ -86,13 +87,14 @@ class AdbcSource:
 
 @lru_cache(maxsize=16)
 def _database(url: str) -> Any:
-    """What ADBC knows of a server's types. Finding it out takes 60 ms, as long as reading some thousand jobs, and a
-    process reads one slice after another. It is not a connection."""
+    """Returns what ADBC knows of a server's types. Finding it out takes 60 ms, as long as reading some thousand jobs,
+    and a process reads one partition after another. It is not a connection."""
     return import_module("adbc_driver_postgresql").connect(url)
 
 
 class CopySource:
-    """The caller's connection. CSV tells null (nothing) from an empty text (two quotes), which Arrow's parser knows."""
+    """Reads through the caller's connection. CSV distinguishes null (nothing) from an empty text (two quotes), as
+    Arrow's parser does."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -113,7 +115,7 @@ class CopySource:
         yield from _parsed(gathered, schema)
 
     def close(self) -> None:
-        """The connection is the caller's."""
+        """Does nothing: the connection is the caller's."""
 
 
 def _parsed(rows: list[bytes], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -133,7 +135,7 @@ def _parsed(rows: list[bytes], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _parted(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces of the size that everybody downstream reckons with."""
+    """Yields the batch in pieces of the usual size."""
     rows = min(BATCH_ROWS, max(1, int(batch.num_rows * BATCH_BYTES / max(batch.nbytes, 1))))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)

@@ -1,4 +1,4 @@
-"""One blocking connection to a database with a pg-boss schema, and what that schema holds."""
+"""A blocking connection to a database with a pg-boss schema."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ OLDEST_SERVER = 14
 
 @cache
 def sql(name: str) -> str:
-    """The text of a file under sql/, without its comments of purpose."""
+    """Returns the text of a file under sql/, without its comments."""
     text = files("jobwire.pipeline.stores.pgboss").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
     return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
 
 
 class Database:
-    """Answers statements; whatever goes wrong comes out as one of jobwire's errors."""
+    """Runs statements. Every failure is raised as one of jobwire's errors."""
 
     def __init__(self, address: Address) -> None:
         self.where = f"PostgreSQL at {address.redacted}"
@@ -53,22 +53,22 @@ class Database:
         self._connection.close()
 
     def fitted(self, name: str, **parts: str) -> str:
-        """A statement of sql/ for this schema, with the parts that the caller has made."""
+        """Returns a statement of sql/ for this schema, with the parts that the caller has made."""
         layout = self.layout
         return sql(name).format(schema=layout.schema, side=layout.side, now=layout.now, **parts)
 
     def literal(self, value: object) -> str:
-        """The value as it may stand in a statement that takes no parameters."""
+        """Returns the value as a literal, for a statement that takes no parameters."""
         return Literal(value).as_string(self._connection)
 
     def ask(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of one statement, its values numbered `$1`, `$2` ..."""
+        """Returns the rows of one statement, whose values are numbered `$1`, `$2` ..."""
         with self._reaching():
             cursor = self._connection.execute(cast(LiteralString, text), values or None)
             return cursor.fetchall() if cursor.description is not None else []
 
     def batches(self, text: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The rows of a query, by Arrow from end to end where ADBC is installed."""
+        """Yields the rows of a query, through Arrow from end to end where ADBC is installed."""
         with self._reaching():
             if self._arrow is None:
                 self._arrow = arrow.open_source(self._url, self._connection)

@@ -1,9 +1,10 @@
-"""What pg-boss's rows tell of the past. There is no log of events: a row knows when its job was created, when its last
-run began and how that ended, each at the database's time.
+"""Derives events from pg-boss's rows. There is no log of events: a row holds when its job was created, when its last
+run began and how that ended, each by the database's clock.
 
-These times are those of the writing transaction's beginning, while the row is seen from its end on. An offset is
-therefore two times, in microseconds: events up to `at` were read, and every transaction that can still write an event
-of `from` or earlier had ended by then. The next batch begins at `from`; what it reads a second time has the same id.
+These times are those of the beginning of the writing transaction, while the row becomes visible at its end. An offset
+is therefore two times, in microseconds: events up to `at` were read, and every transaction that can still write an
+event of `from` or earlier had ended by then. The next batch begins at `from`; what it reads a second time has the same
+id.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from jobwire.pipeline.schemas import EVENTS
-from jobwire.pipeline.stores import Offset
+from jobwire.pipeline.lake.schemas import EVENTS
+from jobwire.pipeline.stores.boundary import Offset
 from jobwire.pipeline.stores.pgboss import jobs
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.jobs import Slice
@@ -22,9 +23,9 @@ from jobwire.pipeline.stores.pgboss.table import ERROR, RETRIED, QueueTable
 
 OVERLAP_SECONDS = 600
 """How far back a batch begins while a transaction is open whose beginning this user may not see, or on a standby. An
-offset carries its own, as `overlap`. The role `pg_read_all_stats` makes it unneeded."""
+offset has its own, as `overlap`. The role `pg_read_all_stats` makes it unnecessary."""
 _MARGIN = 1_000_000
-# A session is given the time of its transaction a moment before others can see it in pg_stat_activity.
+# A session gets the time of its transaction a moment before others can see it in pg_stat_activity.
 _SLICE = 100_000
 _MOST_SLICES = 32
 _ASKED = EVENTS.without(["store", "queue", "malformed"])
@@ -48,7 +49,7 @@ def latest(database: Database, table: QueueTable, queue: str, start: Offset, max
     low -= _MARGIN + 1  # the bound itself is left out
     if hidden:
         low = min(low, at - int(start.get("overlap", OVERLAP_SECONDS)) * 1_000_000)
-    # When a prepared transaction began is not to be seen, but it was open, or had not begun, at every earlier look.
+    # The beginning of a prepared transaction can't be seen, but it was open, or had not begun, at every earlier read.
     # It is looked for after the open ones: a transaction that is prepared in between is seen as one or the other.
     [(prepared,)] = database.ask(database.fitted("prepared"), [table.oid])
     low = start["from"] if prepared else max(low, start["from"])
@@ -93,5 +94,5 @@ def read(database: Database, table: QueueTable, part: EventSlice, store: str, qu
 
 
 def _time(microseconds: int) -> str:
-    """Exact: a number of seconds would go through floating point."""
+    """Returns exact microseconds: a number of seconds would go through floating point."""
     return f"('epoch'::timestamptz + {microseconds} * interval '1 microsecond')"

@@ -1,4 +1,4 @@
-"""Finished jobs put back, or brought from another store, as rows of pg-boss."""
+"""Stores finished jobs as rows of pg-boss: restored, or moved from another store."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pyarrow as pa
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, failure_output, output_of, storable
 from jobwire.errors import InvalidOption
 from jobwire.model import State
-from jobwire.pipeline.ids import native_id
 from jobwire.pipeline.stores.pgboss.database import Database
+from jobwire.pipeline.stores.pgboss.dialect import DIALECT
 from jobwire.pipeline.stores.pgboss.table import QueueTable
 
 _OURS = frozenset({"retry_limit", "retry_count", "keep_until"})
-"""What `raw` always has of a job that came from pg-boss."""
+"""Fields that the `raw` of every job from pg-boss has."""
 
 _FINISHED = frozenset(state.value for state in State if state.finished)
 
@@ -50,7 +50,7 @@ def _row(table: QueueTable, queue: str, job: Mapping[str, Any]) -> dict[str, Any
     row = {
         **_defaults(table, job, created),
         **(raw if own else {}),
-        "id": native_id("pgboss", job["id"]),
+        "id": DIALECT.native_id(job["id"]),
         "name": queue,
         "priority": min(max(job["priority"] or 0, -(2**31)), 2**31 - 1),
         "state": job["state"],
@@ -68,8 +68,8 @@ def _row(table: QueueTable, queue: str, job: Mapping[str, Any]) -> dict[str, Any
 
 
 def _defaults(table: QueueTable, job: Mapping[str, Any], created: datetime) -> dict[str, Any]:
-    """For a job that comes from elsewhere. Without a policy no unique index stands in its way, as with pg-boss's own
-    copies in dead letter queues."""
+    """Returns the native columns of a job from another protocol. Without a policy no unique index refuses it, as with
+    pg-boss's own copies in dead letter queues."""
     made, allowed = job["attempts_made"] or 0, job["attempts"] or 1
     return {
         "retry_limit": max(allowed - 1, 0),

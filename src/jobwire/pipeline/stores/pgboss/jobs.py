@@ -1,7 +1,7 @@
-"""A queue's jobs in slices of id ranges.
+"""Reads a queue's jobs in partitions of id ranges.
 
-Ids say nothing about how jobs lie: random ones spread evenly, jobwire's own grow with time, loaded ones are hashes. The
-bounds are therefore taken from ids that are there.
+The distribution of ids is unknown: random ones are even, jobwire's own grow with time, loaded ones are hashes. The
+bounds are therefore taken from ids that exist.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from jobwire.model import State
-from jobwire.pipeline.schemas import JOBS
-from jobwire.pipeline.stores import Wanted
+from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.json_text import compact
 from jobwire.pipeline.stores.pgboss.table import ERROR, FINGERPRINT, RESULT, STACK, QueueTable
@@ -21,13 +21,13 @@ from jobwire.pipeline.stores.pgboss.table import ERROR, FINGERPRINT, RESULT, STA
 _ASKED = JOBS.without(["store", "queue", "name", "position", "parent", "worker"])
 _JSON = ("payload", "result", "raw")
 _SMALL = 2_000
-"""Blocks of a table (16 MB) up to which all ids are looked at."""
+"""Blocks of a table (16 MB) up to which all ids are read."""
 _SAMPLED = 1_000
-"""Blocks to look at of a larger one. Jobs of one block are neighbours in time, so blocks count, not rows."""
+"""Blocks to read of a larger one. Jobs of one block are neighbours in time, so blocks count, not rows."""
 _ENOUGH = 50
-"""Ids per slice that a sample must have; a queue with fewer is a small part of its table, and is looked at whole."""
+"""Ids per partition that a sample must have. A queue with fewer is a small part of its table, and is read whole."""
 _SLICE = 1_000
-"""Jobs that are worth a slice of their own."""
+"""Jobs that are worth a partition of their own."""
 _NATIVE = {
     State.WAITING: ("created", "retry"),
     State.DELAYED: ("created", "retry"),
@@ -53,7 +53,7 @@ class Slice:
 
 
 def plan(database: Database, table: QueueTable, condition: str, parts: int) -> list[Slice]:
-    """About `parts` slices of the rows that the condition lets through."""
+    """Returns about `parts` partitions of the rows that the condition lets through."""
     [(blocks,)] = database.ask(f"SELECT pg_relation_size({table.oid}::regclass) / current_setting('block_size')::int")
     count, bounds = 0, []
     if blocks > _SMALL:
@@ -74,7 +74,7 @@ def _bounds(database: Database, table: QueueTable, condition: str, parts: int, s
 
 
 def condition_of(database: Database, queue: str, wanted: Wanted) -> str:
-    """Which rows of the table are wanted, as far as an index or a cheap look can tell."""
+    """Returns the condition for the rows that are wanted, as far as an index or a cheap check can tell."""
     literal = database.literal
     parts = [f"j.name = {literal(queue)}"]
     if wanted.states is not None:
@@ -93,7 +93,7 @@ def condition_of(database: Database, queue: str, wanted: Wanted) -> str:
 
 
 def read(database: Database, table: QueueTable, condition: str, store: str, queue: str) -> Iterator[pa.RecordBatch]:
-    """The jobs of one slice in the columns of `JOBS`."""
+    """Yields the jobs of one partition in the columns of `JOBS`."""
     progress = "(SELECT p.value FROM {side}.progress p WHERE p.name = j.name AND p.id = j.id)"
     query = database.fitted(
         "jobs",

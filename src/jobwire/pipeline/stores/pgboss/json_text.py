@@ -1,4 +1,4 @@
-"""jsonb's text made compact, as jobwire.codec writes it. PostgreSQL prints a space after every colon and comma."""
+"""Makes jsonb's text compact, as jobwire.codec writes it. PostgreSQL prints a space after every colon and comma."""
 
 # Arrow makes its compute functions when it is imported, unseen by the checker.
 # pyright: reportAttributeAccessIssue=false
@@ -16,8 +16,8 @@ from jobwire import codec
 from jobwire.errors import InvalidOption, MalformedPayload
 
 _SPACED = re.compile("[:,] ")
-# What orjson alone might print otherwise than the codec: fractions, exponents, integers beyond a double's. A text
-# that only looks like one (a time, an address) takes the longer way as well.
+# What orjson might print otherwise than the codec: fractions, exponents, integers beyond a double's. A text
+# that only looks like one (a time, an address) takes the slower way as well.
 _NUMBERS_WITH_CARE = r"[0-9]\.[0-9]|[0-9][eE]|[0-9]{16}"
 
 

@@ -1,4 +1,4 @@
-"""One pg-boss queue as the pipeline knows it."""
+"""Implements the pipeline's boundary for one pg-boss queue."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from functools import cached_property
 import pyarrow as pa
 
 from jobwire.backends.pgboss.ids import is_id
-from jobwire.pipeline.stores import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.pgboss import events, finished, jobs, purging
+from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
+from jobwire.pipeline.stores.pgboss import events, finished, jobs, purge
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.events import EventSlice
 from jobwire.pipeline.stores.pgboss.jobs import Slice
 from jobwire.pipeline.stores.pgboss.table import QueueTable, find_table
+from jobwire.urls import Address
 
 
 class PgBossStore:
-    """See `jobwire.pipeline.stores.QueueStore`. A queue that does not exist is an error at the first use."""
+    """Implements QueueStore. A queue that does not exist is an error at the first use."""
 
     def __init__(self, database: Database, queue: str, name: str) -> None:
         self._database = database
@@ -60,10 +61,22 @@ class PgBossStore:
         return {one for one in known if one.lower() in found}
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
-        return purging.purge(self._database, self._table, self._queue, stamps)
+        return purge.purge(self._database, self._table, self._queue, stamps)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put_finished(self._database, self._table, self._queue, jobs)
 
     def close(self) -> None:
         self._database.close()
+
+
+def open_store(address: Address, queue: str, name: str) -> PgBossStore:
+    return PgBossStore(Database(address), queue, name)
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    database = Database(address)
+    try:
+        return [str(name) for (name,) in database.ask(database.fitted("queues"))]
+    finally:
+        database.close()

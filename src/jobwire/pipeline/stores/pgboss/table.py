@@ -11,7 +11,7 @@ from jobwire.pipeline.stores.pgboss.database import Database
 
 TIMES = ("created_on", "start_after", "started_on", "completed_on")
 _CARRIED = frozenset({"id", "name", "data", "state", "priority", "singleton_key", "output", *TIMES})
-"""Columns that the table `jobs` holds word for word. An output is there too, in one shape or another."""
+"""Columns whose values the table `jobs` holds unchanged. An output is there too, in one form or another."""
 _PRINTED_AS_JSON = frozenset({"int2", "int4", "int8", "bool", "json", "jsonb"})
 
 # The backend's codec in SQL: a failure may be wrapped in `value`, and may be an object or anything else.
@@ -24,7 +24,7 @@ ERROR = (
     f"ELSE ({_FAILURE}) #>> '{{}}' END"
 )
 STACK = f"CASE WHEN jsonb_typeof({_FAILURE}) = 'object' THEN nullif(({_FAILURE}) ->> 'stack', '') END"
-# A value under `value` alone was no object when it was returned.
+# A value under `value` alone was not an object when it was returned.
 RESULT = (
     "CASE WHEN jsonb_typeof(j.output) = 'object' AND j.output ? 'value' AND j.output - 'value' = '{}' "
     "AND jsonb_typeof(j.output -> 'value') <> 'object' THEN j.output -> 'value' ELSE j.output END::text"
@@ -33,16 +33,16 @@ RETRIED = (
     "(j.start_after - CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(j.retry_delay_max, "
     "greatest(j.retry_delay, 1) * 2 ^ least(16, j.retry_count + 1) / 2) END * interval '1 second')"
 )
-"""When a job was put back to be retried. pg-boss doesn't say; it follows from when the job is due, exactly for a fixed
-delay, and at the latest possible time where the delay was drawn from a range."""
+"""When a job was put back for its next attempt. pg-boss does not store it. It follows from when the job is due: exactly
+for a fixed delay, and as the latest possible time where the delay was drawn from a range."""
 FINGERPRINT = "hash_record_extended(j, 0)::text"
-"""Over the whole row as it is stored, whatever columns it has. It costs a tenth of `md5(j::text)` and doesn't depend on
-the session's settings."""
+"""Over the whole row as it is stored, whatever columns it has. It costs a tenth of `md5(j::text)` and does not depend
+on the session's settings."""
 
 
 @dataclass(frozen=True)
 class QueueTable:
-    """Where the jobs of a queue are."""
+    """The table of a queue's jobs."""
 
     name: str
     oid: int
@@ -55,16 +55,16 @@ class QueueTable:
     retention_seconds: int
 
     def flag(self, column: str) -> str:
-        """A boolean column as an expression, false where the schema is older than it."""
+        """Returns a boolean column as an expression, false where the schema is older than it."""
         return f"j.{column}" if column in self.columns else "false"
 
     def time(self, column: str) -> str:
-        """A time that a calendar has: null for infinity and for years beyond 9999."""
+        """Returns a time that a calendar has: null for infinity and for years beyond 9999."""
         return f"CASE WHEN {_within(column)} THEN j.{column} END"
 
     @property
     def malformed(self) -> str:
-        """Why a row is no job that can be read."""
+        """Returns why a row can't be read as a job."""
         faults = [
             f"CASE WHEN NOT {_within(column)} THEN '{column} is ' || j.{column} || ', not a date' END"
             for column in TIMES
@@ -75,7 +75,7 @@ class QueueTable:
 
     @property
     def raw(self) -> str:
-        """A JSON object of what no column holds, without what is null."""
+        """Returns a JSON object of what no column holds, without nulls."""
         members = [
             f"{_key(name)} || "
             + (f"j.{_quoted(name)}::text" if kind in _PRINTED_AS_JSON else f"to_json(j.{_quoted(name)})")
@@ -91,7 +91,7 @@ class QueueTable:
 
 
 def find_table(database: Database, queue: str) -> QueueTable:
-    """The table of a queue, which must exist."""
+    """Returns the table of a queue, which must exist."""
     layout = database.layout
     found: list[tuple[Any, ...]] = database.ask(
         database.fitted("queue"), [queue, f"{layout.side}.progress", layout.schema]

@@ -1,1 +1,1 @@
-"""What the pipeline's two Redis protocols share: a blocking line to the server, and slices of sorted sets."""
+"""What the pipeline's two Redis protocols share: a blocking connection to the server, and partitions of sorted sets."""

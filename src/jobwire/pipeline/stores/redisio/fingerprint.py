@@ -1,4 +1,4 @@
-"""What a stored job looks like, in forty characters; the purge scripts compute the same from what they find."""
+"""The fingerprint of a stored job, in forty characters. The purge scripts compute the same from what they find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _number = [str(number) for number in range(4096)].__getitem__
 
 
 def digest(parts: Sequence[bytes]) -> str:
-    """SHA-1 over the lengths of all parts and then the parts themselves, so no two jobs run into each other."""
+    """Returns SHA-1 over the lengths of all parts and then the parts themselves, so that no two jobs give the same
+    bytes."""
     try:
         lengths = ",".join(map(_number, map(len, parts)))
     except IndexError:

@@ -18,7 +18,7 @@ _INCLUDE = re.compile(r"^--@include (\S+)[ \t]*\n", re.MULTILINE)
 
 @lru_cache(maxsize=32)
 def load(package: str, name: str, backend: str) -> Script:
-    """The whole text of a script, each part of the backend's taken in once, where it is first asked for."""
+    """Returns the whole text of a script. Each part of the backend is included once, where it is first named."""
     library = files(backend) / "scripts" / "lib"
     text = (files(package) / "scripts" / f"{name}.lua").read_text("utf-8")
     taken: set[str] = set()

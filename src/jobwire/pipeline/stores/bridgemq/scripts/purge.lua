@@ -1,6 +1,6 @@
 -- Removes finished jobs that are still as they were archived.
 -- KEYS[1] namespace; ARGV: type, then per job: id, place (`completed` or `dead`), fingerprint.
--- Returns the ids that were removed. The fingerprint is that of `record.py`.
+-- Returns the ids that were removed. The fingerprint is that of `rows.py`.
 -- A job stays if it waits or runs again, repeats by cron, is locked, or differs in anything.
 --@include removing
 

@@ -1,0 +1,112 @@
+"""Adds rows of a DataFrame to a queue and returns the store's answer to each, which a plain write can't return.
+
+A task may run twice, or in part and again. The ids are the rows' own, and a store adds an id once, so a second attempt
+changes at most the answer, from "added" to "there before".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from jobwire import urls
+from jobwire.boundary import Backend, PreparedJob
+from jobwire.connection import load_backend
+from jobwire.pipeline.datasource.writer import CHUNK, add_patiently
+from jobwire.pipeline.lake.schemas import columns
+from jobwire.pipeline.stores.address import reached
+from jobwire.pipeline.stores.boundary import open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+JobOf = Callable[[Backend, Mapping[str, Any]], PreparedJob]
+"""Makes the job of a row. It is pickled for Spark's processes, so it is an object of a module."""
+
+ANSWERS = columns(
+    "id string",  # the row's
+    "target string",  # the id that the job has in the queue
+    "refused string",  # why the store made no new job; null: it did
+)
+
+
+def added(rows: DataFrame, url: str, queue: str, job_of: JobOf) -> DataFrame:
+    """Adds the rows when it is evaluated. Returns the answers in the columns of ANSWERS. A partition is added in its
+    own order, by one task at a time."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with reached(url) as reachable:
+            yield from _stepped(_added(reachable, queue, job_of, batches))
+
+    return rows.mapInArrow(task, ANSWERS.ddl)
+
+
+async def _added(
+    url: str, queue: str, job_of: JobOf, batches: Iterator[pa.RecordBatch]
+) -> AsyncIterator[pa.RecordBatch]:
+    backend = load_backend(urls.parse(url))
+    try:
+        await backend.open()
+        for batch in batches:
+            for start in range(0, batch.num_rows, CHUNK):
+                rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())
+                jobs = [job_of(backend, row) for row in rows]
+                refused = [answer.refused for answer in await add_patiently(backend, queue, jobs)]
+                yield pa.record_batch(
+                    [
+                        pa.array([row["id"] for row in rows], pa.string()),
+                        pa.array([identity_of(job) for job in jobs], pa.string()),
+                        pa.array(refused, pa.string()),
+                    ],
+                    schema=ANSWERS.arrow,
+                )
+    finally:
+        await backend.close()
+
+
+def identity_of(job: PreparedJob) -> str:
+    """Returns the id that the job asks for."""
+    return str(job.new.id or job.new.extra["id"])
+
+
+def _stepped(source: AsyncIterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Iterates over an asynchronous iterator in a process that has no event loop of its own."""
+    with asyncio.Runner() as runner:
+        try:
+            while True:
+                try:
+                    yield runner.run(_next(source))
+                except StopAsyncIteration:
+                    return
+        finally:
+            runner.run(_closed(source))
+
+
+async def _next(source: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch:
+    return await anext(source)
+
+
+async def _closed(source: Any) -> None:
+    await source.aclose()
+
+
+def with_presence(answers: DataFrame, url: str, queue: str) -> DataFrame:
+    """Adds to ANSWERS the column `held`: whether the queue holds the target, in any state."""
+    schema = ANSWERS.plus("held boolean")
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with reached(url) as reachable:
+            store = open_store(urls.parse(reachable), queue, "")
+            try:
+                for batch in batches:
+                    asked: Sequence[str] = batch.column("target").to_pylist()
+                    held = set(store.present(asked))
+                    column = pa.array([one in held for one in asked], pa.bool_())
+                    yield pa.record_batch([*batch.columns, column], schema=schema.arrow)
+            finally:
+                store.close()
+
+    return answers.mapInArrow(task, schema.ddl)

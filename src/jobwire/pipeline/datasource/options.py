@@ -1,0 +1,152 @@
+"""The options of `format("jobwire")`, checked before anything is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from jobwire import codec, urls
+from jobwire.errors import InvalidOption, MalformedPayload
+from jobwire.model import State
+from jobwire.pipeline.stores.address import checked, store_name
+from jobwire.pipeline.stores.boundary import Wanted
+
+TABLES = ("jobs", "events")
+DEFAULT_PARTS = 8
+KNOWN = {
+    "url": "where the queue lives: protocol+transport://…",
+    "queue": "the queue's name; for reading, without one: all queues of the store",
+    "queues": "several queues to read, as a JSON array of names",
+    "table": "jobs or events",
+    "store": "fills the column `store` (default: the URL without its login)",
+    "parts": f"how many partitions to read jobs in (default {DEFAULT_PARTS})",
+    "states": "read only jobs in these states, separated by commas",
+    "names": "read only jobs with these names, separated by commas",
+    "created_from": "read only jobs created at or after this time (ISO 8601)",
+    "created_before": "read only jobs created before this time",
+    "finished_from": "of finished jobs, read only those finished at or after this time",
+    "finished_before": "of finished jobs, read only those finished before this time",
+    "pushdown": "true: take filters of the query along; needs spark.sql.python.filterPushdown.enabled",
+    "max_rows": "events in one micro-batch, at most (default: all there are)",
+    "run": "names the load: ids derived from rows are the same in every attempt of one run",
+    "size_limit": "largest job to write, in bytes (default 10 MB; 0: none)",
+}
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The options of one read or write."""
+
+    url: str
+    queues: tuple[str, ...] | None
+    """None: all queues of the store."""
+    table: str
+    store: str
+    parts: int
+    wanted: Wanted
+    pushdown: bool
+    max_rows: int | None
+    run: str | None
+    size_limit: int | None
+
+    @property
+    def address(self) -> urls.Address:
+        return checked(self.url)
+
+    @property
+    def queue(self) -> str:
+        """Returns the one queue that a write is for."""
+        if self.queues is None or len(self.queues) != 1:
+            raise InvalidOption("queue", self.queues, "must name the queue to write to")
+        return self.queues[0]
+
+
+def parse_options(given: Mapping[str, str]) -> SourceOptions:
+    """Returns the options. Raises InvalidOption with the field, the value and the rule."""
+    options = {name.lower(): value for name, value in given.items()}
+    unknown = sorted(set(options) - set(KNOWN) - {"path"})
+    if unknown:
+        raise InvalidOption(unknown[0], options[unknown[0]], f"is not an option; there are {', '.join(KNOWN)}")
+    url = options.get("url") or urls.default_url()
+    table = options.get("table", "jobs")
+    if table not in TABLES:
+        raise InvalidOption("table", table, f"must be one of {', '.join(TABLES)}")
+    size_limit = _whole(options, "size_limit", minimum=0)
+    return SourceOptions(
+        url=url,
+        queues=_queues(options.get("queue"), options.get("queues")),
+        table=table,
+        store=options.get("store") or store_name(url),
+        parts=_whole(options, "parts", minimum=1) or DEFAULT_PARTS,
+        wanted=Wanted(
+            states=_states(options.get("states")),
+            names=_some(options.get("names")),
+            created_from=_time(options, "created_from"),
+            created_before=_time(options, "created_before"),
+            finished_from=_time(options, "finished_from"),
+            finished_before=_time(options, "finished_before"),
+        ),
+        pushdown=_flag(options, "pushdown"),
+        max_rows=_whole(options, "max_rows", minimum=1),
+        run=options.get("run"),
+        size_limit=10 * 1024 * 1024 if size_limit is None else size_limit or None,
+    )
+
+
+def _queues(one: str | None, several: str | None) -> tuple[str, ...] | None:
+    if several is None:
+        if one == "":
+            raise InvalidOption("queue", one, "must name a queue")
+        return None if one is None else (one,)
+    if one is not None:
+        raise InvalidOption("queues", several, "can't be given together with queue")
+    try:
+        names: Any = codec.loads(several.encode())
+    except MalformedPayload:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in cast("list[Any]", names)):
+        raise InvalidOption("queues", several, "must be a JSON array of names")
+    return tuple(cast("list[str]", names))
+
+
+def _some(value: str | None) -> frozenset[str] | None:
+    return None if value is None else frozenset(part.strip() for part in value.split(","))
+
+
+def _states(value: str | None) -> frozenset[State] | None:
+    names = _some(value)
+    if names is None:
+        return None
+    unknown = sorted(names - set(State))
+    if unknown:
+        raise InvalidOption("states", value, f"must be of {', '.join(State)}")
+    return frozenset(State(name) for name in names)
+
+
+def _whole(options: Mapping[str, str], name: str, *, minimum: int) -> int | None:
+    value = options.get(name)
+    if value is None:
+        return None
+    if not value.isascii() or not value.isdigit() or int(value) < minimum:
+        raise InvalidOption(name, value, f"must be a whole number of at least {minimum}")
+    return int(value)
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    value = options.get(name, "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidOption(name, value, "must be true or false")
+    return value == "true"
+
+
+def _time(options: Mapping[str, str], name: str) -> datetime | None:
+    value = options.get(name)
+    if value is None:
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        raise InvalidOption(name, value, "must be a time such as 2026-01-31T12:00:00Z") from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""From events and jobs to history: ingest into bronze, build silver and gold."""

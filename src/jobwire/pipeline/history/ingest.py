@@ -1,0 +1,218 @@
+"""Ingests queues into bronze: their events as streams, and their jobs as they are now.
+
+Each store is a source with a stream and folders of its own, for all of its queues. A stream's offsets are in its
+checkpoint, so an ingest that was killed continues where it was. Spark's file sink hides what a killed batch left
+behind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from jobwire import urls
+from jobwire.errors import InvalidOption
+from jobwire.pipeline.lake.lake import Lake, folder_of
+from jobwire.pipeline.lake.run_log import Run
+from jobwire.pipeline.spark.progress import Progress, silent
+from jobwire.pipeline.spark.utc import utc_day
+from jobwire.pipeline.stores.address import reached, store_name
+from jobwire.pipeline.stores.boundary import list_queues
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+OVERLAP = timedelta(hours=1)
+"""Finished jobs are read again for this long: their times are written by the clocks of workers."""
+MAX_ROWS = 200_000
+_AT_ONCE = 2
+_TRIES = 3
+
+_log = logging.getLogger("jobwire.pipeline")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A store. `url` is the one by which Spark's processes reach it, `store` its name in the tables, `queues` those
+    that are wanted. None: all of them, including those that are created later."""
+
+    url: str
+    store: str
+    queues: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """Returns a name that is the same for the same queues of the same store. Their stream continues by it."""
+        return self.store if self.queues is None else f"{self.store} {json.dumps(sorted(self.queues))}"
+
+    @property
+    def options(self) -> dict[str, str]:
+        chosen = {} if self.queues is None else {"queues": json.dumps(self.queues)}
+        return {"url": self.url, "store": self.store, **chosen}
+
+
+@dataclass
+class SourceResult:
+    """What was ingested from one source."""
+
+    store: str
+    events: int = 0
+    jobs: int = 0
+    offsets: Any = None
+    """The number of jobs by queue."""
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class IngestResult:
+    run: str
+    sources: Sequence[SourceResult] = field(default_factory=list[SourceResult])
+
+    @property
+    def good(self) -> bool:
+        return not any(source.error for source in self.sources)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "good": self.good}
+
+
+def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str] | None = None) -> list[Source]:
+    """Returns the stores with all of their queues, or with those of the given names. Embedded servers run until the
+    stack is closed."""
+    found: list[Source] = []
+    missing = set(queues or ())
+    for store in stores:
+        url = stack.enter_context(reached(store))
+        names = list_queues(urls.parse(url))
+        if not queues:
+            found.append(Source(url, store_name(store)))
+            continue
+        chosen = tuple(name for name in names if name in queues)
+        missing -= set(chosen)
+        if chosen:
+            found.append(Source(url, store_name(store), chosen))
+    if missing:
+        rule = f"is in none of the stores: {', '.join(store_name(store) for store in stores)}"
+        raise InvalidOption("queue", min(missing), rule)
+    return found
+
+
+def ingest(
+    spark: SparkSession,
+    lake: Lake,
+    sources: Sequence[Source],
+    *,
+    max_rows: int = MAX_ROWS,
+    progress: Progress = silent,
+) -> IngestResult:
+    """Ingests what is there now. A source that fails is reported; the others continue."""
+    done = 0
+
+    def one(source: Source) -> SourceResult:
+        nonlocal done
+        result = _ingest_one(spark, lake, source, run, max_rows)
+        done += 1
+        progress("ingesting", done, len(sources))
+        return result
+
+    with lake.files.locked("ingest"), lake.run("ingest") as run:
+        progress("ingesting", 0, len(sources))
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            results = list(threads.map(one, sources))
+        record(run, results)
+        return IngestResult(run.id, results)
+
+
+def _ingest_one(spark: SparkSession, lake: Lake, source: Source, run: Run, max_rows: int) -> SourceResult:
+    result = SourceResult(source.store)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            _take_in(spark, lake, source, run=run, max_rows=max_rows, result=result)
+        except Exception as error:  # the failure of one source is in the result and does not stop the others
+            # Any other error is Spark's: a machine without memory loses Python processes before they can
+            # report one. The
+            # checkpoint makes another attempt harmless.
+            result.error = sentence(error)
+            _log.warning("%s: %s", source.name, result.error)
+            if tries_left and "jobwire.errors." not in str(error):
+                continue
+            return result
+        else:
+            result.error = None
+            return result
+    return result
+
+
+def _take_in(spark: SparkSession, lake: Lake, source: Source, *, run: Run, max_rows: int, result: SourceResult) -> None:
+    query = events_stream(spark, lake, source, max_rows).trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+        progress = query.recentProgress
+        result.events += sum(rows_of(one) for one in progress)
+        result.offsets = offsets_of(progress[-1]) if progress else result.offsets
+    result.jobs = take_snapshot(spark, lake, source, run.id)
+
+
+def events_stream(spark: SparkSession, lake: Lake, source: Source, max_rows: int) -> DataStreamWriter:
+    """Returns the stream of a source's events into bronze, not started yet."""
+    sink = lake.event_sink(source.name)
+    stream = (
+        spark.readStream.format("jobwire")
+        .options(**source.options, table="events", max_rows=str(max_rows))
+        .load()
+        .withColumn("ingested_at", F.current_timestamp())
+        .withColumn("day", utc_day(F.coalesce("at", "ingested_at")))
+    )
+    writer = stream.writeStream.format(sink.format).partitionBy("day")
+    return writer.option("checkpointLocation", sink.checkpoint).option("path", sink.path)
+
+
+def take_snapshot(spark: SparkSession, lake: Lake, source: Source, run: str) -> int:
+    """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
+    mark = f"checkpoints/snapshots/{folder_of(source.name)}.json"
+    before: Mapping[str, Any] | None = lake.files.read(mark)
+    now = datetime.now(UTC)
+    options = source.options
+    if before is not None:
+        options["finished_from"] = (datetime.fromisoformat(before["until"]) - OVERLAP).isoformat()
+    jobs: DataFrame = spark.read.format("jobwire").options(**options).load()
+    seen = jobs.withColumn("seen_at", F.lit(now)).withColumn("run", F.lit(run))
+    rows = lake.add_snapshot(source.name, seen, run)
+    lake.files.write(mark, {"until": now.isoformat()})
+    return rows
+
+
+def record(run: Run, results: Sequence[SourceResult]) -> None:
+    """Records what was ingested from the sources."""
+    run.rows_in = run.rows_out = sum(result.events + result.jobs for result in results)
+    run.offsets.update({result.store: result.offsets for result in results})
+    run.fault = "; ".join(f"{result.store}: {result.error}" for result in results if result.error) or None
+
+
+def rows_of(progress: Any) -> int:
+    """Returns how many rows a batch of a stream read, summed over its sources: Connect leaves out the sum."""
+    return sum(source["numInputRows"] for source in progress["sources"])
+
+
+def offsets_of(progress: Any) -> Any:
+    """Returns how far a stream has come, by its own report."""
+    end = progress["sources"][0]["endOffset"]
+    return json.loads(end) if isinstance(end, str) else end
+
+
+def sentence(error: Exception) -> str:
+    """Returns the error without Spark's stack and without passwords: the last line that a Python process wrote."""
+    lines = [line.strip() for line in urls.redact(str(error)).splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("jobwire.")]
+    return (own[-1].partition(": ")[2] if own else lines[0] if lines else type(error).__name__)[:500]

@@ -1,0 +1,151 @@
+"""Finds what is wrong with the data: rows that can't be read, events that were lost before they were read, figures that
+can't be right."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from jobwire.pipeline.lake.schemas import GAPS, QUALITY, QUARANTINE
+from jobwire.pipeline.spark.utc import utc_day
+
+_OF_A_QUEUE = ("store", "queue")
+_HARMLESS = {
+    "events": "events in silver",
+    "jobs": "jobs in silver",
+    "attempts": "runs in silver",
+    "duplicate events": "read more than once and kept once",
+    "open attempts": "runs without an end",
+}
+_TO_LOOK_AT = {
+    "malformed rows": "left out of silver, kept in quarantine",
+    "gaps": "times that the store dropped events before they were read",
+    "jobs of unknown beginning": "known from later events only: neither their adding nor they themselves were read",
+    "finished before started": "jobs whose finish is earlier than their start: the clocks of nodes differ",
+    "started before ready": "runs whose wait would be negative and is taken as 0: the clocks of nodes differ",
+}
+
+
+def event_flaw() -> Column:
+    """Returns why a row of bronze events can't be used; null for a sound one."""
+    return F.coalesce(
+        F.col("malformed"),
+        F.when(F.col("store").isNull() | F.col("queue").isNull(), "the event names no queue"),
+        F.when(F.col("id").isNull(), "the event has no id"),
+        F.when(F.col("kind").isNull() | (F.col("kind") == ""), "the event has no kind"),
+        F.when(F.col("at").isNull() & (F.col("kind") != "gap"), "the event has no time"),
+    )
+
+
+def job_flaw() -> Column:
+    """Returns why a row of the snapshots can't be used; null for a sound one."""
+    return F.coalesce(
+        F.col("malformed"),
+        F.when(F.col("store").isNull() | F.col("queue").isNull(), "the job names no queue"),
+        F.when(F.col("id").isNull(), "the job has no id"),
+        F.when(F.col("state").isNull(), "the job has no state"),
+    )
+
+
+def quarantine(bronze_events: DataFrame, snapshots: DataFrame) -> DataFrame:
+    """Returns every row that silver leaves out, once, as it was first seen, with the reason and the whole record."""
+    events = bronze_events.select(
+        *_OF_A_QUEUE,
+        F.lit("events").alias("source"),
+        "id",
+        event_flaw().alias("reason"),
+        F.to_json(F.struct("kind", "job_id", "at", "data")).alias("record"),
+        F.col("ingested_at").alias("seen_at"),
+    )
+    whole_job = [name for name in snapshots.columns if name not in (*_OF_A_QUEUE, "id", "malformed", "seen_at", "run")]
+    jobs = snapshots.select(
+        *_OF_A_QUEUE,
+        F.lit("jobs").alias("source"),
+        "id",
+        job_flaw().alias("reason"),
+        F.to_json(F.struct(*whole_job)).alias("record"),
+        "seen_at",
+    )
+    return (
+        events.unionByName(jobs)
+        .where("reason is not null")
+        .groupBy(*_OF_A_QUEUE, "source", "id", "reason")
+        .agg(F.min(F.struct("seen_at", "record")).alias("first"))
+        .select(
+            *_OF_A_QUEUE,
+            "source",
+            "id",
+            "reason",
+            "first.record",
+            "first.seen_at",
+            utc_day(F.col("first.seen_at")).alias("day"),
+        )
+        .select(*QUARANTINE.names)
+    )
+
+
+def gaps(events: DataFrame) -> DataFrame:
+    """Returns the ranges of events that a store dropped before they were read; `lost` is null where the number is
+    unknown."""
+    data = F.col("data")
+    return (
+        events.where("kind = 'gap'")
+        .select(
+            *_OF_A_QUEUE,
+            F.get_json_object(data, "$.after").alias("after"),
+            F.get_json_object(data, "$.before").alias("before"),
+            F.get_json_object(data, "$.lost").try_cast("bigint").alias("lost"),
+            "at",
+        )
+        .select(*GAPS.names)
+    )
+
+
+def checks(
+    bronze_events: DataFrame, events: DataFrame, jobs: DataFrame, attempts: DataFrame, quarantined: DataFrame
+) -> DataFrame:
+    """Returns a row per check and queue. Where `ok` is false, an operator should look; the others inform."""
+    duplicates = (
+        _tally(bronze_events.where(event_flaw().isNull()), read=F.count("*"))
+        .unionByName(_tally(events, read=-F.count("*")))
+        .groupBy(*_OF_A_QUEUE)
+        .agg(F.sum("value").alias("value"))
+        .withColumn("check", F.lit("duplicate events"))
+    )
+    found = [
+        duplicates,
+        _tally(quarantined, **{"malformed rows": F.count("*")}),
+        _tally(events, events=F.count("*"), gaps=F.count_if(F.col("kind") == "gap")),
+        _tally(
+            jobs,
+            jobs=F.count("*"),
+            **{
+                "jobs of unknown beginning": F.count_if(F.col("created_at").isNull()),
+                "finished before started": F.count_if(F.col("finished_at") < F.col("started_at")),
+            },
+        ),
+        _tally(
+            attempts,
+            attempts=F.count("*"),
+            **{
+                "open attempts": F.count_if(F.col("outcome") == "open"),
+                "started before ready": F.count_if(F.col("started_at") < F.col("ready_at")),
+            },
+        ),
+    ]
+    check = F.col("check")
+    notes = [F.when(check == name, note) for name, note in (_HARMLESS | _TO_LOOK_AT).items()]
+    return (
+        reduce(DataFrame.unionByName, found)
+        .withColumn("ok", check.isin(*_HARMLESS) | (F.col("value") == 0))
+        .withColumn("note", F.coalesce(*notes))
+        .select(*QUALITY.names)
+    )
+
+
+def _tally(rows: DataFrame, **measures: Column) -> DataFrame:
+    """Returns each measure of each queue as a row `store, queue, check, value`, all in one pass."""
+    wide = rows.groupBy(*_OF_A_QUEUE).agg(*(measure.alias(name) for name, measure in measures.items()))
+    return wide.unpivot(_OF_A_QUEUE, tuple(measures), "check", "value")

@@ -1,0 +1,183 @@
+"""Rebuilds the runs of jobs from silver events and jobs.
+
+A job's events are cut at its starts: what comes after one start and before the next belongs to that run. The first
+event in there that ends a run is its outcome. The last one that hands the job back is the time from which the next run
+could have begun. What the events lack, the job itself may have: its last start, its finish.
+
+* A run that was followed by a retry has failed, unless the store reports within a second that it had stalled. Some
+  protocols report a retry as a delay, and a rate limit's or a snoozing handler's hand-back likewise.
+* A run that was handed back unharmed (waiting, other protocols' delays, waiting for children) is not a run: stores do
+  not count it either.
+* A run without an end, after which another began, has failed at an unknown time.
+* A finish without any known start is a run of which only the end is known: `started_at` is null.
+* A failed run whose events hold no error gets its job's last error.
+* Where a store has lost the first runs, the known ones are numbered from the job's own count.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from jobwire.pipeline.history.error_class import error_class
+from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, event_order, of_stores, reusing_ids
+from jobwire.pipeline.lake.schemas import ATTEMPTS
+from jobwire.pipeline.spark.utc import ms_between, utc_day
+from jobwire.pipeline.stores.dialect import all_dialects
+
+_HANDED_BACK = ("waiting", "delayed", "retried")
+_ENDS = (*_HANDED_BACK, "completed", "failed", "stalled", "cancelled")
+_SAME_BREATH = "INTERVAL 1 SECOND"
+"""A stalled job may be handed back first and then be called stalled, by one script."""
+_TO_RUN_AGAIN = ("waiting", "delayed", "paused")
+
+
+def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
+    """Returns one row per run, from silver events and silver jobs."""
+    of_job = jobs.select(
+        "store",
+        "queue",
+        F.col("id").alias("job_id"),
+        F.struct(
+            *[
+                "name",
+                "state",
+                "error",
+                "worker",
+                "attempts_made",
+                "created_at",
+                "scheduled_at",
+                "started_at",
+                "finished_at",
+                "seen_at",
+            ]
+        ).alias("job"),
+    )
+    runs = _numbered(_cut(events)).join(of_job, list(JOB_KEY), "full_outer")
+    return _measured(_closed(_with_those_of_jobs_alone(runs)))
+
+
+def _cut(events: DataFrame) -> DataFrame:
+    """Returns each job's events from one start, or one add, to the next as one row."""
+    kind, at = F.col("kind"), F.col("at")
+    of_job = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY)).orderBy("event_order")
+    over_to_children = F.col("native_kind") == "waiting-children"
+    of_runs = (
+        events.where(F.col("job_id").isNotNull() & (kind.isin("added", "started", *_ENDS) | over_to_children))
+        .repartition(*JOB_KEY)
+        .withColumn("event_order", event_order())
+        .withColumn("run", F.count_if(kind == "started").over(of_job))
+        .withColumn("life", F.count_if((kind == "added") & reusing_ids()).over(of_job))
+    )
+    started = kind == "started"
+    due = F.when(kind.isin("added", "stalled", *_HANDED_BACK), due_at())
+    ready = F.max(F.when(kind.isin("added", "stalled", *_HANDED_BACK), F.struct("event_order", "at")))
+    delayed = F.max(F.when(due.isNotNull(), F.struct("event_order", due.alias("due"))))
+    return (
+        of_runs.groupBy(F.xxhash64(*JOB_KEY).alias("key"), *JOB_KEY, "run", "life")
+        .agg(
+            F.min(F.when(started, at)).alias("started_at"),
+            F.max(F.when(started, F.col("worker"))).alias("worker"),
+            F.max(F.when(started, _own_number())).alias("own_number"),
+            F.min(F.when(~started & (kind != "added"), F.struct("event_order", "kind", "at", "error"))).alias("end"),
+            F.min(F.when(kind == "stalled", at)).alias("stalled_at"),
+            ready.alias("ready"),
+            delayed.alias("delayed"),
+        )
+        .withColumn("next_ready_at", _became_ready(F.col("ready"), F.col("delayed")))
+    )
+
+
+def _own_number() -> Column:
+    """Returns the run's number where the event holds it."""
+    return F.coalesce(*(number for one in all_dialects() if (number := one.run_number()) is not None))
+
+
+def _became_ready(ready: Column, delayed: Column) -> Column:
+    """Returns when the job became ready: at its due time if that is known, or before if an operator promoted it."""
+    return (
+        F.when(delayed.isNull(), ready.at)
+        .when(ready.event_order > delayed.event_order, F.least(delayed.due, ready.at))
+        .otherwise(delayed.due)
+    )
+
+
+def _numbered(cut: DataFrame) -> DataFrame:
+    """Returns the runs among the rows: `number` of `known` in one life of the job, `last` for the newest run of all."""
+    of_job = Window.partitionBy("key", *reversed(JOB_KEY))
+    in_order = of_job.orderBy("run", "life")
+    of_life = Window.partitionBy("key", *reversed(JOB_KEY), "life")
+    runs = cut.withColumn("ready_at", F.lag("next_ready_at").over(in_order)).where("started_at is not null")
+    end = F.col("end.kind")
+    unharmed = end.isin("waiting", "other") | (
+        (end == "delayed") & ~of_stores(lambda dialect: dialect.delays_failed_runs)
+    )
+    counted = runs.where(F.col("end").isNull() | ~unharmed)
+    return (
+        counted.withColumn("last", F.lead("run").over(in_order).isNull())
+        .withColumn("newest_life", F.max("life").over(of_job) == F.col("life"))
+        .withColumn("number", F.row_number().over(of_life.orderBy("run")))
+        .withColumn("known", F.count("*").over(of_life))
+        .drop("key", "life", "ready", "delayed", "next_ready_at")
+    )
+
+
+def _with_those_of_jobs_alone(runs: DataFrame) -> DataFrame:
+    """Adds the run that a job without any start event remembers itself, if it does."""
+    job = F.col("job")
+    remembered = job.started_at.isNotNull() | job.state.isin("completed", "failed")
+    return (
+        runs.where(F.col("run").isNotNull() | remembered)
+        .withColumn("started_at", F.coalesce("started_at", job.started_at))
+        .withColumn("last", F.coalesce("last", F.lit(True)))
+        .withColumn("newest_life", F.coalesce("newest_life", F.lit(True)))
+        .withColumn("number", F.coalesce("number", F.greatest(F.lit(1), job.attempts_made)))
+        .withColumn("known", F.coalesce("known", "number"))
+    )
+
+
+def _closed(runs: DataFrame) -> DataFrame:
+    """Returns the runs with their ends, from events or else from the job itself."""
+    end, job, last, newest_life = F.col("end"), F.col("job"), F.col("last"), F.col("newest_life")
+    finished = job.state.isin(*FINISHED)
+    seen_later = F.col("run").isNull() | (job.seen_at > F.col("started_at"))
+    outcome = (
+        F.when(F.col("stalled_at") <= end.at + F.expr(_SAME_BREATH), "stalled")
+        .when(end.kind == "completed", "completed")
+        .when(end.isNotNull() | ~last, "failed")
+        .when(finished, F.when(job.state == "completed", "completed").otherwise("failed"))
+        .when(job.state.isin(*_TO_RUN_AGAIN) & seen_later, "failed")
+        .otherwise("open")
+    )
+    forgotten = F.when(newest_life & finished, F.greatest(F.lit(0), job.attempts_made - F.col("known")))
+    number = F.coalesce(F.col("own_number"), F.col("number") + F.coalesce(forgotten, F.lit(0)))
+    ready_at = F.coalesce("ready_at", F.when(number == 1, job.created_at))
+    of_this_run = newest_life & (last | (number == 1)) & (job.scheduled_at <= F.col("started_at"))
+    cancelled = F.when(F.coalesce(end.kind, F.when(last, job.state)) == "cancelled", "cancelled")
+    error = F.coalesce(end.error, F.when(newest_life, job.error), cancelled)
+    return runs.select(
+        *JOB_KEY,
+        job["name"].alias("name"),
+        number.cast("int").alias("attempt"),
+        F.when(ready_at.isNotNull() & of_this_run, F.greatest(ready_at, job.scheduled_at))
+        .otherwise(ready_at)
+        .alias("ready_at"),
+        "started_at",
+        F.when(last & end.isNull() & finished, job.finished_at).otherwise(end.at).alias("ended_at"),
+        outcome.alias("outcome"),
+        F.when(outcome == "failed", error).alias("error"),
+        F.coalesce("worker", F.when(last, job.worker)).alias("worker"),
+    )
+
+
+def _measured(runs: DataFrame) -> DataFrame:
+    started, ended = F.col("started_at"), F.col("ended_at")
+    known = F.coalesce("started_at", "ended_at")
+    return (
+        runs.where(known.isNotNull())
+        .withColumn("error_class", error_class(F.col("error")))
+        .withColumn("wait_ms", ms_between(F.col("ready_at"), started))
+        .withColumn("run_ms", F.when(started.isNotNull() & ended.isNotNull(), ms_between(started, ended)))
+        .withColumn("day", utc_day(known))
+        .select(*ATTEMPTS.names)
+    )

@@ -1,0 +1,113 @@
+"""The pointer of a table: a file `_current.json` beside its versions that names its parts. Read without Spark.
+
+    hours = read_table("lake", "gold/latency_hourly").to_pandas()
+    duckdb.read_parquet(read_pointer("lake", "gold/latency_hourly").files)
+
+A table has parts: a day each in silver, a run of ingest each in the snapshots, one part `all` in gold. A part lies in a
+folder of its own, which nothing changes once a pointer names it. Folders that the pointer before this one named are
+kept until the next one, for readers that are still using them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from jobwire.errors import JobwireError
+from jobwire.pipeline.lake.files import LakeFiles
+from jobwire.pipeline.lake.schemas import columns
+
+WHOLE = "all"
+_MODULUS = 2**64
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a table. `checksum` is the sum of a hash over all values of each row: equal rows in any order have an
+    equal one."""
+
+    folder: str
+    rows: int
+    checksum: int
+    generation: int = 0
+    """The generation of the pointer that first named it."""
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A table as it was published. `generation` counts publications."""
+
+    table: str
+    format: str
+    columns: str
+    run: str
+    published_at: str
+    generation: int
+    parts: Mapping[str, Part]
+    previous: Sequence[str] = field(default_factory=tuple[str, ...])
+    root: str = ""
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts.values())
+
+    @property
+    def checksum(self) -> int:
+        return sum(part.checksum for part in self.parts.values()) % _MODULUS
+
+    @property
+    def folders(self) -> list[str]:
+        """Returns the folders of the parts, relative to the table's own, sorted."""
+        return sorted({part.folder for part in self.parts.values()})
+
+    @property
+    def paths(self) -> list[str]:
+        """Returns the folders of the parts in full."""
+        return [LakeFiles(self.root).for_arrow(f"{self.table}/{folder}") for folder in self.folders]
+
+    @property
+    def files(self) -> list[str]:
+        """Returns the Parquet files in the folders, for any reader of such files."""
+        files = LakeFiles(self.root)
+        return [
+            files.for_arrow(f"{self.table}/{folder}/{name}")
+            for folder in self.folders
+            for name in files.files(f"{self.table}/{folder}")
+            if name.endswith(".parquet")
+        ]
+
+
+def read_pointer(root: str, table: str) -> Pointer:
+    """Returns the table's pointer, e.g. of `gold/latency_hourly`, `silver/jobs`, `quarantine`."""
+    pointer = load(LakeFiles(root), table)
+    if pointer is None:
+        raise JobwireError(f"the lake at {root} has no table {table} yet")
+    return pointer
+
+
+def read_table(root: str, table: str) -> pa.Table:
+    """Returns the rows of a published Parquet table, without Spark."""
+    pointer = read_pointer(root, table)
+    if pointer.format != "parquet":
+        raise JobwireError(f"{table} in the lake at {root} is kept as {pointer.format}, which only Spark reads here")
+    schema = columns(*pointer.columns.split(", ")).arrow
+    files = LakeFiles(root)
+    parts = [files.table(f"{table}/{folder}", schema) for folder in pointer.folders]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def load(files: LakeFiles, table: str) -> Pointer | None:
+    found = files.read(f"{table}/_current.json")
+    if found is None:
+        return None
+    found["parts"] = {key: Part(**part) for key, part in found["parts"].items()}
+    return Pointer(**found, root=files.root)
+
+
+def save(files: LakeFiles, pointer: Pointer) -> None:
+    content: dict[str, Any] = asdict(pointer)
+    del content["root"]
+    files.write(f"{pointer.table}/_current.json", content)

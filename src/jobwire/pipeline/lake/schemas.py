@@ -1,0 +1,275 @@
+"""The columns of every table, defined once: Arrow and Spark schemas are both made from here.
+
+Times are UTC timestamps, payloads and other values of a job are JSON texts, every table begins with `store, queue`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_ARROW = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table's columns as `name type` pairs in Spark's words."""
+
+    fields: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.fields)
+
+    @cached_property
+    def ddl(self) -> str:
+        return ", ".join(f"{name} {kind}" for name, kind in self.fields)
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        return pa.schema([pa.field(name, _ARROW[kind]) for name, kind in self.fields])
+
+    @cached_property
+    def spark(self) -> StructType:
+        from pyspark.sql import types  # noqa: PLC0415 Spark is not needed to read a store
+
+        kinds: dict[str, types.DataType] = {
+            "string": types.StringType(),
+            "int": types.IntegerType(),
+            "bigint": types.LongType(),
+            "double": types.DoubleType(),
+            "boolean": types.BooleanType(),
+            "binary": types.BinaryType(),
+            "date": types.DateType(),
+            "timestamp": types.TimestampType(),
+        }
+        return types.StructType([types.StructField(name, kinds[kind]) for name, kind in self.fields])
+
+    def plus(self, *more: str) -> Columns:
+        """Returns these columns and more, each given as `name type`."""
+        return columns(*(f"{name} {kind}" for name, kind in self.fields), *more)
+
+    def without(self, names: Sequence[str]) -> Columns:
+        return Columns(tuple(field for field in self.fields if field[0] not in names))
+
+
+def columns(*fields: str) -> Columns:
+    """Returns columns from `name type` texts."""
+    return Columns(tuple((name, kind) for name, kind in (field.split() for field in fields)))
+
+
+JOBS = columns(
+    "store string",
+    "queue string",
+    "id string",
+    "name string",
+    "state string",  # jobwire's word, see jobwire.State
+    "native_state string",
+    "priority bigint",  # as the protocol has it
+    "position bigint",  # among the jobs of its state in the order in which they would run; null where unknown
+    "attempts int",  # runs in all that the job may have
+    "attempts_made int",
+    "payload string",
+    "result string",
+    "error string",
+    "stacktrace string",
+    "progress string",
+    "parent string",  # "<queue>:<id>"
+    "unique_key string",
+    "created_at timestamp",
+    "run_at timestamp",  # when it is due: null means at once
+    "started_at timestamp",
+    "finished_at timestamp",
+    "worker string",
+    "raw string",  # JSON object of every native field that no column above holds word for word
+    "fingerprint string",  # changes whenever the stored job changes; compared by the store itself before a purge
+    "malformed string",  # why the stored job can't be read as one; null for a sound job
+)
+"""`format("jobwire")` with `table=jobs`."""
+
+EVENTS = columns(
+    "store string",
+    "queue string",
+    "id string",  # one event has one id, however often it is read
+    "kind string",  # the protocol's own word
+    "job_id string",
+    "at timestamp",
+    "data string",  # JSON object of the event's other native fields
+    "malformed string",
+)
+"""`format("jobwire")` with `table=events`. A row of kind `gap` stands for events between `data.after` and `data.before`
+that the store trimmed before they could be read."""
+
+SNAPSHOTS = JOBS.plus("seen_at timestamp", "run string")
+"""Bronze: jobs as they were at the time of an ingest."""
+
+BRONZE_EVENTS = EVENTS.plus("ingested_at timestamp", "day date")
+"""Bronze: events as they were read; some more than once, where a source reads with an overlap."""
+
+SILVER_EVENTS = columns(
+    "store string",
+    "queue string",
+    "id string",
+    "kind string",  # one vocabulary, see jobwire.pipeline.history.silver_jobs
+    "native_kind string",
+    "job_id string",
+    "at timestamp",
+    "worker string",
+    "error string",
+    "data string",
+    "day date",
+)
+
+SILVER_JOBS = columns(
+    "store string",
+    "queue string",
+    "id string",
+    "name string",
+    "state string",
+    "priority bigint",
+    "attempts int",
+    "attempts_made int",
+    "payload string",
+    "payload_hash string",
+    "result string",
+    "error string",
+    "error_class string",
+    "parent string",
+    "campaign string",
+    "created_at timestamp",
+    "scheduled_at timestamp",
+    "started_at timestamp",
+    "finished_at timestamp",
+    "worker string",
+    "seen_at timestamp",
+    "day date",  # of created_at, else of the first time that the job was seen
+)
+
+ATTEMPTS = columns(
+    "store string",
+    "queue string",
+    "job_id string",
+    "name string",
+    "attempt int",  # 1, 2, 3 in the order of starts
+    "ready_at timestamp",  # when the job could have run: added, became due, or was handed back
+    "started_at timestamp",
+    "ended_at timestamp",
+    "outcome string",  # completed, failed, stalled, open
+    "error string",
+    "error_class string",
+    "worker string",
+    "wait_ms bigint",
+    "run_ms bigint",
+    "day date",  # of started_at
+)
+
+QUARANTINE = columns(
+    "store string",
+    "queue string",
+    "source string",  # events, jobs, load
+    "id string",
+    "reason string",
+    "record string",
+    "seen_at timestamp",
+    "day date",
+)
+"""What could not be read, with the reason."""
+
+THROUGHPUT_HOURLY = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "hour timestamp",
+    "added bigint",
+    "started bigint",
+    "completed bigint",
+    "failed bigint",  # jobs that failed for good
+    "stalled bigint",
+    "retried bigint",  # runs that were not their job's first
+)
+
+LATENCY_HOURLY = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "hour timestamp",  # in which the runs started
+    "runs bigint",
+    "wait_p50 bigint",
+    "wait_p95 bigint",
+    "wait_p99 bigint",
+    "run_p50 bigint",
+    "run_p95 bigint",
+    "run_p99 bigint",
+    "wait_sketch string",  # see jobwire.pipeline.history.latency_sketch
+    "run_sketch string",
+)
+
+FAILURES_DAILY = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "day date",
+    "error_class string",
+    "failures bigint",  # failed runs
+    "jobs bigint",  # distinct jobs among them
+    "sample string",  # the first error of the class that day, whole
+    "first_at timestamp",
+    "last_at timestamp",
+)
+
+WORKERS_HOURLY = columns(
+    "store string",
+    "queue string",
+    "worker string",
+    "hour timestamp",
+    "runs bigint",  # that touched the hour
+    "busy_ms bigint",  # within the hour, all runs added up
+    "utilisation double",  # busy time / one hour: above 1 where a worker runs several jobs at once
+)
+
+RETRIES = columns(
+    "store string",
+    "queue string",
+    "name string",
+    "attempts int",  # runs that the jobs took
+    "jobs bigint",
+    "succeeded bigint",
+    "share double",  # of all the queue's and name's successes: what the n-th run brought
+)
+
+GAPS = columns("store string", "queue string", "after string", "before string", "lost bigint", "at timestamp")
+
+QUALITY = columns("check string", "store string", "queue string", "value bigint", "ok boolean", "note string")
+
+RUNS = columns(
+    "run string",
+    "command string",
+    "started_at timestamp",
+    "ended_at timestamp",
+    "outcome string",  # running, ok, failed, interrupted
+    "rows_in bigint",
+    "rows_out bigint",
+    "offsets string",  # JSON
+    "notes string",  # JSON
+    "error string",
+)
+
+ARCHIVE = JOBS.plus("archived_at timestamp", "run string", "day date")
+"""Finished jobs whole, as `jobs` had them; `day` is that of finished_at. A job that ran again later is there twice,
+with two fingerprints."""

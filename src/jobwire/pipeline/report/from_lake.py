@@ -1,0 +1,86 @@
+"""From the lake's gold tables to a report. Needs no Spark where the tables are Parquet."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from jobwire.errors import JobwireError
+from jobwire.pipeline.lake.lake import IN_ONE, Lake
+from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.report import Period, write_report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+_TIMES = ("hour", "day")
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    path: str
+    since: str
+    until: str
+    rows: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def report(
+    lake: Lake,
+    folder: Path,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    title: str = "Job queues",
+    png: bool = False,
+    spark: SparkSession | None = None,
+) -> ReportResult:
+    """Write the report of a time, or of all that the lake knows, into the folder. The session is for other formats."""
+    tables = {name.removeprefix("gold/"): _frame(lake, name, spark) for name in IN_ONE if name.startswith("gold/")}
+    hours = tables["throughput_hourly"]["hour"]
+    if hours.empty:
+        raise JobwireError(f"the lake at {lake.root} has nothing to report yet: run `jobwire pipeline run` first")
+    start = since or hours.min().to_pydatetime()
+    end = until or hours.max().to_pydatetime() + timedelta(hours=1)
+    if end <= start:
+        raise JobwireError(f"a report from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} covers no time")
+    tables = {name: _within(frame, start, end) for name, frame in tables.items()}
+    tables["runs"] = pd.DataFrame(read_runs(lake.root))
+    with lake.run("report") as run:
+        path = write_report(tables, folder, title=title, period=Period(start, end), png=png)
+        run.rows_in = sum(len(frame) for frame in tables.values())
+        run.note(path=str(path))
+    return ReportResult(
+        str(path), start.isoformat(), end.isoformat(), {name: len(frame) for name, frame in tables.items()}
+    )
+
+
+def _frame(lake: Lake, name: str, spark: SparkSession | None) -> pd.DataFrame:
+    if lake.pointer(name) is None:
+        return pd.DataFrame(IN_ONE[name].arrow.empty_table().to_pandas())
+    if lake.format == "parquet":
+        return pd.DataFrame(read_table(lake.root, name).to_pandas())
+    if spark is None:
+        raise JobwireError(f"the lake at {lake.root} is kept as {lake.format}, which only Spark reads")
+    frame: pd.DataFrame = lake.table(spark, name).toPandas()
+    for column in frame.select_dtypes("datetime").columns:
+        frame[column] = frame[column].dt.tz_localize(UTC)
+    return frame
+
+
+def _within(frame: pd.DataFrame, start: datetime, end: datetime) -> pd.DataFrame:
+    for column in _TIMES:
+        if column in frame.columns and len(frame):
+            at = pd.to_datetime(frame[column], utc=True)
+            begin = start if column == "hour" else start.replace(hour=0, minute=0, second=0, microsecond=0)
+            return frame.loc[(at >= begin) & (at < end)].reset_index(drop=True)
+    return frame

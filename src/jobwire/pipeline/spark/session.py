@@ -1,0 +1,98 @@
+"""The Spark session of the pipeline's commands: local, on a cluster, or behind Spark Connect."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobwire.errors import JobwireError, MissingExtra
+from jobwire.pipeline.spark.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.streaming.stopTimeout": "60s",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+}
+_LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+_HERE = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": _LOGGING,
+    "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
+    "spark.sql.streaming.metricsEnabled": "false",
+}
+"""For a Spark that runs in this process and serves one command."""
+
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+SMALL = {
+    **_INTERPRETED,
+    "spark.driver.extraJavaOptions": f"{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""For a few thousand rows: neither Spark compiles its queries nor Java its classes to the last, which would take longer
+than running them."""
+
+
+@contextmanager
+def interpreted(spark: SparkSession) -> Generator[None]:
+    """Disables whole-stage code generation inside the block: for small inputs, compiling takes longer than running."""
+    before = {key: str(spark.conf.get(key)) for key in _INTERPRETED}
+    for key, value in _INTERPRETED.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+
+
+def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Returns a session for the master: `local[*]` (also without one), `spark://…`, `k8s://…`, `yarn`, or
+    `sc://host:port`.
+
+    Under spark-submit, and wherever a session exists already, that one is used as it is.
+    """
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 an extra
+    except ImportError:
+        raise MissingExtra("pipeline:", "spark") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    master = master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER")
+    wanted = {**_ALWAYS, **(conf or {})}
+    if master is not None and master.startswith("sc://"):
+        builder = SparkSession.builder.remote(master)
+    else:
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        if not submitted:
+            os.environ["JAVA_HOME"] = java_home()
+            builder = SparkSession.builder.appName("jobwire").master(master or "local[*]")
+        else:
+            builder = SparkSession.builder.appName("jobwire")
+        if not submitted and (master is None or master.startswith("local")):
+            # Spark's workers run the first `python3` on the path, which may be another one without this one's packages.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            wanted = {**_HERE, **wanted}
+    for key, value in wanted.items():
+        builder = builder.config(key, value)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise JobwireError(f"Spark did not start on {master or 'local[*]'}: {first}") from error

@@ -1,0 +1,151 @@
+"""The pipeline's boundary: one queue in one store, read and written in bulk by blocking code in Spark's processes.
+
+A `QueueStore` is created in every process from an address, so it keeps nothing but its connection. Partitions and
+offsets travel between processes: partitions are picklable, offsets are flat dicts of texts and numbers that a later
+release can still read.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from jobwire.errors import MissingExtra
+from jobwire.model import State
+from jobwire.pipeline.lake.rows import JobRow
+from jobwire.urls import Address
+
+Offset = Mapping[str, Any]
+BATCH_ROWS = 5_000
+"""Rows in a record batch: large enough for Arrow to be efficient, small enough for jobs of a megabyte to fit in memory.
+"""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a reader of jobs wants. A hint: rows outside may be yielded, rows inside must be."""
+
+    states: frozenset[State] | None = None
+    names: frozenset[str] | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+    finished_from: datetime | None = None
+    """Finished jobs only from here on. Jobs that have not finished are wanted in any case."""
+    finished_before: datetime | None = None
+
+    def state(self, state: State) -> bool:
+        """Returns whether jobs in the state are wanted."""
+        return self.states is None or state in self.states
+
+    def row(self, job: JobRow) -> bool:
+        """Returns whether a row, with its times in microseconds, is wanted. A malformed one always is."""
+        if job.malformed is not None:
+            return True
+        if self.names is not None and job.name not in self.names:
+            return False
+        if self.states is not None and job.state not in self.states:
+            return False
+        created = job.created_at
+        if not isinstance(created, int):
+            return True
+        return (self.created_from is None or created >= self.created_from.timestamp() * 1e6) and (
+            self.created_before is None or created < self.created_before.timestamp() * 1e6
+        )
+
+
+class Stamp(NamedTuple):
+    """A finished job as it was archived."""
+
+    id: str
+    state: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Purged:
+    """The ids that the store removed, and those that it kept because they have changed since they were archived."""
+
+    removed: Sequence[str] = field(default_factory=tuple[str, ...])
+    kept: Sequence[str] = field(default_factory=tuple[str, ...])
+
+
+class QueueStore(Protocol):
+    """One queue in one store. Every method blocks."""
+
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Any]:
+        """Returns about `parts` balanced partitions that together hold every job of the queue; fewer if there is less
+        to read."""
+        ...
+
+    def read_jobs(self, part: Any, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """Yields the partition's jobs in the columns of schemas.JOBS. A malformed one is a row with its reason, never
+        an error. A job that moves to another state during the read is read at least once."""
+        ...
+
+    def first_offset(self) -> Offset:
+        """Returns the offset before every event that the store still has; the same at every call."""
+        ...
+
+    def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
+        """Returns the offset after the newest event, or after about `max_rows` events from the start. Returns `start`
+        itself if there is nothing new."""
+        ...
+
+    def passed(self, offset: Offset, target: Offset) -> bool:
+        """Returns whether the offset lies at or after the target: every event before the target has been read."""
+        ...
+
+    def plan_events(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """Returns partitions that together hold the events after `start` up to and with `end`."""
+        ...
+
+    def read_events(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """Yields the partition's events in the columns of schemas.EVENTS, the same ones at every call as long as the
+        store keeps them. What it no longer keeps is a row of kind `gap` with `after` and `before`."""
+        ...
+
+    def present(self, ids: Sequence[str]) -> Collection[str]:
+        """Returns those of the ids that the queue holds, in any state."""
+        ...
+
+    def purge(self, stamps: Sequence[Stamp]) -> Purged:
+        """Removes finished jobs. In one step with the removal, the store checks for each that it is still in this state
+        and has this fingerprint."""
+        ...
+
+    def put_finished(self, jobs: pa.RecordBatch) -> int:
+        """Stores finished jobs (columns of schemas.JOBS) as this protocol's own, in their state and with their ids,
+        times, results and errors, unless a job of that id is there. Returns how many were new.
+
+        Jobs that came from the same protocol get back all that `raw` holds.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+_EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
+
+
+def open_store(address: Address, queue: str, name: str) -> QueueStore:
+    """Returns the queue at the address; `name` fills the column `store`. For embedded servers see address.py."""
+    try:
+        module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
+    except ModuleNotFoundError as missing:
+        if missing.name and missing.name.startswith("jobwire."):
+            raise
+        raise MissingExtra(f"{address.protocol}:", _EXTRAS[address.protocol]) from missing
+    store: QueueStore = module.open_store(address, queue, name)
+    return store
+
+
+def list_queues(address: Address) -> Sequence[str]:
+    """Returns the names of the queues in the store, sorted."""
+    module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
+    queues: Sequence[str] = module.list_queues(address)
+    return queues
