@@ -18,6 +18,7 @@ import pyarrow as pa
 from jobwire.errors import MissingExtra
 from jobwire.model import State
 from jobwire.pipeline.lake.rows import JobRow
+from jobwire.protocols import PROTOCOLS
 from jobwire.urls import Address
 
 Offset = Mapping[str, Any]
@@ -129,9 +130,6 @@ class QueueStore(Protocol):
     def close(self) -> None: ...
 
 
-_EXTRAS = {"bullmq": "redis", "bridgemq": "redis", "monque": "mongo", "pgboss": "postgres"}
-
-
 def open_store(address: Address, queue: str, name: str) -> QueueStore:
     """Returns the queue at the address; `name` fills the column `store`. For embedded servers see address.py."""
     try:
@@ -139,7 +137,7 @@ def open_store(address: Address, queue: str, name: str) -> QueueStore:
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise
-        raise MissingExtra(f"{address.protocol}:", _EXTRAS[address.protocol]) from missing
+        raise MissingExtra(f"{address.protocol}:", PROTOCOLS[address.protocol].store) from missing
     store: QueueStore = module.open_store(address, queue, name)
     return store
 
