@@ -1,4 +1,4 @@
-"""The tables that a report is made of, with the columns and kinds of values that its sections count on."""
+"""The tables that a report is made of, with the columns and kinds of values that its sections need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures and names as people read them: 12.3k, 45 ms, 4.2 %, long names shortened."""
+"""Formats figures and names for people: 12.3k, 45 ms, 4.2 %, long names shortened."""
 
 from __future__ import annotations
 
