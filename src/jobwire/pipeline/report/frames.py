@@ -58,7 +58,7 @@ class Frames:
 
 
 def protocol(store: str) -> str:
-    """The protocol of a store that is named by its URL; the whole name of one that is not.
+    """Returns the protocol of a store that is named by its URL; the whole name of one that is not.
 
     >>> protocol("bullmq+redis://127.0.0.1:6379/0"), protocol("pgboss")
     ('bullmq', 'pgboss')
