@@ -85,7 +85,7 @@ def check(prefix: str, job: NewJob) -> bytes:
     if job.plain:
         return codec.PLAIN_OPTS
     if job.id is not None:
-        _check_id(job.id)
+        check_id(job.id)
     if job.priority is not None and not 0 <= job.priority <= MAX_PRIORITY:
         raise InvalidOption("priority", job.priority, f"must lie between 0 (first of all) and {MAX_PRIORITY}")
     if job.backoff is not None and job.backoff.cap is not None:
@@ -112,7 +112,8 @@ def delay_ms(job: NewJob, now: float) -> int:
     return 0 if job.delay is None and job.run_at is None else codec.milliseconds(job.delay_at(now))
 
 
-def _check_id(job_id: str) -> None:
+def check_id(job_id: str) -> None:
+    """Raises InvalidOption for an id that BullMQ's own clients refuse, or that would break a queue."""
     if _INTEGER.fullmatch(job_id):
         raise InvalidOption("id", job_id, "must not be an integer: BullMQ numbers jobs itself")
     if job_id.startswith("0:"):

@@ -94,6 +94,6 @@ async def add_patiently(backend: Backend, queue: str, jobs: Sequence[PreparedJob
             # Some of the jobs may have arrived: their ids keep them from being added again.
             if time.monotonic() > until:
                 raise
-            _log.warning("writing to %s: %s; trying again", queue, error)
+            _log.warning("adding jobs to %s failed: %s; trying again in %.1f s", queue, error, pause)
             await asyncio.sleep(pause)
             pause = min(pause * 2, 5.0)

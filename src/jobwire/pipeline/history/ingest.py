@@ -142,7 +142,7 @@ def _ingest_one(spark: SparkSession, lake: Lake, source: Source, run: Run, max_r
             # report one. The
             # checkpoint makes another attempt harmless.
             result.error = sentence(error)
-            _log.warning("%s: %s", source.name, result.error)
+            _log.warning("%s was not ingested: %s; the other sources continue", source.name, result.error)
             if tries_left and "jobwire.errors." not in str(error):
                 continue
             return result

@@ -99,7 +99,7 @@ class _Follower:
         try:
             self.result.jobs += take_snapshot(self._spark, self._lake, self._source, run)
         except Exception as error:  # whatever it is, the next snapshot may do better
-            _log.warning("%s: no snapshot: %s", self._source.name, sentence(error))
+            _log.warning("no snapshot of %s: %s; the next one is tried as usual", self._source.name, sentence(error))
 
     def end(self) -> None:
         if self._query is not None:
@@ -118,6 +118,8 @@ class _Follower:
 
     def _broken(self, error: Exception) -> None:
         self.result.error = sentence(error)
-        _log.warning("%s: %s; trying again in %.0f s", self._source.name, self.result.error, self._pause)
+        _log.warning(
+            "the stream of %s broke: %s; restarting it in %.0f s", self._source.name, self.result.error, self._pause
+        )
         self._query, self._again_at = None, time.monotonic() + self._pause
         self._pause = min(self._pause * 2, _SLOWEST)

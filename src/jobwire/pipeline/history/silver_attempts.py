@@ -27,7 +27,7 @@ from jobwire.pipeline.stores.dialect import all_dialects
 
 _HANDED_BACK = ("waiting", "delayed", "retried")
 _ENDS = (*_HANDED_BACK, "completed", "failed", "stalled", "cancelled")
-_SAME_BREATH = "INTERVAL 1 SECOND"
+_STALL_REPORTED_WITHIN = "INTERVAL 1 SECOND"
 """A stalled job may be handed back first and then be called stalled, by one script."""
 _TO_RUN_AGAIN = ("waiting", "delayed", "paused")
 
@@ -142,7 +142,7 @@ def _closed(runs: DataFrame) -> DataFrame:
     finished = job.state.isin(*FINISHED)
     seen_later = F.col("run").isNull() | (job.seen_at > F.col("started_at"))
     outcome = (
-        F.when(F.col("stalled_at") <= end.at + F.expr(_SAME_BREATH), "stalled")
+        F.when(F.col("stalled_at") <= end.at + F.expr(_STALL_REPORTED_WITHIN), "stalled")
         .when(end.kind == "completed", "completed")
         .when(end.isNotNull() | ~last, "failed")
         .when(finished, F.when(job.state == "completed", "completed").otherwise("failed"))

@@ -308,7 +308,7 @@ def _day(key: str) -> str:
 
 
 def folder_of(source: str) -> str:
-    """A folder's name for any text: what reads well of it, and a digest that keeps two of them apart.
+    """Returns a folder's name for any text: its readable part, and a digest that keeps two of them apart.
 
     >>> folder_of("bullmq+redis://a/emails")
     'bullmq-redis-a-emails-5fa71bc5'

@@ -58,7 +58,7 @@ def loadable(
         case "table":
             if not spark.catalog.tableExists(source):
                 known = ", ".join(sorted(set(_ENDINGS)))
-                rule = f"must be a table that Spark knows, or a path that ends in one of {known} (else say the format)"
+                rule = f"must be a table that Spark knows, or a path that ends in one of {known} (else give the format)"
                 raise InvalidOption("source", source, rule)
             frame = spark.table(source)
             identity = digest("table", source, *sorted(frame.inputFiles()))

@@ -89,7 +89,7 @@ def _rule(schedule: Schedule) -> str:
 
 
 def as_cron(every: float, *, seconds: bool) -> str:
-    """The cron expression with the same rhythm, if there is one.
+    """Returns the cron expression with the same rhythm. Raises InvalidOption if there is none.
 
     >>> as_cron(300, seconds=False), as_cron(7200, seconds=False), as_cron(15, seconds=True)
     ('*/5 * * * *', '0 */2 * * *', '*/15 * * * * *')

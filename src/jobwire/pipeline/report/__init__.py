@@ -1,6 +1,6 @@
-"""The report: gold tables in, one HTML page out, that opens anywhere and needs neither network nor script.
+"""The report: one HTML page from the gold tables, which opens anywhere and needs neither network nor scripts.
 
-Nothing in this folder knows of Spark. The tables are small by then: hours, days and names, no jobs.
+Nothing in this folder uses Spark. The tables are small by then: hours, days and names, no jobs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ["Period", "write_report"]
 def write_report(
     tables: Mapping[str, pd.DataFrame], folder: Path, *, title: str, period: Period, png: bool = False
 ) -> Path:
-    """Write `report.html` into the folder, with `<table>.csv` and `<table>.json` of each table, and return its path.
+    """Writes `report.html` into the folder, with `<table>.csv` and `<table>.json` of each table, and returns its path.
 
-    The tables are those of history/gold.py by their names, `quality`, `gaps` and `runs`; the section of one that is
-    missing or empty says so. With `png`, each chart is also written as `<chart>.png`. The page is replaced in one
+    The tables are those of history/gold.py by their names, `quality`, `gaps` and `runs`. The section of one that is
+    missing or empty states it. With `png`, each chart is also written as `<chart>.png`. The page is replaced in one
     step, so a reader never sees half of it.
     """
     frames = Frames(tables)

@@ -1,4 +1,4 @@
-"""Charts rendered to SVG that can stand inside a page, and to PNG; no browser and no network take part."""
+"""Renders charts to SVG for use inside a page, and to PNG, without a browser or a network."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jobwire.pipeline.report.palette import PAPER, THEME
 
 
 def svg(drawing: Drawing, title: str) -> str:
-    """The drawing as an `<svg>` element of an HTML page, where it needs no namespace."""
+    """Returns the drawing as an `<svg>` element of an HTML page, where it needs no namespace."""
     text = vl_convert.vegalite_to_svg(_spec(drawing), vl_version=_version())
     text = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", text, count=2)
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
 def png(drawing: Drawing) -> bytes:
-    """The drawing on white, at twice its size."""
+    """Returns the drawing on white, at twice its size."""
     spec = _spec(drawing)
     spec["config"]["background"] = PAPER
     return vl_convert.vegalite_to_png(spec, vl_version=_version(), scale=2)
@@ -36,5 +36,6 @@ def _spec(drawing: Drawing) -> dict[str, Any]:
 
 
 def _version() -> str:
-    """The newest Vega-Lite that the renderer has. Altair's own is not always among them; these charts need little."""
+    """Returns the newest Vega-Lite that the renderer has. Altair's own is not always among them; these charts need
+    little."""
     return max(vl_convert.get_vegalite_versions(), key=lambda text: [int(part) for part in text.split(".")])

@@ -1,4 +1,4 @@
-"""The report's tables as CSV and JSON, for whoever wants to go on from the figures."""
+"""Writes the report's tables as CSV and JSON, for further use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobwire.pipeline.report.frames import Frame
 
 
 def export(tables: Mapping[str, Frame], folder: Path) -> list[Path]:
-    """`<table>.csv` and `<table>.json` of each table. Sketches are left out: they are for merging, not reading."""
+    """Writes `<table>.csv` and `<table>.json` of each table. Sketches are left out: they are for merging."""
     written: list[Path] = []
     for name, table in tables.items():
         readable = table[[column for column in table if not str(column).endswith("_sketch")]]
@@ -29,7 +29,7 @@ def export(tables: Mapping[str, Frame], folder: Path) -> list[Path]:
 
 
 def _plain(value: Any) -> Any:
-    """Times as ISO texts in UTC, nothing as None."""
+    """Returns times as ISO texts in UTC, and missing values as None."""
     if value is None or value is pd.NaT or (isinstance(value, float) and pd.isna(value)):
         return None
     if isinstance(value, datetime):

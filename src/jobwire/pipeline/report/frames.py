@@ -1,4 +1,4 @@
-"""The tables that a report is made of, with the columns and kinds of values that its sections count on."""
+"""The tables that a report is made of, with the columns and kinds of values that its sections need."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Frames:
 
 
 def protocol(store: str) -> str:
-    """The protocol of a store that is named by its URL; the whole name of one that is not.
+    """Returns the protocol of a store that is named by its URL; the whole name of one that is not.
 
     >>> protocol("bullmq+redis://127.0.0.1:6379/0"), protocol("pgboss")
     ('bullmq', 'pgboss')

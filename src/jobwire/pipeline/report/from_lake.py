@@ -1,4 +1,4 @@
-"""From the lake's gold tables to a report. Needs no Spark where the tables are Parquet."""
+"""Makes a report from the lake's gold tables. Needs no Spark where the tables are Parquet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def report(
     png: bool = False,
     spark: SparkSession | None = None,
 ) -> ReportResult:
-    """Write the report of a time, or of all that the lake knows, into the folder. The session is for other formats."""
+    """Writes the report of a period, or of all that the lake has, into the folder. The session is for other formats."""
     tables = {name.removeprefix("gold/"): _frame(lake, name, spark) for name in IN_ONE if name.startswith("gold/")}
     hours = tables["throughput_hourly"]["hour"]
     if hours.empty:

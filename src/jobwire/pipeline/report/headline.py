@@ -12,7 +12,7 @@ _QUEUES = 15
 
 
 def headline(frames: Frames) -> list[Figure]:
-    """What a reader in a hurry wants to know."""
+    """Returns the five figures for a reader in a hurry."""
     table = frames.throughput
     added, completed, failed = (float(table[column].sum()) for column in ("added", "completed", "failed"))
     waits = overall(frames.latency, "wait")
@@ -37,7 +37,7 @@ def headline(frames: Frames) -> list[Figure]:
 
 
 def queues_at_a_glance(frames: Frames) -> Grid | None:
-    """A row for each queue, the busiest first; None if nothing happened."""
+    """Returns a row for each queue, the busiest first; None if nothing happened."""
     table = frames.throughput.groupby(["store", "label"])[["added", "completed", "failed", "retried"]].sum()
     if table.empty:
         return None

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing but itself."""
+"""Writes the report as one HTML page without external parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def page(
     sections: Sequence[Section],
     tables: Sequence[str],
 ) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     return _template("page.html").substitute(
         title=escape(title),
         period=escape(str(period)),

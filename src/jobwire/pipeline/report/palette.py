@@ -1,7 +1,7 @@
 """Colours and type of the charts.
 
-Hues are told apart by people with any of the common colour deficiencies, and an outcome or a protocol has the same
-colour in every chart. Charts are drawn once, for a light page; on a dark screen the page's style replaces each colour
+People with any of the common colour deficiencies can distinguish the hues, and an outcome or a protocol has the same
+colour in every chart. Charts are drawn once, for a light page. On a dark screen the page's style replaces each colour
 named here by its dark counterpart, so a chart may use no other.
 """
 
@@ -74,7 +74,7 @@ THEME: dict[str, Any] = {
 
 
 def dark_style() -> str:
-    """CSS rules that give every colour of a chart its dark counterpart."""
+    """Returns CSS rules that give every colour of a chart its dark counterpart."""
     return "\n".join(
         f'svg [{paint}="{light}"] {{ {paint}: {dark}; }}'
         for light, dark in DARK.items()

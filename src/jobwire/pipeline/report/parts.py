@@ -1,4 +1,4 @@
-"""What a section of the report is made of: sentences, charts, small tables."""
+"""The parts of a section: sentences, charts, small tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Section:
-    """A topic with its finding. A section without charts and tables is told by its finding and text alone."""
+    """A topic with its finding. A section may consist of its finding and text alone, without charts and tables."""
 
     key: str
     topic: str

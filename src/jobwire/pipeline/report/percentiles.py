@@ -19,8 +19,8 @@ LEVELS = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
 def pooled(rows: Frame, by: Sequence[str], kind: str) -> Frame:
-    """`p50, p95, p99` in ms, and `runs`, of each group of rows; `kind` is `wait` or `run`. A group whose rows tell no
-    duration is left out."""
+    """Returns `p50, p95, p99` in ms, and `runs`, of each group of rows; `kind` is `wait` or `run`. A group without any
+    known duration is left out."""
     known = rows[rows[f"{kind}_bars"].notna()]
     if known.empty:
         return pd.DataFrame(columns=pd.Index([*by, *LEVELS, "runs"]))
@@ -36,13 +36,13 @@ def pooled(rows: Frame, by: Sequence[str], kind: str) -> Frame:
 
 
 def overall(rows: Frame, kind: str) -> Column | None:
-    """The percentiles of all rows together; None if there is none."""
+    """Returns the percentiles of all rows together; None if there is none."""
     everything = pooled(rows.assign(all=0), ["all"], kind)
     return None if everything.empty else everything.iloc[0]
 
 
 def _added_up(bars: Sequence[Bars], group_of_row: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
-    """One line of counts by bucket for each group."""
+    """Returns one row of counts by bucket for each group."""
     lengths = [len(bar.buckets) for bar in bars]
     buckets = np.concatenate([bar.buckets for bar in bars])
     counts = np.concatenate([bar.counts for bar in bars])

@@ -1,4 +1,4 @@
-"""The time that a report covers, and how finely it is drawn."""
+"""The period that a report covers, and how finely it is drawn."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Period:
 
     @property
     def momentary(self) -> bool:
-        """Too short for hourly figures to show a course: queues are compared instead."""
+        """Returns True if the period is too short for hourly figures to show a trend: queues are compared instead."""
         return self.length < timedelta(hours=3)
 
     @property
     def grain(self) -> str:
-        """`hour`, or `day` where hours would be drawn finer than can be seen."""
+        """Returns `hour`, or `day` where hours would be drawn too finely to be seen."""
         return "hour" if self.length <= timedelta(days=10) else "day"
 
     @property
@@ -46,11 +46,11 @@ class Period:
         return timedelta(hours=1) if self.grain == "hour" else timedelta(days=1)
 
     def buckets(self) -> Column:
-        """The start of every hour or day that the period touches, in UTC."""
+        """Returns the start of every hour or day that the period touches, in UTC."""
         return self._starts("h" if self.grain == "hour" else "D")
 
     def days(self) -> Column:
-        """The start of every day that the period touches, in UTC."""
+        """Returns the start of every day that the period touches, in UTC."""
         return self._starts("D")
 
     def _starts(self, frequency: str) -> Column:

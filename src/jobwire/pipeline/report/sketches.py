@@ -19,7 +19,7 @@ class Bars(NamedTuple):
 
 
 def read_sketch(text: str) -> Bars | None:
-    """The bars of a sketch; None for an empty one, of runs that told no duration."""
+    """Returns the bars of a sketch; None for an empty one, of runs without a known duration."""
     counted: dict[str, int] = orjson.loads(text) if text else {}
     if not counted:
         return None

@@ -1,4 +1,4 @@
-"""Figures and names as people read them: 12.3k, 45 ms, 4.2 %, long names shortened."""
+"""Formats figures and names for people: 12.3k, 45 ms, 4.2 %, long names shortened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 
 
 def count(value: float) -> str:
-    """A number of things: whole while it is short, else in three digits.
+    """Returns a number of things: whole while it is short, else in three digits.
 
     >>> [count(n) for n in (0, 950, 1_747, 12_345, 999_950, 4_200_000)]
     ['0', '950', '1,747', '12.3k', '1M', '4.2M']
@@ -25,7 +25,7 @@ def count(value: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part of the whole in per cent; what is there is never told as 0 %, what lacks something never as 100 %.
+    """Returns a part of the whole in per cent. More than nothing is never 0 %, less than everything never 100 %.
 
     >>> share(42, 1000), share(1, 100_000), share(99_999, 100_000), share(0, 5), share(0, 0)
     ('4.2 %', '< 0.1 %', '> 99.9 %', '0 %', '–')
@@ -94,7 +94,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def shorten(text: str, limit: int = 36) -> str:
-    """One line without control characters, its middle left out if it is long: both ends of a name tell names apart.
+    """Returns one line without control characters, its middle left out if it is long: names differ at their ends.
 
     >>> shorten("invoice-" + "x" * 200 + "-eu", 16), shorten("two\\nlines")
     ('invoice-…xxxx-eu', 'two lines')
@@ -108,7 +108,7 @@ def shorten(text: str, limit: int = 36) -> str:
 
 
 def distinct(texts: Sequence[str]) -> list[str]:
-    """The texts, numbered where several have become equal by shortening: a chart would draw them as one.
+    """Returns the texts, numbered where several became equal by shortening: a chart would draw them as one.
 
     >>> distinct(["a", "b", "a"])
     ['a', 'b', 'a (2)']

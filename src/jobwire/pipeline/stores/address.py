@@ -36,7 +36,7 @@ def reached(url: str) -> Generator[str]:
 
 
 def store_name(url: str) -> str:
-    """The same for every way to write the URL of one store, whoever logs in: what the column `store` holds.
+    """Returns the content of the column `store`: the same for every spelling of the URL of one store and every login.
 
     >>> store_name("bullmq+redis://app:secret@cache.example:6379/2?prefix=mail&socket_timeout=5")
     'bullmq+redis://cache.example:6379/2?prefix=mail'

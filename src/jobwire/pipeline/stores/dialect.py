@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from jobwire.backends.rules import Rules
 from jobwire.boundary import Feature
 from jobwire.embedded import Server
-from jobwire.errors import InvalidOption, JobwireError
-from jobwire.options import NewJob, NewSchedule
+from jobwire.errors import InvalidOption
+from jobwire.options import NewJob, NewSchedule, text
 from jobwire.pipeline.stores.ids import digest
 
 if TYPE_CHECKING:
@@ -95,10 +95,14 @@ class Dialect(ABC):
     def takes_id(self, given: str) -> bool:
         """Returns whether a job can be added with this id."""
         try:
-            self.rules.check(_ANY_QUEUE, self.job_with_id(given, None))
-        except JobwireError:
+            self.check_id(text("id", given))
+        except InvalidOption:
             return False
         return True
+
+    def check_id(self, given: str) -> None:
+        """Raises InvalidOption for an id that the protocol refuses."""
+        self.rules.check(_ANY_QUEUE, self.job_with_id(given, None))
 
     def native_id(self, given: str) -> str:
         """Returns the given id if the protocol takes it, else one that is derived from it, always the same."""

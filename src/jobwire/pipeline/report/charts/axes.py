@@ -39,12 +39,13 @@ _LETTER = 6.2  # pixels, Arial at 11 px, on the wide side
 
 
 def chart(rows: Sequence[Mapping[Any, Any]]) -> alt.Chart:
-    """A chart of these rows. As a plain dict they are spared Altair's validation of every value, 20 times the time."""
+    """Returns a chart of these rows. As a plain dict they avoid Altair's validation of every value, which takes 20
+    times as long."""
     return alt.Chart({"values": [dict(row) for row in rows]})
 
 
 def row_axis(labels: Sequence[str], width: int) -> alt.Y:
-    """A row for each label, in this order. Long labels get at most two fifths of the width."""
+    """Returns an axis with a row for each label, in this order. Long labels get at most two fifths of the width."""
     axis = alt.Axis(labelColor=INK, labelFontSize=12, labelLimit=width * 0.4)
     return alt.Y("label:N", sort=list(labels), title=None, axis=axis)
 
@@ -54,20 +55,20 @@ ABOVE = 28
 
 
 def above(label: str, **more: Any) -> alt.Axis:
-    """A vertical axis with its title lying on top, where it can be read."""
+    """Returns a vertical axis with its title on top, where it can be read."""
     title: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -9}
     return alt.Axis(labelExpr=label, **title, **more)
 
 
 def duration_places(known: Sequence[float], most: int) -> list[int]:
-    """At most so many round durations within the range of the values, evenly thinned."""
+    """Returns at most so many round durations within the range of the values, evenly thinned."""
     low, high = min(known), max(known)
     inside = [place for place in ROUND_DURATIONS if low / 2 < place < high * 2]
     return inside[:: max(1, -(-len(inside) // most))]
 
 
 def room(ends: Mapping[str, tuple[float, str]], width: int, low: float = 0.0, log: bool = False) -> alt.Scale:
-    """A scale on which the text beside each end still fits; ends are label: (value, text)."""
+    """Returns a scale on which the text beside each end still fits; ends are label: (value, text)."""
     scaled = math.log if log else float
     plot = width - min(width * 0.4, max(len(label) for label in ends) * _LETTER * 1.1) - 20
     begin = scaled(low)
@@ -83,7 +84,7 @@ def room(ends: Mapping[str, tuple[float, str]], width: int, low: float = 0.0, lo
 def colours(
     parts: Mapping[str, str], *, symbol: str = "square", columns: int = 0, offset: int = 12, legend: bool = True
 ) -> alt.Color:
-    """The colours of the field `part`, with a legend so far above the chart."""
+    """Returns the colours of the field `part`, with a legend so far above the chart."""
     stroke = 3 if symbol == "stroke" else 0
     shown = alt.Legend(symbolType=symbol, symbolStrokeWidth=stroke, columns=columns, offset=offset)
     scale = alt.Scale(domain=list(parts), range=list(parts.values()))
@@ -91,5 +92,5 @@ def colours(
 
 
 def texts(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str) -> alt.Chart:
-    """The `text` of each row, beside its place on x."""
+    """Returns the `text` of each row, beside its position on x."""
     return chart(rows).mark_text(align="left", dx=8, color=INK).encode(y=y, x=alt.X(f"{x}:Q"), text="text:N")

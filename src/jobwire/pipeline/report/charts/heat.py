@@ -23,8 +23,8 @@ def heat_map(
     titles: tuple[str, str],
     width: int,
 ) -> Drawing:
-    """Cells of `value` at `row` and `column`, shaded by the bounds between which they lie. The titles are that of the
-    columns and that of the values; `said` turns a bound into words. A place without a cell stays empty."""
+    """Returns cells of `value` at `row` and `column`, shaded by the bounds between which they lie. The titles are that
+    of the columns and that of the values; `said` turns a bound into words. A position without a cell stays empty."""
     words = [said(bound) for bound in bounds]
     shades = [f"under {words[0]}"]
     shades += [f"{low} – {high}" for low, high in pairwise(words)]
@@ -57,7 +57,8 @@ def heat_map(
 
 
 def duration_bounds(values: Sequence[float] | Column) -> list[float]:
-    """Up to five round durations (ms) among the values, in about equal factors: waits differ by orders of magnitude."""
+    """Returns up to five round durations (ms) among the values, in about equal factors: waits differ by orders of
+    magnitude."""
     inside = [float(bound) for bound in ROUND_DURATIONS if min(values) < bound <= max(values)]
     if len(inside) <= len(HEAT) - 1:
         above = (float(bound) for bound in ROUND_DURATIONS if bound > max(values))

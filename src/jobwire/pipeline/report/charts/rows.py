@@ -28,7 +28,7 @@ from jobwire.pipeline.report.palette import GRID, LEVEL
 
 
 def stacked_bars(frame: Frame, parts: Mapping[str, str], *, unit: str, width: int) -> Drawing:
-    """One bar for each `label`, in the frame's order, of the columns in `parts`, with `text` at its end."""
+    """Returns one bar for each `label`, in the frame's order, of the columns in `parts`, with `text` at its end."""
     rows: list[dict[str, Any]] = []
     ends: list[dict[str, Any]] = []
     for record in frame.to_dict("records"):
@@ -55,7 +55,7 @@ def stacked_bars(frame: Frame, parts: Mapping[str, str], *, unit: str, width: in
 
 
 def bars(frame: Frame, colour: str, *, percent: bool, unit: str, width: int) -> Drawing:
-    """One bar for each `label` of its `value`, with `text` at its end; per cents are drawn on a scale up to 100."""
+    """Returns one bar for each `label` of its `value`, with `text` at its end; percentages have a scale up to 100."""
     rows = frame[["label", "value", "text"]].to_dict("records")
     ends = {row["label"]: (100 if percent else row["value"], row["text"]) for row in rows}
     places: dict[str, Any] = {"values": [0, 25, 50, 75, 100]} if percent else {"tickCount": 5}
@@ -68,7 +68,7 @@ def bars(frame: Frame, colour: str, *, percent: bool, unit: str, width: int) -> 
 
 
 def percentile_ranges(frame: Frame, *, unit: str, width: int) -> Drawing:
-    """For each `label` a line from p50 to p99 (ms) with a dot at each percentile, and `text` beside it."""
+    """Returns for each `label` a line from p50 to p99 (ms) with a dot at each percentile, and `text` beside it."""
     clamped = frame.assign(**{level: frame[level].clip(lower=1) for level in LEVEL})
     spans = clamped[["label", "text", *LEVEL]].to_dict("records")
     dots: list[dict[str, Any]] = [

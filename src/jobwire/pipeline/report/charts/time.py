@@ -1,4 +1,4 @@
-"""Charts over time. Time is drawn as milliseconds and labelled in UTC, whatever zone the renderer lives in."""
+"""Charts over time. Time is drawn as milliseconds and labelled in UTC, whatever zone the renderer has."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def stacked_over_time(
     line: str | None = None,
     legend: bool = True,
 ) -> Drawing:
-    """Bars from `at` on, as wide as the step, of the columns that `parts` names with their colours, and a line of
-    the column `line` over them."""
+    """Returns bars from `at` on, as wide as the step, of the columns that `parts` names with their colours, and a line
+    of the column `line` over them."""
     length = step / timedelta(milliseconds=1)
     drawn = length * (0.88 if len(frame) <= 40 else 1)
     rows: list[dict[str, Any]] = []
@@ -73,7 +73,7 @@ def stacked_over_time(
 
 
 def percentiles_over_time(frame: Frame, step: timedelta, *, unit: str, width: int) -> Drawing:
-    """Lines of the columns `p50, p95, p99` (ms) at `at`; hours without runs (null) break the line."""
+    """Returns lines of the columns `p50, p95, p99` (ms) at `at`; hours without runs (null) break the line."""
     length = step / timedelta(milliseconds=1)
     rows: list[dict[str, Any]] = [
         {
@@ -100,7 +100,7 @@ def percentiles_over_time(frame: Frame, step: timedelta, *, unit: str, width: in
 
 
 def _legend_columns(parts: Mapping[str, str], width: int) -> int:
-    """How many names fit beside each other; 0 lets them all stand in one line."""
+    """Returns how many names fit beside each other; 0 puts them all in one line."""
     fitting = width // (7 * max(len(part) for part in parts) + 34)
     return 0 if fitting >= len(parts) + 1 else max(1, fitting)
 

@@ -1,4 +1,4 @@
-"""The report's sections in their order, one module each: a finding told in a sentence, and the charts that show it."""
+"""The report's sections in their order, one module each: a finding in a sentence, and the charts that show it."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _SECTIONS = (throughput, latency, failures, names, retries, workers, quality, ru
 
 
 def sections(frames: Frames, period: Period) -> list[Section]:
-    """Every section; one without data says so."""
+    """Returns every section; one without data states it."""
     return [section(frames, period) for section in _SECTIONS]

@@ -19,7 +19,7 @@ _ROWS = 10
 
 
 def failures(frames: Frames, period: Period) -> Section:
-    """Failed runs by class of error, by day, with a sample of each."""
+    """Returns failed runs by class of error, by day, with a sample of each."""
     table = frames.failures[frames.failures["failures"] > 0]
     if table.empty:
         ended = frames.throughput["completed"].sum()
@@ -39,7 +39,7 @@ def failures(frames: Frames, period: Period) -> Section:
 
 
 def _finding(frames: Frames, table: Frame, names: dict[str, str]) -> str:
-    """The queue with the greatest share of failed jobs, among those that matter."""
+    """Returns the queue with the greatest share of failed jobs, among those with enough jobs."""
     ended = frames.throughput.groupby("label")[["completed", "failed"]].sum()
     ended["all"] = ended["completed"] + ended["failed"]
     ended["share"] = ended["failed"] / ended["all"].where(ended["all"] > 0)

@@ -24,7 +24,7 @@ _TITLES = {"wait": "Waiting: from due to started", "run": "Running: from started
 
 
 def latency(frames: Frames, period: Period) -> Section:
-    """Percentiles of waiting and running, over time or by queue, and where in the week waits are long."""
+    """Returns percentiles of waiting and running, over time or by queue, and where in the week waits are long."""
     table = frames.latency
     waits, runs = overall(table, "wait"), overall(table, "run")
     if waits is None and runs is None:
@@ -81,7 +81,7 @@ def _by_queue(table: Frame, kind: str) -> Chart:
 
 
 def _heat(table: Frame, period: Period) -> Chart:
-    """Hour of day by day; by weekday where days are too many, by queue where they are too few."""
+    """Returns waits by hour of day and day; by weekday where days are too many, by queue where they are too few."""
     hour = table["hour"]
     if period.length < timedelta(days=2):
         columns = [f"{at:%H}" for at in period.buckets()]

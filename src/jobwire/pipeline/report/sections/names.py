@@ -13,7 +13,7 @@ _NAMES = 10
 
 
 def names(frames: Frames, period: Period) -> Section:
-    """Job names by p95 of their run times."""
+    """Returns job names by p95 of their run times."""
     figures = pooled(frames.latency, ["store", "queue", "label", "name"], "run")
     if figures.empty:
         return Section("names", "Slowest jobs", "No run has a known duration")
@@ -27,7 +27,8 @@ def names(frames: Frames, period: Period) -> Section:
 
 
 def _title(name: str, label: str, queue: str) -> str:
-    """The name, with its queue where the two differ: in most protocols a queue holds one kind of job, its namesake."""
+    """Returns the name, with its queue where the two differ: in most protocols a queue holds one kind of job of its
+    name."""
     return label if name in ("", queue) else f"{shorten(name, 26)} · {shorten(label, 20)}"
 
 

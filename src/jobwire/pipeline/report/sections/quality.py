@@ -1,4 +1,4 @@
-"""Whether the figures can be trusted."""
+"""Shows whether the figures can be trusted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NAMED = 3
 
 
 def quality(frames: Frames, period: Period) -> Section:
-    """Checks over all queues, those that need a look first, and the places where a store forgot events before they
-    were read."""
+    """Returns checks over all queues, those that need a look first, and the ranges of events that a store dropped
+    before they were read."""
     checks, gaps = frames.quality, frames.gaps
     if checks.empty and gaps.empty:
         return Section("quality", "Data quality", "No check of the data was made in this period")

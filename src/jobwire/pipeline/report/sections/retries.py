@@ -1,4 +1,4 @@
-"""What trying again bought."""
+"""Shows what further attempts achieved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUEUES = 10
 
 
 def retries(frames: Frames, period: Period) -> Section:
-    """Jobs by the number of runs that they needed, and the share that a retry brought home."""
+    """Returns jobs by the number of runs that they needed, and the share that succeeded after the first run."""
     table = frames.retries[frames.retries["jobs"] > 0]
     again = table[table["attempts"] > 1]
     if table.empty:

@@ -16,7 +16,7 @@ _TONES = {"ok": "good", "failed": "bad", "interrupted": "bad"}
 
 
 def runs(frames: Frames, period: Period) -> Section:
-    """The newest runs, and how many failed."""
+    """Returns the newest runs, and how many failed."""
     table = frames.runs.sort_values("started_at", ascending=False, kind="stable")
     if table.empty:
         return Section("runs", "Pipeline runs", "No run of the pipeline has been recorded")

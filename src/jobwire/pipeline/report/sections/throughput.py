@@ -12,11 +12,11 @@ from jobwire.pipeline.report.wording import count, day, plural, share
 _QUEUES_DRAWN = 4
 _QUEUES_COMPARED = 12
 _BEHIND = 0.02
-"""The share of the jobs added that may be under way at the period's end without being told as a backlog."""
+"""The share of the jobs added that may be unfinished at the period's end without counting as a backlog."""
 
 
 def throughput(frames: Frames, period: Period) -> Section:
-    """Jobs that ended, by outcome: over time, or by queue if the period is too short to have a course."""
+    """Returns jobs that ended, by outcome: over time, or by queue if the period is too short to show a trend."""
     table = frames.throughput
     if not table[["added", *OUTCOMES]].to_numpy().sum():
         return Section("throughput", "Throughput", "No job was added and none ended in this period")
@@ -45,7 +45,7 @@ def _finding(table: Frame, by_queue: Frame, period: Period) -> str:
 
 
 def _balance(by_queue: Frame) -> str:
-    """Whether the workers kept up, and what the stores made them do again."""
+    """Returns whether the workers kept up, and what the stores had them do again."""
     growth = by_queue["added"] - by_queue["work"]
     behind = growth[growth > by_queue["added"] * _BEHIND].sort_values(ascending=False)
     if behind.empty:

@@ -22,7 +22,7 @@ _SINGLE = 1.05  # a run clipped to an hour by clocks of two machines may overlap
 
 
 def workers(frames: Frames, period: Period) -> Section:
-    """Load by worker: over time, or in all if the period is short."""
+    """Returns load by worker: over time, or in all if the period is short."""
     table = frames.workers[frames.workers["worker"] != ""]
     if table.empty:
         return Section("workers", "Workers", "The stores name no worker for the runs of this period")
@@ -37,8 +37,8 @@ def workers(frames: Frames, period: Period) -> Section:
 
 
 def _loads(table: Frame, period: Period) -> Frame:
-    """Runs, busy time and load of each worker in each hour, all its queues together. An hour that the period only
-    touches counts with the part that it covers."""
+    """Returns runs, busy time and load of each worker in each hour, all its queues together. An hour that the period
+    covers in part counts with that part."""
     hours = table.groupby(["worker", "hour"], as_index=False)[["runs", "busy_ms"]].sum()
     begin = hours["hour"].clip(lower=pd.Timestamp(period.start))
     end = (hours["hour"] + timedelta(hours=1)).clip(upper=pd.Timestamp(period.end))
@@ -84,7 +84,7 @@ def _by_worker(totals: Frame, single: bool) -> Chart:
 
 
 def _course(hours: Frame, totals: Frame, single: bool) -> Chart:
-    """Load by worker and hour of day: who is busy when, whatever the length of the period."""
+    """Returns load by worker and hour of day, whatever the length of the period."""
     rows = totals["label"].head(_WORKERS)
     seen = hours[hours["worker"].isin(rows.index)]
     cells = seen.assign(column=seen["hour"].dt.strftime("%H")).groupby(["worker", "column"], as_index=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from jobwire import embedded
 from jobwire.backends.bridgemq import codec, rules
+from jobwire.backends.bridgemq.keys import check_job_id
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.stores.dialect import Carried, Colour, Dialect, EventWords, Levels, time_in_data
 
@@ -36,6 +37,9 @@ class BridgeDialect(Dialect):
 
     def server(self, folder: Path) -> embedded.Server:
         return embedded.valkey(folder)
+
+    def check_id(self, given: str) -> None:
+        check_job_id(given)
 
     def carried(self, raw: Mapping[str, Any]) -> Carried:
         document = codec.mapping(raw.get("job"))

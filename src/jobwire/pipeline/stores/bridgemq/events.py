@@ -98,7 +98,7 @@ class EventLog:
             document = document_of(stored, self._index.kind)
             job_id = stored.entry.id.decode()
         except (Bad, UnicodeDecodeError):
-            return  # the table `jobs` tells of these
+            return  # the table `jobs` has these
         if document is None:
             return
         for kind, run, at, data in _events_of(stored, document):

@@ -53,6 +53,9 @@ class BullDialect(Dialect):
     def server(self, folder: Path) -> embedded.Server:
         return embedded.valkey(folder)
 
+    def check_id(self, given: str) -> None:
+        rules.check_id(given)
+
     def times(self, created: datetime | None, due: datetime | None) -> dict[str, Any]:
         """A delay is counted from the job's own time, to the millisecond, so that both are kept exactly."""
         if created is None:

@@ -20,7 +20,7 @@ ClusterTime = tuple[int, int]
 _AWAIT_MS = 200
 _PATIENCE = 60.0
 _HISTORY_LOST = frozenset({136, 280, 286})  # CappedPositionLost, ChangeStreamFatalError, ChangeStreamHistoryLost
-_TELLING: Document = {
+_RELEVANT: Document = {
     "$or": [
         {"operationType": {"$in": ["insert", "replace", "delete"]}},
         {"updateDescription.updatedFields.status": {"$exists": True}},
@@ -62,11 +62,11 @@ def nth(collections: Collections, start: ClusterTime, end: ClusterTime, count: i
 def _between(
     collections: Collections, stages: list[Document], start: ClusterTime, end: ClusterTime, lookup: str | None
 ) -> Iterator[Mapping[str, Any]]:
-    telling = {"$match": {"ns.coll": collections.place.collection, **_TELLING}}
+    relevant = {"$match": {"ns.coll": collections.place.collection, **_RELEVANT}}
     try:
         # On the database: a stream on a collection ends when the collection is dropped.
         with collections.database.watch(
-            [telling, *stages],
+            [relevant, *stages],
             full_document=lookup,
             start_at_operation_time=Timestamp(start[0], start[1] + 1),
             max_await_time_ms=_AWAIT_MS,

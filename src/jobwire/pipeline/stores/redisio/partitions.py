@@ -20,7 +20,7 @@ class Cut:
 
 
 def cut(sizes: Sequence[tuple[str, int]], parts: int) -> list[list[Cut]]:
-    """The containers in their order, in about `parts` slices that hold equally many jobs; a slice may span containers.
+    """Cuts the containers, in their order, into about `parts` partitions of equal size; one may span containers.
 
     >>> [[(one.container, one.start, one.stop) for one in part] for part in cut([("a", 5), ("b", 3)], 2)]
     [[('a', 0, 4)], [('a', 4, 5), ('b', 0, 3)]]

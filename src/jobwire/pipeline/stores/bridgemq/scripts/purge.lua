@@ -35,7 +35,7 @@ for at = 2, #ARGV, 3 do
   local id, place, stamp = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   if (place == 'completed' or place == 'dead') and is_over(id, place) and fingerprint_of(id, place) == stamp then
     redis.call('ZREM', X .. place .. ':' .. kind, id)
-    -- The newest of the dead are at the head, and archived are the old ones.
+    -- The newest dead jobs are at the head; archived ones are old.
     if place == 'dead' then redis.call('LREM', DEADLETTER, -1, id) end
     delete_keys({ id })
     removed[#removed + 1] = id

@@ -2,7 +2,7 @@
 -- KEYS[1] namespace; ARGV: now ms, type, then per job: id, place (`completed` or `dead`), time it finished in ms, data,
 -- result, progress or '', number of log lines, the lines.
 -- Returns how many were new. The completed stay for a day from now, as if they had just completed: the protocol keeps
--- them no longer, and its index forgets what is older. The dead stay until someone removes them.
+-- them no longer, and its index forgets what is older. Dead jobs stay until they are removed.
 --@include removing
 
 local now, kind = ARGV[1], ARGV[2]

@@ -1,7 +1,7 @@
 -- Stores finished jobs as they would be had they run here, each unless its id is taken.
 -- KEYS[1] base of the queue; ARGV per job: id, place (`completed` or `failed`), score, number of items of its hash, the
 -- items, number of side keys, then per side key its ending, number of items, the items.
--- Returns how many were new. Nobody is told: what happened to them happened long ago.
+-- Returns how many were new. Publishes no events: the jobs finished long ago.
 --@include gate
 --@include chunks
 

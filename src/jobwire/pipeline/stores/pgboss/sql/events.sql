@@ -1,4 +1,4 @@
--- What the rows tell of: a job's creation, the start of its last run, how that ended. A row that was finished before
+-- Events derived from the rows: a job's creation, the start of its last run, how that ended. A row that was finished before
 -- {from} can't have a start after it that was not told before.
 SELECT e.job || ':' || e.run || ':' || e.kind || ':' || (extract(epoch FROM e.at) * 1000000)::bigint AS id,
     e.kind AS kind, e.job AS job_id, e.at AS at, e.data AS data
