@@ -108,6 +108,16 @@ async def test_openers_at_once_take_a_step_and_raise_the_number_once(url, redis,
         await connect(url).open()
 
 
+async def test_a_step_beside_a_newer_release_ends_in_a_refusal(url, redis, key, monkeypatch):
+    async def step(place):
+        await redis.set(key, 7)
+
+    monkeypatch.setattr(side_version, "STEPS", [step])
+    with pytest.raises(NewerSideData, match="version 7; this jobwire knows up to 2"):
+        await connect(url).open()
+    assert await redis.get(key) == "7"
+
+
 async def test_a_step_that_fails_is_taken_again_by_the_next_opening(url, redis, key, monkeypatch):
     taken = []
 
