@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 
 import pytest
 
 from jobwire import NewerSideData, StoreRefused
+from jobwire.backends import side_version
 from jobwire.backends.side_version import checked
 
 
@@ -30,3 +32,7 @@ def test_a_newer_version_is_refused_with_the_place_both_versions_and_what_to_do(
     )
     again = pickle.loads(pickle.dumps(refusal.value))
     assert (str(again), again.place, again.found, again.known) == (str(refusal.value), "schema mail_jobwire", 3, 2)
+
+
+def test_the_examples_in_the_docstrings_run():
+    assert doctest.testmod(side_version).failed == 0

@@ -82,6 +82,18 @@ async def test_an_account_that_may_not_write_the_version_works_without(
         await redis.execute_command("ACL", "DELUSER", user)
 
 
+async def test_a_full_server_is_opened_without_a_version_and_given_one_later(tmp_path):
+    async with connect(f"bridgemq+embedded:{tmp_path}?namespace=full") as first:
+        call = first.backend._namespace.store.call
+        await call("CONFIG", "SET", "maxmemory", 1, "maxmemory-policy", "noeviction")
+        await call("DEL", "full:x:version")
+        await _opened(f"bridgemq+embedded:{tmp_path}?namespace=full")
+        assert await call("EXISTS", "full:x:version") == 0
+        await call("CONFIG", "SET", "maxmemory", 0)
+        await _opened(f"bridgemq+embedded:{tmp_path}?namespace=full")
+        assert await call("GET", "full:x:version") == b"1"
+
+
 async def test_a_second_connection_of_one_that_is_open_does_not_check(connection, redis, key):
     """It renews the leases of jobs that run; a refusal would lose them."""
     await redis.set(key, 7)
