@@ -85,6 +85,21 @@ class StoreRefused(JobwireError):
     """The queue's server answered, and refused: trying again will not help."""
 
 
+class NewerSideData(StoreRefused):
+    """The side data of a place was made by a newer release of jobwire."""
+
+    def __init__(self, place: str, found: int, known: int) -> None:
+        super().__init__(
+            f"{place} has side data of version {found}; this jobwire knows up to {known}: upgrade jobwire here"
+        )
+        self.place = place
+        self.found = found
+        self.known = known
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.place, self.found, self.known)
+
+
 class JobNotFound(JobwireError, LookupError):
     """There is no job with this id."""
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from jobwire.backoff import reconnect_delay
 from jobwire.counted import counted
-from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
+from jobwire.errors import JobwireError, NewerSideData, StoreRefused, StoreUnavailable
 from jobwire.journal import Journal
 from jobwire.worker.stats import Stats
 
@@ -37,6 +37,8 @@ class Outage:
 
     async def endure(self, error: Exception, reset: Callable[[], Awaitable[None]]) -> None:
         """Called after a failed call: returns when it is time to try again, or raises if that is not wanted."""
+        if isinstance(error, NewerSideData):
+            raise error  # only an upgrade of jobwire helps
         if self._pause is None or self._pause.done():
             self._note(error)
             self._pause = asyncio.create_task(self._wait(reset, reconnect_delay(self._attempts - 1)))

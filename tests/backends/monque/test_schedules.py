@@ -77,7 +77,7 @@ async def test_a_recurring_job_keeps_the_note_of_its_last_run_only(queue, work, 
     await queue.schedule("pulse", cron="* * * * * *")
     async with work(lambda job: "beat") as worker:
         await eventually(lambda: worker.stats.completed >= 2)
-    [note] = jobs.database["monque_jobs_jobwire"].find()
+    [note] = jobs.database["monque_jobs_jobwire"].find({"name": "emails"})
     assert [run["result"] for run in note["runs"].values()] == ['"beat"']
 
 

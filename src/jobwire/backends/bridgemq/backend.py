@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobwire.backends.bridgemq import admin, producer, reading
+from jobwire.backends.bridgemq import admin, producer, reading, side_version
 from jobwire.backends.bridgemq.consumer import BridgeConsumer
 from jobwire.backends.bridgemq.namespace import Namespace
 from jobwire.backends.bridgemq.options import WorkerOptions
@@ -16,6 +16,7 @@ from jobwire.backends.bridgemq.rules import CAPABILITIES, check
 from jobwire.backends.bridgemq.schedules import BridgeSchedules
 from jobwire.backends.bridgemq.unroutable import BridgeRouting
 from jobwire.backends.bridgemq.workers import BridgeWorkers
+from jobwire.backends.side_version import bring_up_to_date
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
 from jobwire.errors import StoreRefused
 from jobwire.model import Job, Page, State
@@ -38,8 +39,11 @@ class BridgeMQ:
     unique_owners = None
     transactions = None
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, side_is_known: bool = False) -> None:
         self._address = address
+        self._side_is_known = side_is_known
+        """The version of the side data has been checked. A twin does not check again: it renews leases of jobs that run
+        already."""
         self._namespace = namespace = Namespace(address)
         self.pause = BridgePause(namespace)
         self.progress = BridgeProgress(namespace)
@@ -53,6 +57,16 @@ class BridgeMQ:
         return CAPABILITIES
 
     async def open(self) -> None:
+        await self._reach()
+        if not self._side_is_known:
+            try:
+                await bring_up_to_date(side_version.BridgeSideData(self._namespace), side_version.STEPS)
+            except BaseException:
+                await self.close()
+                raise
+            self._side_is_known = True
+
+    async def _reach(self) -> None:
         store = self._namespace.store
         await store.open()
         about: dict[str, Any] = await store.call("INFO")
@@ -70,7 +84,7 @@ class BridgeMQ:
         await self._namespace.store.close()
 
     def twin(self) -> Backend:
-        return BridgeMQ(self._address)
+        return BridgeMQ(self._address, side_is_known=self._side_is_known)
 
     def check(self, queue: str, job: NewJob) -> None:
         check(queue, job)

@@ -62,6 +62,7 @@ class Keys:
         self.waiting = base + "jobs:waiting"
         self.cron = base + "jobs:cron"
         self.paused = base + "queues:paused"
+        self.version = base + "x:version"
         self.wake = base + "x:wake"
         """The channel on which pushes are told: the job type, or `*`."""
 

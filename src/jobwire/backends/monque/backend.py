@@ -38,9 +38,9 @@ class Monque:
     transactions = None
     workers = None
 
-    def __init__(self, address: Address, *, make_indexes: bool = True) -> None:
+    def __init__(self, address: Address, *, make_indexes: bool = True, side_is_known: bool = False) -> None:
         self._address = address
-        self.store = Store(place_of(address), make_indexes=make_indexes)
+        self.store = Store(place_of(address), make_indexes=make_indexes, side_is_known=side_is_known)
         self.notes = Notes(self.store)
         self._doorbell = Doorbell(self.store)
         self._streaming = replace(CAPABILITIES, default_attempts=self.store.place.max_retries)
@@ -70,7 +70,7 @@ class Monque:
         await self.store.close()
 
     def twin(self) -> Backend:
-        return Monque(self._address, make_indexes=False)
+        return Monque(self._address, make_indexes=False, side_is_known=self.store.side_is_known)
 
     def check(self, queue: str, job: NewJob) -> None:
         check(queue, job)

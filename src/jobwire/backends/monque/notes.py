@@ -2,7 +2,8 @@
 
 * `{_id: <the job's>, name, progress, runs}`: progress as JSON text, and how runs of our workers ended;
 * `{_id, name, job, line}`: one line of a job's log;
-* `{_id: "queue:<name>", name, paused}`: a pause, which our workers honour and the peer's do not know.
+* `{_id: "queue:<name>", name, paused}`: a pause, which our workers honour and the peer's do not know;
+* `{_id: "jobwire:version", version}`: the version of all this, see `side_version`.
 
 A run's end is noted before the job itself is settled, so that whoever sees a completed job finds its result. It is
 noted under the `updatedAt` that the settling write will give to the job: of a worker that has lost the job, the note

@@ -18,10 +18,11 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
 
 from jobwire import embedded
-from jobwire.backends.monque import indexes
+from jobwire.backends.monque import indexes, side_version
 from jobwire.backends.monque.clock import ServerClock, ticks_ns
 from jobwire.backends.monque.failure import Conversation
 from jobwire.backends.monque.settings import Place
+from jobwire.backends.side_version import bring_up_to_date
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 
 Document = dict[str, Any]
@@ -68,11 +69,14 @@ _LAST_WORDS = 1.0
 class Store:
     """One client with its pool. It belongs to the event loop in which it was opened."""
 
-    def __init__(self, place: Place, *, make_indexes: bool) -> None:
+    def __init__(self, place: Place, *, make_indexes: bool, side_is_known: bool = False) -> None:
         self.place = place
         self.where = place.where
         self.streams = True
         """The server can push changes: a replica set or a sharded cluster. Known once opened."""
+        self.side_is_known = side_is_known
+        """The version of the side data has been checked. A twin does not check again: it renews leases of jobs that run
+        already."""
         self.clock = ServerClock()
         self._sharded = False
         self._keeps_deadlines = _TIMEOUTS.isdisjoint(place.driver_options)
@@ -129,6 +133,9 @@ class Store:
                 async with self.reaching():
                     await self._look_at(client)
                 self._client = client
+                if not self.side_is_known:
+                    await bring_up_to_date(side_version.MonqueSideData(self), side_version.STEPS)
+                    self.side_is_known = True
                 if self._make_indexes:
                     async with self.reaching(LONG):
                         await self.jobs.create_indexes(indexes.job_indexes())

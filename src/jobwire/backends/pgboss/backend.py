@@ -48,9 +48,9 @@ class PgBossBackend:
     routing = None
     workers = None
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, side_is_known: bool = False) -> None:
         self._address = address
-        self.store = Store(address)
+        self.store = Store(address, side_is_known=side_is_known)
         self.queues = Queues(self.store)
         self.adding = Adding(self.store, self.queues)
         self.admin = Admin(self.store, self.queues)
@@ -76,7 +76,7 @@ class PgBossBackend:
         await self.store.close()
 
     def twin(self) -> Backend:
-        return PgBossBackend(self._address)
+        return PgBossBackend(self._address, side_is_known=self.store.is_open)
 
     def check(self, queue: str, job: NewJob) -> None:
         check(job)

@@ -22,6 +22,8 @@ CHECK_VIOLATION = "23514"
 UNDEFINED_TABLE = "42P01"
 DUPLICATE_OBJECT = ("42P06", "42P07", "42710", "23505", "42723")
 INSUFFICIENT_PRIVILEGE = "42501"
+TAKES_NO_WRITES = ("25006", "53100")
+"""A standby or a transaction that may only read, and a full disk."""
 
 _TRANSIENT_CLASSES = ("08", "53", "57", "40")
 _TRANSIENT_CODES = ("25006", "55P03")

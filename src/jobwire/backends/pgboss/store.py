@@ -10,18 +10,19 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from psycopg.pq import Conninfo
 
 from jobwire import embedded
-from jobwire.backends.pgboss import schema_install, sharing
+from jobwire.backends.pgboss import schema_install, sharing, side_version
 from jobwire.backends.pgboss.doorbell import Doorbell
-from jobwire.backends.pgboss.failure import DUPLICATE_OBJECT, Refused
 from jobwire.backends.pgboss.lending import Lending, Lent
 from jobwire.backends.pgboss.pool import Pool
 from jobwire.backends.pgboss.rows import Row
 from jobwire.backends.pgboss.schema import Layout, bare, check_columns, check_version, identifier
 from jobwire.backends.pgboss.sharing import Shared
+from jobwire.backends.pgboss.side_version import PgSideData
 from jobwire.backends.pgboss.statements import Statements, source, statement
 from jobwire.backends.pgboss.values import text
 from jobwire.backends.pgboss.wire import LONG_CALL_WITHIN, Call, Value, Wire
-from jobwire.errors import JobwireError, NotSupported, StoreUnavailable
+from jobwire.backends.side_version import bring_up_to_date
+from jobwire.errors import JobwireError, NewerSideData, NotSupported, StoreUnavailable
 from jobwire.urls import Address, check_driver_options
 
 _log = logging.getLogger("jobwire.pgboss")
@@ -37,13 +38,16 @@ _MAY_CREATE = statement("may_create", "SELECT has_database_privilege(current_dat
 class Store:
     """Shared by everything of one backend. Connections are made when they are needed."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, side_is_known: bool = False) -> None:
         check_driver_options(address, {"ssl", *(one.keyword.decode() for one in Conninfo.get_defaults())})
         self.address = address
         self.name = address.options.get("schema", "pgboss")
         self.where = f"PostgreSQL at {address.redacted}"
         self._statements: Statements | None = None
         self.has_side = False
+        """jobwire's own schema is there, of this release's version."""
+        self._side_is_known = side_is_known
+        """The version of the side data needs no check. A twin makes none: it renews leases of jobs that run already."""
         self.may_make_side = True
         """Whether the role may make jobwire's own schema; it may be there all the same, made by another."""
         self._url = address.driver_url
@@ -52,7 +56,7 @@ class Store:
         self.lending = Lending(self.where)
         self._opening = asyncio.Lock()
         self._siding = asyncio.Lock()
-        self._open = False
+        self.is_open = False
 
     @property
     def statements(self) -> Statements:
@@ -81,14 +85,14 @@ class Store:
     async def open(self) -> None:
         """Reach the server and learn what its schema holds; an empty database gets the schema, as Node gives it one."""
         async with self._opening:
-            if self._open:
+            if self.is_open:
                 return
             try:
                 await self._reach()
             except BaseException:
                 await self.close()
                 raise
-            self._open = True
+            self.is_open = True
 
     async def _reach(self) -> None:
         if self.address.folder is not None and self._server is None:
@@ -108,10 +112,12 @@ class Store:
                 "and schedules", self.name, layout.version,
             )  # fmt: skip
         self._statements = Statements(layout)
-        [[(self.has_side,)], [(self.may_make_side,)]] = await self.run([self._side_call(), (_MAY_CREATE, {})])
+        [[(has_side,)], [(self.may_make_side,)]] = await self.run([self._side_call(), (_MAY_CREATE, {})])
+        if has_side:
+            await self._use_side()
 
     async def close(self) -> None:
-        self._open = False
+        self.is_open = False
         shared, self._shared = self._shared, None
         if shared is not None:
             await sharing.leave(shared)
@@ -161,9 +167,10 @@ class Store:
         """
         if not self.has_side:
             statement = self.statements.get(name, table, features)
-            rows, [(self.has_side,)] = await self.run([(statement, values), self._side_call()])
-            if not self.has_side:
+            rows, [(has_side,)] = await self.run([(statement, values), self._side_call()])
+            if not has_side:
                 return rows
+            await self._use_side()
         return await self.ask(name, values, table=table, features=features)
 
     async def lend(self, *, blocking: bool) -> Lent:
@@ -195,10 +202,23 @@ class Store:
         return _SIDE, {"table": text(f"{self.layout.side}.log")}
 
     async def find_side(self) -> bool:
-        """Whether jobwire's own schema is there; another process may have made it since the last look."""
-        if not self.has_side:
-            self.has_side = await self._side_exists()
+        """Returns True if jobwire's own schema is there; another process may have made it since the last look."""
+        if not self.has_side and await self._side_exists():
+            await self._use_side()
         return self.has_side
+
+    async def _use_side(self) -> None:
+        """Begins to use jobwire's own schema, which is there. Raises NewerSideData if a newer release made it."""
+        if not self._side_is_known:
+            await bring_up_to_date(self._side_data(), side_version.STEPS)
+        self.has_side = True
+
+    def _side_data(self) -> PgSideData:
+        return PgSideData(self.layout, self.where, self.run, self._run_script)
+
+    async def _run_script(self, script: str) -> None:
+        async with self.wire() as wire:
+            await wire.script(script)
 
     async def need_side(self) -> None:
         """Make jobwire's own schema, if it is not there. Raises what the server says if it may not be made."""
@@ -207,14 +227,8 @@ class Store:
         async with self._siding:
             if await self.find_side():
                 return
-            script = source("side").format(side=self.layout.side)
-            try:
-                async with self.wire() as wire:
-                    await wire.script(script)
-            except Refused as error:
-                if error.sqlstate not in DUPLICATE_OBJECT:
-                    raise
-            self.has_side = True
+            await self._side_data().make()
+            await self._use_side()
 
     def check_side(self, feature: str) -> None:
         """Raise NotSupported for what needs jobwire's own schema where that is missing and may not be made."""
@@ -228,6 +242,8 @@ class Store:
         """The same for a worker, which can do without: whether the schema is there."""
         try:
             await self.need_side()
+        except NewerSideData:
+            raise
         except JobwireError as error:
             _log.warning("no schema %s: pause, rate limits, progress and logs are off (%s)", self.layout.side, error)
             return False

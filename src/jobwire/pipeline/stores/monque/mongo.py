@@ -15,6 +15,7 @@ from pymongo.read_concern import ReadConcern
 
 from jobwire.backends.monque.failure import reaching
 from jobwire.backends.monque.settings import place_of
+from jobwire.backends.monque.side_version import VERSION_ID
 from jobwire.backends.monque.store import READABLE
 from jobwire.errors import InvalidOption
 from jobwire.urls import Address
@@ -63,7 +64,7 @@ class Collections:
         return {str(note["_id"]): note for note in self.side.find({"_id": {"$in": keys}})}
 
     def has_notes(self) -> bool:
-        return self.side.find_one({}, {"_id": 1}) is not None
+        return self.side.find_one({"_id": {"$ne": VERSION_ID}}, {"_id": 1}) is not None
 
     def clock(self) -> datetime:
         """Returns the server's time."""
