@@ -42,7 +42,7 @@ PATTERNS = {
 }
 IN_DOCSTRINGS = {
     "fragment after a semicolon": (
-        r"; (?:how (?:many|much|often|long)|which|whether|what|who|where|its|those that|the (?:number"
+        r"; (?:how (?:many|much|often|long)|which|whether|what|who|where|those that|the (?:number"
         r"|ids?|count|rest|claims|jobs)|(?:None|True|False) (?:if|where|for))\b[^.;:,]{0,50}\.\Z"
     ),
     "sentence without a head": r"\A(?:What|Whether|How|Where|When|Who|Whom|Why)\b",
