@@ -38,9 +38,10 @@ test-pythons: $(READY)  ## the fast tests on every other Python from 3.11 on tha
 test-repeat: $(READY) $(PEERS)  ## the timing-dependent half, TIMES=100 times under load; failures into .repeat.log
 	$(BIN)/python tools/repeat.py --times $(or $(TIMES),100)
 
-lint: $(READY)  ## formatting, lint, types, import directions
+lint: $(READY)  ## formatting, lint, wording, types, import directions
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/prose.py
 	$(BIN)/python tools/sync_stub.py --check
 	$(BIN)/pyright
 	$(BIN)/lint-imports

@@ -1,11 +1,11 @@
-"""How long a job waits between a failed run and the next one.
+"""Backoff: the delay between a failed run of a job and its next attempt.
 
 >>> [Backoff.exponential(1.0, cap=5.0).after(failures) for failures in (1, 2, 3, 4)]
 [1.0, 2.0, 4.0, 5.0]
 
 The n-th failure (the first is 1) is followed by `delay` seconds (fixed), `delay * n` (linear) or `delay * 2^(n - 1)`
-(exponential). Jitter j then spreads the wait evenly over the last j-th part of it, as BullMQ does: a wait of 10 s
-with a jitter of 0.2 lies between 8 s and 10 s. The cap comes last.
+(exponential). Jitter then shortens the delay by a random part of up to `jitter`, as in BullMQ: a delay of 10 s with a
+jitter of 0.2 becomes 8 s to 10 s. The cap is applied last.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 from jobwire.errors import InvalidOption
 
 LONGEST = 100 * 365 * 86_400.0
-"""No wait is longer, in seconds: a hundred years, which every store can add to the present time."""
+"""The longest delay in seconds: a hundred years, which every store can add to the present time."""
 
 _KINDS = ("fixed", "exponential", "linear", "custom")
-# Peers compute these two themselves, so no strategy of a worker is ever asked for them.
+# Peers compute these two themselves, so a worker's strategy is never called for them.
 _TAKEN_NAMES = ("fixed", "exponential")
 
 _RECONNECT_FIRST = 0.1
@@ -32,7 +32,7 @@ _RECONNECT_LONGEST = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """A rule for waiting; make one with `fixed`, `exponential`, `linear` or `custom`.
+    """A rule for the delay before the next attempt. Make one with `fixed`, `exponential`, `linear` or `custom`.
 
     >>> Backoff.linear(timedelta(minutes=1)).after(3)
     180.0
@@ -43,7 +43,7 @@ class Backoff:
     jitter: float = 0.0
     cap: float | None = None
     name: str = ""
-    """Of a custom strategy; empty for the other kinds."""
+    """The name of a custom strategy. Empty for the other kinds."""
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
@@ -72,28 +72,28 @@ class Backoff:
 
     @classmethod
     def fixed(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
-        """The same wait after every failure."""
+        """Returns a backoff with the same delay after every failure."""
         return cls("fixed", _seconds("backoff.delay", delay), jitter, _cap(cap))
 
     @classmethod
     def exponential(
         cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None
     ) -> Backoff:
-        """A wait that doubles with every failure."""
+        """Returns a backoff whose delay doubles with every failure."""
         return cls("exponential", _seconds("backoff.delay", delay), jitter, _cap(cap))
 
     @classmethod
     def linear(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
-        """A wait that grows by `delay` with every failure."""
+        """Returns a backoff whose delay grows by `delay` with every failure."""
         return cls("linear", _seconds("backoff.delay", delay), jitter, _cap(cap))
 
     @classmethod
     def custom(cls, name: str, delay: float | timedelta = 0.0) -> Backoff:
-        """A strategy that the worker supplies with `Worker(backoff=callable)`; `delay` is handed to it."""
+        """Returns a backoff that the worker computes by `Worker(backoff=callable)`. `delay` is stored with the job."""
         return cls("custom", _seconds("backoff.delay", delay), name=name)
 
     def after(self, failures: int, rng: Callable[[], float] = random.random) -> float:
-        """Seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1.
+        """Returns the seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1.
 
         >>> Backoff.fixed(10, jitter=0.2).after(1, rng=lambda: 0.5)
         9.0
@@ -108,11 +108,11 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How a wait grows with the number of failures, from what a protocol stores: any number is taken as it is.
+    """The growth of a delay with the number of failures, from the numbers that a protocol stores. They are not checked.
 
-    The n-th failure is followed by `delay` seconds (fixed, and any kind that is not known), `delay * n` (linear) or
-    `delay * 2^(n - 1)` (exponential), at most `cap`. The wait is then spread evenly between `least` and `most` times
-    its length, and cut at the cap again.
+    The n-th failure is followed by `delay` seconds (fixed, and any unknown kind), `delay * n` (linear) or
+    `delay * 2^(n - 1)` (exponential), at most `cap`. The result is a random delay between `least` and `most` times
+    that, and again at most `cap`.
 
     >>> [Curve("exponential", 2.0, cap=5.0).after(failures) for failures in (1, 2, 3)]
     [2.0, 4.0, 5.0]
@@ -125,7 +125,7 @@ class Curve:
     most: float = 1.0
 
     def after(self, failures: int, rng: Callable[[], float] = random.random) -> float:
-        """Seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1."""
+        """Returns the seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1."""
         wait = _float(self.delay)
         if self.kind == "exponential":
             wait = _doubled(wait, failures - 1)
@@ -138,9 +138,9 @@ class Curve:
 
 
 def reconnect_delay(attempt: int, rng: Callable[[], float] = random.random) -> float:
-    """Seconds before the next try to reach a server, after `attempt` earlier ones: 0.1, 0.2, 0.4 ... up to 30.
+    """Returns the seconds before the next attempt to connect, after `attempt` earlier ones: 0.1, 0.2, 0.4 ... up to 30.
 
-    Spread by a fifth to both sides, so that a fleet does not come back all at once.
+    Varies at random by a fifth, so that a fleet does not reconnect all at once.
 
     >>> [reconnect_delay(attempt, rng=lambda: 0.5) for attempt in (0, 1, 5, 1_000_000)]
     [0.1, 0.2, 3.2, 30.0]
@@ -181,7 +181,7 @@ def _number(field: str, value: Any, rule: str) -> float:
 
 
 def _float(value: float) -> float:
-    """An integer of hundreds of digits has no float; it counts as infinite."""
+    """Returns the number as a float. An integer too large for a float becomes infinite."""
     try:
         return float(value)
     except OverflowError:

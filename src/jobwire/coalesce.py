@@ -1,6 +1,7 @@
-"""Group commit for callers: while one call is under way, items gather; when it returns, all of them go together.
+"""Group commit for callers: items that arrive during a call are collected and sent together when it returns.
 
-Light load has the latency of one call, heavy load the throughput of large batches, and there is no timer in between.
+Under light load an item has the latency of one call, under heavy load there is the throughput of large batches. No
+timer is involved.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class Coalescer(Generic[Item, Answer]):
-    """Turns many single calls into few batched ones. Items go out in the order in which they came."""
+    """Turns many single calls into few batches. Items are sent in the order of their arrival."""
 
     def __init__(self, send: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]], limit: int) -> None:
         self._send = send
@@ -28,7 +29,7 @@ class Coalescer(Generic[Item, Answer]):
         self._idle = asyncio.Event()
 
     async def put(self, item: Item) -> Answer:
-        """Send the item with whatever others are waiting, and return its own answer."""
+        """Sends the item, together with others that are waiting, and returns its answer."""
         if self._closed:
             raise Closed
         if not self._busy:
@@ -38,14 +39,14 @@ class Coalescer(Generic[Item, Answer]):
         return await future
 
     async def close(self) -> None:
-        """Take no more, and return when everything that was put has its answer."""
+        """Refuses new items, and returns when all earlier ones have their answer."""
         self._closed = True
         if self._busy:
             self._idle.clear()
             await self._idle.wait()
 
     async def _alone(self, item: Item) -> Answer:
-        """A call that finds nobody under way goes by itself, at once; those that come meanwhile follow together."""
+        """Sends an item at once if no call is in progress. Items that arrive meanwhile follow together."""
         self._busy = True
         try:
             [answer] = await self._send([item])
@@ -60,7 +61,7 @@ class Coalescer(Generic[Item, Answer]):
         try:
             while self._pending:
                 batch, self._pending = self._pending[: self._limit], self._pending[self._limit :]
-                # A caller that gave up before its item was sent (a cancelled task) wants no job.
+                # Leave out items whose caller was cancelled before they were sent.
                 batch = [entry for entry in batch if not entry[1].cancelled()]
                 if batch:
                     await self._send_batch(batch)

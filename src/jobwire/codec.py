@@ -9,14 +9,14 @@ Traceback (most recent call last):
     ...
 jobwire.errors.InvalidOption: data.items[0].price: must be a finite number; JSON has none such (got nan)
 
-`dumps` gives the bytes of JavaScript's `JSON.stringify`, with one exception: JavaScript moves keys that look like
-array indexes ("7") to the front of an object, and here keys keep their order. What JavaScript would change without
-a word is refused instead, with the path of the value: NaN and Infinity (it writes null), integers that a double
-can't hold (it reads a neighbour). Values that are not JSON are refused too; how to write a date is the caller's choice.
+`dumps` gives the bytes of JavaScript's `JSON.stringify`, with one exception: JavaScript moves keys that look like array
+indexes ("7") to the front of an object, and here keys keep their order. Values that JavaScript would change silently
+are refused, with their path: NaN and Infinity (it writes null), and integers that a double can't hold (it reads another
+number). Values that are not JSON, such as dates, are refused too: the caller chooses how to write them.
 
-A lone surrogate is written as an escape and read back as such. Two surrogates in a row that make a pair are one
-character in JavaScript, and so they are written. A float without a fraction comes back as an int, as 1 and 1.0 are the
-same number in JSON.
+A lone surrogate is written as an escape and read back as such. Two surrogates that make a pair are written as one
+character, as in JavaScript. A float without a fraction is read back as an int, because 1 and 1.0 are the same number in
+JSON.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from jobwire.errors import InvalidOption, MalformedPayload, PayloadTooLarge
 from jobwire.remedies import remedy
 
 MAX_DEPTH = 250
-"""Containers within containers that are written and read, the same on every Python, so that nothing downstream meets
-the end of the stack. orjson writes 254; MongoDB alone stops sooner, at 100."""
+"""The deepest nesting that is written and read. It is the same on every Python, so that no reader overflows its stack.
+orjson writes 254 levels. Only MongoDB has a lower limit: 100."""
 MAX_SAFE_INTEGER = 2**53 - 1
 
 _PLAIN_LEAVES = frozenset({str, int, bool, NoneType})
 _CONTAINERS = frozenset({dict, list})
 _only_plain_leaves = _PLAIN_LEAVES.issuperset
-_kind_of: Callable[[object], type[object]] = type  # pyright calls type(Any) unknown
+_kind_of: Callable[[object], type[object]] = type  # for pyright, type(Any) is unknown
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONG_NUMBER = re.compile(r"[0-9]{19}")
 _BRACKET = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-"""A bracket, or a string with whatever is in it."""
+"""Matches a bracket, or a whole string."""
 _PAGE = 4096
-"""orjson's small results keep the buffer they were made in, a page of memory each. For many jobs at once the copy is
-much cheaper than the pages: 0.15 µs a job where it was 2 µs."""
+"""Copies a small result of orjson, which keeps a whole page of memory as its buffer. With many jobs at once the copy is
+much cheaper than the pages: 0.15 µs a job instead of 2 µs."""
 _KEY_IN_PATH = 40
 _STEPS_AT_EACH_END = 8
 _EXCERPT = 20
 
 
 def dumps(value: Any, *, field: str = "data") -> bytes:
-    """The value as compact UTF-8 JSON; `field` is the name that a refused value's path starts with.
+    """Returns the value as compact UTF-8 JSON. The path of a refused value starts with `field`.
 
     >>> dumps([1.0, 1e21, -0.0, "é", (True, None)]).decode()
     '[1,1e+21,0,"é",[true,null]]'
@@ -65,7 +65,7 @@ def dumps(value: Any, *, field: str = "data") -> bytes:
             raw = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
             return b"%b" % raw if len(raw) < _PAGE else raw
     except (TypeError, RecursionError):
-        pass  # a key, a number or a text that orjson refuses: the rewrite finds out which, and where
+        pass  # orjson refused a key, a number or a text: the rewrite finds out which, and where
     try:
         return orjson.dumps(_rewritten(value, set()))
     except _Refused as refused:
@@ -77,23 +77,23 @@ def dumps(value: Any, *, field: str = "data") -> bytes:
 
 
 def loads(raw: bytes | str) -> Any:
-    """What any client wrote. Integers keep all their digits; of a repeated key the last value counts.
+    """Parses JSON from any client. Integers keep all their digits. Of a repeated key the last value counts.
 
     >>> loads('{"a": 1, "a": [2.50]}')
     {'a': [2.5]}
     """
     try:
         value = orjson.loads(raw)
-        # orjson turns integers above 64 bits into floats. Without a large float in the value there was none.
+        # orjson turns integers above 64 bits into floats. A value without a large float had no such integer.
         if _is_plain(value, MAX_DEPTH) or not (_has_long_number(raw) or _is_deep(raw, value)):
             return value
     except (orjson.JSONDecodeError, RecursionError):
-        pass  # lone surrogates and faults: what follows tells which
+        pass  # a lone surrogate or malformed JSON: the exact parser below distinguishes them
     return _read_exactly(raw)
 
 
 def check_size(size: int, limit: int) -> None:
-    """Refuse a payload of more bytes than the limit.
+    """Refuses a payload of more bytes than the limit.
 
     >>> check_size(12_897_485, 10 * 1024 * 1024)
     Traceback (most recent call last):
@@ -105,7 +105,7 @@ def check_size(size: int, limit: int) -> None:
 
 
 class _Refused(Exception):
-    """A value that can't be written; each container that it passes on its way up adds a step of the path."""
+    """Raised for a value that can't be written. Each container around it adds a step to the path."""
 
     def __init__(self, shown: object, rule: str) -> None:
         super().__init__(rule)
@@ -115,10 +115,10 @@ class _Refused(Exception):
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether orjson writes this value as JavaScript would, as far as types tell.
+    """True if orjson writes this value as JavaScript would, judged by types.
 
-    This pass is the price of exactness: 0.4 µs for a dict of eight short values, alone or in a list,
-    where orjson takes 0.1 to 0.15 µs. Three searches through orjson's output took 0.6 µs and can't see a UUID.
+    This pass costs 0.4 µs for a dict of eight short values, alone or in a list, where orjson takes 0.1 to 0.15 µs. The
+    alternative, three searches through orjson's output, took 0.6 µs and can't detect a UUID.
     """
     kind = _kind_of(value)
     if kind is dict:
@@ -148,7 +148,8 @@ def _prints_alike(number: float) -> bool:
 
 
 def _rewritten(value: Any, above: set[int]) -> Any:
-    """A copy that orjson prints as JavaScript would. `above` holds the ids of the containers around the value."""
+    """Returns a copy that orjson writes as JavaScript would. `above` holds the ids of the containers around the
+    value."""
     kind = _kind_of(value)
     if value is None or kind is bool or (kind is str and value.isascii()):
         return value
@@ -186,7 +187,7 @@ def _rewritten_dict(value: dict[Any, Any], above: set[int]) -> Any:
             raise
     if not all(map(str.isascii, copy)) and any(
         map(_has_surrogate, copy)
-    ):  # a key can't be a fragment, so the whole object becomes one
+    ):  # orjson takes no fragment as a key, so the whole object becomes a fragment
         members = (_quoted(key) + b":" + orjson.dumps(child) for key, child in copy.items())
         return orjson.Fragment(b"{" + b",".join(members) + b"}")
     return copy
@@ -222,7 +223,7 @@ def _number(number: float) -> Any:
 
 
 def javascript_number(number: float) -> str:
-    """A finite float in the digits and the layout of JavaScript's Number.prototype.toString.
+    """Returns a finite float as JavaScript's Number.prototype.toString writes it.
 
     >>> [javascript_number(n) for n in (36028797018963968.0, 1e21, 0.000001, 1.5e-7)]
     ['36028797018963970', '1e+21', '0.000001', '1.5e-7']
@@ -269,14 +270,14 @@ def _not_json(value: object) -> _Refused:
 
 
 def _short(shown: object) -> object:
-    """Python refuses to print integers of thousands of digits."""
+    """Replaces an integer of thousands of digits, which Python refuses to print, by a description."""
     if isinstance(shown, int) and shown.bit_length() > 256:
         return f"an integer of {shown.bit_length()} bits"
     return shown
 
 
 def _path(steps: list[str | int]) -> str:
-    """The place of a value; of a long path both ends.
+    """Returns the path of a value as text. Of a long path, only both ends.
 
     >>> _path(["to", 0, "a-b"]), _path(list(range(20)))
     ('.to[0]["a-b"]', '[0][1][2][3][4][5][6][7] … [12][13][14][15][16][17][18][19]')
@@ -313,7 +314,7 @@ def _has_long_number(raw: bytes | str) -> bool:
 
 
 def _is_deep(raw: bytes | str, value: Any) -> bool:
-    """Whether the value that was read has more nesting than we take. Few have as many brackets to begin with."""
+    """True if the parsed value is nested too deeply. Counts brackets first, since few values have that many."""
     brackets = raw.count(b"[") + raw.count(b"{") if isinstance(raw, bytes) else raw.count("[") + raw.count("{")
     if brackets <= MAX_DEPTH:
         return False
@@ -327,7 +328,7 @@ def _is_deep(raw: bytes | str, value: Any) -> bool:
 
 
 def _too_deep_at(text: str) -> int | None:
-    """Where the first container begins that is nested deeper than we take."""
+    """Returns the position of the first container that is nested too deeply."""
     depth = 0
     for token in _BRACKET.finditer(text):
         match token.group()[0]:
@@ -343,7 +344,7 @@ def _too_deep_at(text: str) -> int | None:
 
 
 def _read_exactly(raw: bytes | str) -> Any:
-    """The standard library's parser: slower, and exact about long integers and lone surrogates."""
+    """Parses with the standard library: slower, but exact for long integers and lone surrogates."""
     text = raw if isinstance(raw, str) else raw.decode(errors="replace")
     try:
         if isinstance(raw, bytes):
@@ -361,7 +362,7 @@ def _read_exactly(raw: bytes | str) -> Any:
         position, reason = fault.position, f"nested deeper than {MAX_DEPTH} levels"
     except RecursionError:
         position, reason = 0, "nested too deeply for the stack that is left"
-    # An excerpt helps to find the writer; a whole payload may hold what no log should.
+    # An excerpt helps to find the writer. A whole payload may contain what must not get into a log.
     excerpt = text[position : position + min(_EXCERPT, len(text) // 2)]
     near = f", near {excerpt!a}" if excerpt else ""
     raise MalformedPayload(f"not JSON: {reason} at character {position} of {len(text)}{near}")

@@ -23,22 +23,22 @@ _log = logging.getLogger("jobwire.connection")
 
 
 def connect(url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0) -> Connection:
-    """A connection to share between queues and workers. Reaches the store when it is first used.
+    """Returns a connection to share between queues and workers. It connects to the store when it is first used.
 
-    Without a URL: the environment's JOBWIRE_URL, else an embedded server in ./.jobwire. `wait_for_store`: how long to
-    wait for a store that is not there yet.
+    Without a URL it uses the environment's JOBWIRE_URL, else an embedded server in ./.jobwire. `wait_for_store` is how
+    long to wait for a store that does not answer yet.
 
-    `client`: a redis-py client whose server is to be used, asyncio or blocking, also of sentinels or a cluster. The URL
-    then has a protocol and options but no address: `connect("bullmq:?prefix=mail", client=client)`. The connection
-    copies the client's settings and opens connections of its own; the client stays the caller's to use and to close.
+    `client` is a redis-py client whose server is to be used: asyncio or blocking, also of sentinels or a cluster. The
+    URL then has a protocol and options but no address: `connect("bullmq:?prefix=mail", client=client)`. The connection
+    copies the client's settings and opens connections of its own. It never uses or closes the client.
     """
     return Connection(url, client=client, wait_for_store=wait_for_store)
 
 
 class Connection:
-    """One store reached through one protocol, with its pool. Use `async with`, or `open` and `close`.
+    """A connection to one store by one protocol, with its pool. Use `async with`, or `open` and `close`.
 
-    A forked child process has none of its parent's connections: there it opens again at its first use.
+    In a forked child process it opens again at its first use, and does not touch the parent's sockets.
     """
 
     def __init__(self, url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0) -> None:
@@ -56,8 +56,8 @@ class Connection:
         self.backend = self.backend.twin()
 
     async def open(self, wait_for_store: float = 0.0) -> Self:
-        """Reach the store; does nothing if it is open. One that is not there yet is waited for: as many seconds, or as
-        long as the connection was made with."""
+        """Connects to the store, if that has not happened yet. Waits for a store that does not answer: `wait_for_store`
+        seconds, or as long as given when the connection was made."""
         forking.notice()
         if not self.is_open:
             async with self._opening:
@@ -67,19 +67,19 @@ class Connection:
         return self
 
     async def reach(self) -> None:
-        """Open it at its first use. What has been closed stays closed: its owner is done with it."""
+        """Opens the connection at its first use. Raises Closed if it has been closed."""
         if self._closed:
             raise Closed(f"the connection to {self.address.redacted} has been closed")
         await self.open()
 
     async def _open_backend(self, wait: float) -> None:
-        """Open the backend, again and again while the store is unavailable. A refusal is not waited for."""
+        """Opens the backend, repeatedly while the store is unavailable. Raises at once if the store refuses."""
         began = time.monotonic()
         missing: StoreUnavailable | None = None
         for attempt in itertools.count():
             left = began + wait - time.monotonic()
             try:
-                # The start of an embedded server goes on in its thread, so it must not be given up.
+                # An embedded server starts in a thread that can't be cancelled, so it must be waited for.
                 async with asyncio.timeout(left if wait and self.address.folder is None else None):
                     await self.backend.open()
             except StoreUnavailable as error:
@@ -116,7 +116,7 @@ class Connection:
 
 
 def _address_of(url: str | None, client: object | None) -> urls.Address:
-    """The parsed URL, completed with the address of the client if there is one."""
+    """Returns the parsed URL, with the address of the client if there is one."""
     if client is None:
         return urls.parse(urls.default_url() if url is None else url)
     named = urls.parse_without_address(url)
@@ -126,7 +126,7 @@ def _address_of(url: str | None, client: object | None) -> urls.Address:
 
 
 def load_backend(address: urls.Address) -> Backend:
-    """The backend of an address. Imported here, on demand: a protocol's driver is needed only by those who use it."""
+    """Returns the backend of an address. It is imported here, so that only the drivers in use must be installed."""
     with _driver_needed(address.protocol) as module:
         backend: Backend = module.open_backend(address)
     return backend
@@ -134,7 +134,7 @@ def load_backend(address: urls.Address) -> Backend:
 
 @contextmanager
 def _driver_needed(protocol: str) -> Generator[Any]:
-    """Yields the module of a protocol. An import that fails inside the block names the extra to install."""
+    """Yields the module of a protocol. If an import inside the block fails, raises an error that names the extra."""
     try:
         yield importlib.import_module(f"jobwire.backends.{protocol}")
     except ModuleNotFoundError as missing:
@@ -144,7 +144,7 @@ def _driver_needed(protocol: str) -> Generator[Any]:
 
 
 def resolve(where: str | Connection | None) -> tuple[Connection, bool]:
-    """The connection meant by what a Queue or Worker was given, and whether they own it."""
+    """Returns the connection for what a Queue or Worker was given, and whether the caller owns it and must close it."""
     if isinstance(where, Connection):
         return where, False
     return Connection(where), True

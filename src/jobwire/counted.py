@@ -1,10 +1,10 @@
-"""Numbers of things, in words that agree with them."""
+"""Numbers with nouns in singular or plural."""
 
 from __future__ import annotations
 
 
 def counted(number: int, noun: str, one: str = "", many: str = "") -> str:
-    """The number with its noun, and with what follows if that depends on it.
+    """Returns the number with its noun, then `one` or `many`.
 
     >>> counted(1, "job"), counted(0, "job"), counted(12_000, "finished job"), counted(2, "entry")
     ('1 job', '0 jobs', '12,000 finished jobs', '2 entries')

@@ -1,9 +1,9 @@
 """A deadline for a call to a store.
 
-`asyncio.timeout` blames the call when the event loop itself was blocked: the answer has arrived and waits to be read,
-but the timer comes first. A timer that fires late is the sign of a blocked loop, so this one grants the time it was
-late by, and the answer is read meanwhile. It does so three times at most: a loop that is always late still has
-deadlines.
+`asyncio.timeout` also ends a call when the event loop itself was blocked: the answer has arrived and waits to be read,
+but the timer runs first. A timer that fires late is the sign of a blocked loop. This one then adds the time by which it
+was late, so that the answer can be read. It does so three times at most, so that the deadline holds even if the loop is
+always late.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _GRANTS = 3
 
 
 class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
-    """Raise TimeoutError in a block that takes longer than `seconds` (None: never). A blocked loop is not counted."""
+    """Raises TimeoutError in a block that takes longer than `seconds` (None: never). Time with a blocked loop is not
+    counted."""
 
     __slots__ = ("_due", "_entered", "_grants", "_limit", "_loop", "_seconds", "_timer", "ended")
 
@@ -48,7 +49,7 @@ class deadline:  # noqa: N801 - reads as a statement: async with deadline(5):
         return await self._limit.__aexit__(kind, error, trace)
 
     def end(self) -> None:
-        """Let the time be over now."""
+        """Ends the block now, as if its time were over."""
         self.ended = True
         self._loop.call_soon(self._be_over)
 

@@ -1,4 +1,4 @@
-"""Everything jobwire raises on purpose. A class's docstring is its default message."""
+"""The errors that jobwire raises. A class's docstring is its default message."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class Snooze(JobwireError):
 
 
 class RateLimited(JobwireError):
-    """Raise in a handler to put the job back and have the worker claim nothing for `delay` (seconds or a timedelta).
-    No attempt is used up."""
+    """Raise in a handler to put the job back and stop claims for `delay` (seconds or a timedelta), without using up an
+    attempt."""
 
     def __init__(self, delay: float | timedelta, message: str | None = None) -> None:
         super().__init__(message or f"rate limited for {delay} s")
@@ -175,11 +175,11 @@ class RateLimited(JobwireError):
 
 
 class WaitForChildren(JobwireError):
-    """Raise in a handler to have the job run again when its children are done. No attempt is used up."""
+    """Raise in a handler to run the job again when its children have finished, without using up an attempt."""
 
 
 def shown(value: object) -> str:
-    """The value's repr in at most 80 characters; its type if it has no repr that can be had.
+    """Returns the value's repr in at most 80 characters, or its type if repr() raises.
 
     >>> shown("x" * 1000)[-5:]
     'xxxx…'
@@ -192,7 +192,8 @@ def shown(value: object) -> str:
 
 
 def megabytes(size: int) -> str:
-    """
+    """Returns a size in megabytes as text.
+
     >>> megabytes(12_897_485)
     '12.3 MB'
     """

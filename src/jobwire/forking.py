@@ -1,9 +1,10 @@
-"""What a forked child process (of gunicorn --preload, uWSGI, multiprocessing) makes of its parent's objects.
+"""Renews objects in forked child processes (of gunicorn --preload, uWSGI, multiprocessing).
 
-A fork copies sockets, event loops and locks, but not the threads that serve them. So a child uses none of what its
-parent had: each object that follows forks gets parts of its own there, and is closed until it is opened again. The
-parent's parts are never closed or finalised in the child: a goodbye would go into the parent's conversation, and the
-epoll instance of an event loop is one and the same in both, so that forgetting a socket makes the parent deaf to it.
+A fork copies sockets, event loops and locks, but not the threads that serve them. So a child must not use its parent's:
+each object that follows forks gets new parts there, and is closed until it is opened again. The parent's parts are
+never closed or finalised in the child. A closing message would be sent on the parent's connection. And both processes
+share the epoll instance of an event loop, so that unregistering a socket in the child would stop its events in the
+parent.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ from typing import Any, TypeVar
 _Object = TypeVar("_Object")
 _numbers = itertools.count()
 _followers: dict[int, tuple[weakref.ref[Any], Callable[[Any], None]]] = {}
-"""In the order in which they came, so that what others use is renewed before them."""
+"""In the order of registration, so that an object is renewed before those that use it."""
 _of_parents: list[object] = []
 _pid = os.getpid()
 
 
 def follow(made: _Object, renew: Callable[[_Object], None]) -> None:
-    """Have the function called with the object in every forked child, as long as the object lives."""
+    """Calls the function with the object in every forked child, as long as the object exists."""
     number = next(_numbers)
     forget = partial(_followers.pop, number, None)
     _followers[number] = (weakref.ref(made, lambda _: forget()), renew)
 
 
 def notice() -> None:
-    """Renew everything if this process was forked by code that does not run Python's hooks, as uWSGI's."""
+    """Renews everything if this process was forked by code that does not run Python's hooks, such as uWSGI."""
     if os.getpid() != _pid:
         _renew()
 
 
 def keep(part: object) -> None:
-    """Never finalise what is the parent's, not even when this process ends."""
+    """Keeps an object of the parent from being finalised, even when this process ends."""
     if not _of_parents:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_of_parents))
     _of_parents.append(part)

@@ -1,4 +1,4 @@
-"""What jobwire shows of a queue: jobs, their states, events. Snapshots, no I/O."""
+"""Snapshots of what a queue holds: jobs, states, events, schedules. No I/O."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jobwire.record import record
 
 
 def _empty() -> dict[str, Any]:
-    return {}  # several times as quick as dict[str, Any]()
+    return {}  # several times as fast as dict[str, Any]()
 
 
 class State(StrEnum):
-    """Where a job is in its life, in one vocabulary for all protocols."""
+    """The state of a job, in the same words for all protocols."""
 
     WAITING = "waiting"
     DELAYED = "delayed"
@@ -29,19 +29,19 @@ class State(StrEnum):
 
     @property
     def finished(self) -> bool:
-        """True once no worker will touch the job again unless someone asks for it."""
+        """True if no worker will run the job again, unless an operator retries it."""
         return self in (State.COMPLETED, State.FAILED, State.CANCELLED)
 
 
 class Waiter(Protocol):
-    """What a job needs of the queue it came from to be waited for."""
+    """The part of a queue that `Job.wait` uses."""
 
     async def wait(self, job_id: str, timeout: float | timedelta | None = None) -> Any: ...
 
 
 @record
 class Job:
-    """A job as it was when it was read. `raw` keeps the stored form, for what jobwire has no name for."""
+    """A job as it was when it was read. `raw` is its stored form, with fields that jobwire has no name for."""
 
     id: str
     queue: str
@@ -51,7 +51,7 @@ class Job:
     native_state: str = ""
     priority: int = 0
     attempts: int | None = None
-    """Runs in all; None where the store decides it and the job was not read from there, but just added."""
+    """Runs in all. None for a job that was just added, if the store decides the number."""
     attempts_made: int = 0
     progress: Any = None
     result: Any = None
@@ -63,12 +63,12 @@ class Job:
     finished_at: datetime | None = None
     worker: str | None = None
     refused: str | None = None
-    """Set by add when the store made no new job, with the reason; `id` is then the job that was there first."""
+    """The reason why `add` made no new job, or None. `id` is then that of the existing job."""
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     origin: Waiter | None = field(default=None, repr=False, compare=False)
 
     async def wait(self, timeout: float | timedelta | None = None) -> Any:
-        """The job's result once it has completed; raises JobFailed or WaitTimeout."""
+        """Waits until the job has completed and returns its result. Raises JobFailed or WaitTimeout."""
         if self.origin is None:
             raise RuntimeError(f"job {self.id} was not read through a queue, so it can't be waited for")
         return await self.origin.wait(self.id, timeout)
@@ -76,10 +76,10 @@ class Job:
 
 @record
 class Event:
-    """One thing that happened on a queue. `id` is a cursor: give it to `events(since=)` to go on after it.
+    """Something that happened on a queue. `id` is a cursor: `events(since=id)` continues after this event.
 
-    `native_type` is the protocol's own word, also of an event that an application has published; `kind` is ours.
-    `data` holds the event's native fields.
+    `kind` is jobwire's word for it and `native_type` the protocol's, or that of the application that published the
+    event. `data` holds the event's native fields.
     """
 
     id: str
@@ -93,7 +93,7 @@ class Event:
 
 
 class Page(list[Job]):
-    """Jobs of one call, and the cursor that continues after them (None: there are no more)."""
+    """The jobs of one call, and the cursor to continue after them (None: there are no more)."""
 
     def __init__(self, jobs: Iterable[Job] = (), cursor: str | None = None) -> None:
         super().__init__(jobs)
@@ -101,7 +101,7 @@ class Page(list[Job]):
 
 
 class EventKind(StrEnum):
-    """What happened, in one word for all protocols."""
+    """Kinds of events, in the same words for all protocols."""
 
     ADDED = "added"
     DUPLICATE = "duplicate"
@@ -119,7 +119,7 @@ class EventKind(StrEnum):
     PAUSED = "paused"
     RESUMED = "resumed"
     OTHER = "other"
-    """Anything else, events of an application among it: see `native_type`."""
+    """Anything else, for example an event that an application has published: see `native_type`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Schedule:
 
 
 class JobKey(NamedTuple):
-    """A job's place in the store: families of jobs may span queues."""
+    """A queue and the id of a job in it: parents and children may be in different queues."""
 
     queue: str
     id: str
@@ -150,21 +150,21 @@ class JobKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """What has become of a job's children so far. A child is in one of the four at a time."""
+    """The states of a job's children. Each child is in one of the four fields."""
 
     values: Mapping[JobKey, Any] = field(default_factory=dict[JobKey, Any])
-    """Results of those that completed."""
+    """The results of children that have completed."""
     ignored: Mapping[JobKey, str] = field(default_factory=dict[JobKey, str])
-    """Errors of those that failed and were to be ignored, or to let their parent continue."""
+    """The errors of children whose failure does not fail the parent."""
     pending: tuple[JobKey, ...] = ()
     failed: tuple[JobKey, ...] = ()
-    """Those whose failure fails their parent."""
+    """The children whose failure fails the parent."""
 
     def __len__(self) -> int:
         return len(self.values) + len(self.ignored) + len(self.pending) + len(self.failed)
 
     def keys(self) -> tuple[JobKey, ...]:
-        """All children, whatever has become of them."""
+        """Returns all children, in any state."""
         return (*self.values, *self.ignored, *self.pending, *self.failed)
 
 
@@ -178,19 +178,19 @@ class JobTree:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What holds all workers of a queue back, whatever language they are written in."""
+    """Limits for all workers of a queue together, jobwire's and peers'."""
 
     concurrency: int | None = None
     """Jobs that may run at a time."""
     rate: tuple[int, float] | None = None
-    """So many jobs in so many seconds."""
+    """(jobs, seconds): at most so many starts in that time."""
     blocked_for: float = 0.0
     """Seconds until the current window or throttle ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker that the store knows to be connected, jobwire's or a peer's."""
+    """A worker that is connected to the store, jobwire's or a peer's."""
 
     name: str
     address: str = ""

@@ -1,5 +1,5 @@
-"""What a caller may ask of a job, a schedule or a worker. Each object checks itself when it is made, so bad input
-is refused with its field, value and rule before anything is written."""
+"""Options of jobs, schedules and workers. Each object checks its values when it is made, so bad input is refused with
+its field, value and rule before anything is written."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from jobwire.record import record
 DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
 LARGE_KEEP = 10_000
 MOST_SKIPPED = 2**53 - 1
-"""The largest whole number that every store takes."""
+"""The largest integer that every store accepts."""
 Seconds = float | int | timedelta
 
 
 def _empty() -> dict[str, Any]:
-    return {}  # several times as quick as dict[str, Any]()
+    return {}  # several times as fast as dict[str, Any]()
 
 
 def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
-    """A duration as a finite number of seconds, not below the minimum."""
+    """Returns a duration in seconds. Refuses one that is not finite or below the minimum."""
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, bool) or not isinstance(value, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
@@ -41,7 +41,7 @@ def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
 
 
 def whole(field_name: str, value: Any, *, minimum: int) -> int:
-    """An integer not below the minimum; True is not an integer here."""
+    """Returns an integer. Refuses one below the minimum, and booleans."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidOption(field_name, value, "must be an integer")
     if value < minimum:
@@ -50,23 +50,23 @@ def whole(field_name: str, value: Any, *, minimum: int) -> int:
 
 
 def yes_or_no(field_name: str, value: Any) -> bool:
-    """True or False, and nothing that merely counts as one of them."""
+    """Returns True or False. Refuses other values, also those that are true or false in Python."""
     if not isinstance(value, bool):
         raise InvalidOption(field_name, value, "must be True or False")
     return value
 
 
 def aware(field_name: str, value: Any) -> datetime:
-    """A datetime that names its zone."""
+    """Returns a datetime. Refuses one without a time zone."""
     if not isinstance(value, datetime):
         raise InvalidOption(field_name, value, "must be a datetime")
     if value.tzinfo is None:
-        raise InvalidOption(field_name, value, "must carry a time zone, e.g. datetime.now(timezone.utc)")
+        raise InvalidOption(field_name, value, "must have a time zone, e.g. datetime.now(timezone.utc)")
     return value
 
 
 def text(field_name: str, value: Any) -> str:
-    """A non-empty text that every store can hold."""
+    """Returns a text that every store can hold. Refuses an empty one."""
     if not isinstance(value, str):
         raise InvalidOption(field_name, value, "must be a string")
     if not value:
@@ -80,22 +80,22 @@ def text(field_name: str, value: Any) -> str:
 
 
 def maybe_empty(field_name: str, value: Any) -> str:
-    """A text that every store can hold; it may be empty."""
+    """Returns a text that every store can hold, perhaps empty."""
     return "" if value == "" else text(field_name, value)
 
 
 def job_id(value: Any) -> str:
-    """The id of a job, as every operation on one takes it."""
+    """Returns the id of a job, checked."""
     return text("job_id", value)
 
 
 def cursor(field_name: str, value: Any) -> str | None:
-    """Where to go on, as a call before has returned it; None is the start."""
+    """Returns a cursor from an earlier call, checked. None means the start."""
     return None if value is None else text(field_name, value)
 
 
 def skip(value: Any, cursor: str | None) -> int:
-    """How many jobs to pass over before the first one of a list. A cursor already says where to begin."""
+    """Returns how many jobs to skip at the start of a list. Refuses a skip together with a cursor."""
     number = whole("skip", value, minimum=0)
     if number > MOST_SKIPPED:
         raise InvalidOption("skip", value, f"must be at most {MOST_SKIPPED}")
@@ -105,13 +105,13 @@ def skip(value: Any, cursor: str | None) -> int:
 
 
 def timeout(value: Seconds | None) -> float | None:
-    """How long to wait; None is without end."""
+    """Returns how long to wait, in seconds. None means without limit."""
     return None if value is None else seconds("timeout", value)
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long finished jobs stay: the `count` newest, those younger than `age` seconds, or both. Neither: all."""
+    """Which finished jobs stay: the `count` newest, those younger than `age` seconds, or both. Neither: all."""
 
     count: int | None = None
     age: Seconds | None = None
@@ -127,10 +127,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Admit one job per key. Which modes a protocol has is in its Capabilities.
+    """Allows one job per key. Which of the options a protocol supports is in its Capabilities.
 
-    ttl: how long the key stays taken (default: until the job has finished). extend: each refused add restarts the
-    ttl. replace: a newer job takes the place of one that is still delayed.
+    ttl: how long the key stays taken (default: until the job has finished). extend: each refused add restarts the ttl.
+    replace: a newer job replaces one that is still delayed.
     """
 
     key: str
@@ -148,7 +148,7 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The job that waits for this one. `on_failure` says what the parent does if this job fails for good."""
+    """The job that waits for this one. `on_failure` is what the parent does if this job fails for good."""
 
     id: str
     queue: str
@@ -163,7 +163,8 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which workers may run a job: one server, or every criterion given (any of / all of its values)."""
+    """The workers that may run a job: one server, or all that match every given criterion (any or all of its
+    values)."""
 
     server: str | None = None
     stack: tuple[str, ...] = ()
@@ -184,7 +185,7 @@ class Target:
 
 
 class Missing(Enum):
-    """Stands for data that was not given, for which a protocol may store something else than null."""
+    """The default for data that was not given. A protocol may store something other than null for it."""
 
     DATA = "no data"
 
@@ -197,11 +198,11 @@ NO_DATA = Missing.DATA
 
 @record
 class NewJob:
-    """A job to be added. Only `data` is needed; what is None takes the protocol's own default.
+    """A job to be added. Only `data` is needed. An option of None means the protocol's default.
 
-    attempts counts runs in all. delay and run_at exclude each other. keep_completed and keep_failed: True keeps
-    every finished job, False none, a number that many, Keep(...) by count and age. It is checked when it is made, so
-    make another one (`dataclasses.replace`) rather than change it.
+    attempts counts runs in all. delay and run_at exclude each other. keep_completed and keep_failed: True keeps every
+    finished job, False none, a number that many, Keep(...) by count and age. The job is checked when it is made: to
+    change it, make another one with `dataclasses.replace`.
     """
 
     data: Any
@@ -221,9 +222,9 @@ class NewJob:
     target: Target | None = None
     expires: Seconds | None = None
     extra: dict[str, Any] = field(default_factory=_empty)
-    """Options of one protocol only, by their native names; checked by that protocol."""
+    """Options of one protocol only, by their native names. That protocol checks them."""
 
-    if not TYPE_CHECKING:  # checkers know the fields, and refuse any other name themselves
+    if not TYPE_CHECKING:  # type checkers see the fields, and refuse other names themselves
 
         def __init__(  # noqa: PLR0917 - one for each field
             self, data, name=None, id=None, priority=None, delay=None, run_at=None, attempts=None, backoff=None,  # noqa: A002
@@ -253,7 +254,7 @@ class NewJob:
 
     @property
     def plain(self) -> bool:
-        """Nothing but data and name was given: most jobs, with no option to check or to encode."""
+        """True if only data and name were given, as for most jobs: there is no option to check or encode."""
         return not (self.lifo or self.extra) and (
             self.id is self.priority is self.delay is self.run_at is self.attempts is self.backoff is self.timeout
             is self.keep_completed is self.keep_failed is self.unique is self.parent is self.target is self.expires
@@ -299,7 +300,7 @@ class NewJob:
             seconds("expires", self.expires, minimum=0.001)
 
     def delay_at(self, now: float) -> float:
-        """Seconds from now until the job may run; 0 when at once or in the past."""
+        """Returns the seconds from now until the job may run, 0 if it may run at once."""
         if self.run_at is not None:
             return max(0.0, self.run_at.timestamp() - now)
         return seconds("delay", self.delay) if self.delay is not None else 0.0
@@ -319,7 +320,7 @@ def _check_keep(field_name: str, value: Any) -> None:
 
 
 def keep_of(value: bool | int | Keep, field_name: str = "keep") -> Keep:
-    """The one form of a keep option: True is everything, False nothing, a number that many.
+    """Returns a keep option as a Keep: True keeps everything, False nothing, a number that many.
 
     >>> keep_of(False), keep_of(True), keep_of(100)
     (Keep(count=0, age=None), Keep(count=None, age=None), Keep(count=100, age=None))
@@ -333,7 +334,7 @@ def keep_of(value: bool | int | Keep, field_name: str = "keep") -> Keep:
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
-    """A repeating job: exactly one of every and cron; the rest describes the jobs it makes."""
+    """A schedule to be stored. Takes exactly one of `every` and `cron`. `job` describes the jobs that it adds."""
 
     key: str
     job: NewJob
@@ -366,7 +367,7 @@ class NewSchedule:
 
 
 class JobOptions(TypedDict, total=False):
-    """The options of `add` as keywords; NewJob says what each means."""
+    """The options of `add` as keywords. NewJob describes each."""
 
     id: str | None
     priority: int | None
@@ -389,6 +390,6 @@ JOB_OPTIONS = JobOptions.__annotations__.keys()
 
 
 def check_names(given: Mapping[str, object], own: Iterable[str], what: str) -> None:
-    """Refuse keywords that are neither options of a job nor `own`, with all of them as what may have been meant."""
+    """Refuses keywords that are neither options of a job nor in `own`, with a suggestion from both."""
     for name in given.keys() - JOB_OPTIONS:
         raise spelling.unknown(name, given[name], (*own, *JOB_OPTIONS), what)

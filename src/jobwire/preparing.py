@@ -1,4 +1,4 @@
-"""From what a caller asks for to what a backend stores: every check, and the encoding, before anything is written."""
+"""Checks and encodes jobs before anything is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobwire.required_features import require_for_job
 
 
 def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -> PreparedJob:
-    """The job as it will be written. `size_limit` bounds data and options together, in bytes."""
+    """Returns the job as it will be written. `size_limit` is the limit for data and options together, in bytes."""
     if job.data is NO_DATA:
         job = replace(job, data=codec.loads(backend.capabilities.no_data))
     require_for_job(backend.capabilities, queue, job)
@@ -30,7 +30,7 @@ def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -
 
 
 def defaults_of(options: JobOptions) -> NewJob:
-    """A queue's default options, checked. What can belong to one job only has no default."""
+    """Returns a queue's default options, checked. Refuses options that make sense for a single job only."""
     for name in ("id", "parent"):
         if name in options:
             raise InvalidOption(f"defaults.{name}", options.get(name), "belongs to one job")
@@ -38,8 +38,8 @@ def defaults_of(options: JobOptions) -> NewJob:
 
 
 def with_defaults(job: NewJob, defaults: NewJob) -> NewJob:
-    """The job with the defaults for what it does not say. A moment of its own leaves no room for a default delay, nor
-    the other way round."""
+    """Returns the job with defaults for the options that it does not have. A job with a `run_at` gets no default delay,
+    and one with a delay no default `run_at`."""
     names = [field.name for field in fields(NewJob) if field.name not in ("data", "name", "lifo", "extra")]
     missing: dict[str, Any] = {name: getattr(defaults, name) for name in names if getattr(job, name) is None}
     missing["lifo"] = job.lifo or defaults.lifo
@@ -58,8 +58,8 @@ def snapshot(
     now: float | None = None,
     has_children: bool = False,
 ) -> Job:
-    """What a caller who has just added the job gets to see of it: what was asked for, and what the protocol `can`
-    promises where nothing was."""
+    """Returns a job that was just added, made from its options and, for those not given, from what the protocol `can`
+    promise."""
     new, now = job.new, time.time() if now is None else now
     delay = new.delay_at(now)
     state = State.DELAYED if delay > 0 else State.WAITING
@@ -79,8 +79,8 @@ def snapshot(
 
 
 class AddedJobs(Sequence[Job]):
-    """The snapshots of jobs added in bulk, made when they are looked at: most callers of a large bulk look at few,
-    and making them costs as much as everything else that Python does for the job."""
+    """The jobs of a bulk add. Each snapshot is made when it is read: most callers read few of them, and making one
+    costs as much as everything else that Python does for the job."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""The protocols that jobwire speaks: what is known of each before its backend is loaded.
+"""The registry of protocols, with everything that is needed before a backend is loaded.
 
-The only place that lists them. A protocol is named by its slug, in URLs and in the name of its package under
-`jobwire.backends`; its display name is for people and is never compared.
+The only list of them. A protocol is named by its slug, in URLs and in the name of its package under `jobwire.backends`;
+its display name is only for people and is never compared.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class KnownProtocol:
     embedded_server: str = ""
     transports: tuple[str, ...] = ()
     url_options: tuple[str, ...] = ()
-    """Options of ours in its URLs; the first says where in the store the queues are."""
+    """jobwire's options in its URLs. In a store, the first one is where its queues are."""
     takes_client: bool = False
-    """Its address can be that of a driver's client."""
+    """True if the address can come from a driver's client."""
 
 
 PROTOCOLS = {
@@ -38,7 +38,7 @@ PROTOCOLS = {
             "mongo",
             "MongoDB",
             ("mongodb", "mongodb+srv", "embedded"),
-            # All but the first: Monque leaves them to the configuration of its instances instead of storing them.
+            # All but the first: Monque keeps these in the configuration of its instances and does not store them.
             ("collection", "tz", "max_retries", "create_indexes"),
         ),
         KnownProtocol("pgboss", "pg-boss", "postgres", "PostgreSQL", ("postgresql", "embedded"), ("schema",)),

@@ -1,6 +1,6 @@
-"""How values that are not JSON are written as such: the end of the sentence that refuses one.
+"""Suggestions for values that are not JSON: the end of the sentence that refuses one.
 
-Classes of other packages are known by their names, so that none of those packages has to be there.
+Classes of other packages are recognised by name, so that none of those packages must be installed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _BY_NAME = {
 
 
 def remedy(value: object) -> str:
-    """What to send instead of the value.
+    """Returns an expression to send instead of the value.
 
     >>> from pathlib import Path
     >>> remedy(Path("/tmp")), remedy({1: 2}.keys()), remedy(object())

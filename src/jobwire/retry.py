@@ -2,8 +2,8 @@
 
 A job fails for good if the failure is final or its attempts are used up. Otherwise it runs again: after the wait that
 the failure asks for, else after the wait of the job's backoff, else at once. A worker's own strategy may also end the
-job. It is the user's code, so neither the call nor its answer is trusted: a strategy that raises, or that answers with
-something other than a duration, fails the job with a reason that says so.
+job. It is the user's code, so neither the call nor its result is trusted: a strategy that raises, or that returns
+something other than a duration, fails the job, and the job's error names the cause.
 
 Each protocol builds the arguments of `next_attempt` from its native options. pg-boss decides in SQL, as its peer does.
 """
@@ -24,8 +24,8 @@ from jobwire.errors import shown
 
 
 class NextAttempt(NamedTuple):
-    """`delay`: seconds until the next run, or None if there is none and the job has failed. `reason`: the job's error,
-    with what kept it from running again if that was a strategy."""
+    """The decision. `delay` is the seconds until the next attempt, or None if the job has failed. `reason` is the job's
+    error. If a faulty strategy has ended the job, it includes that."""
 
     delay: float | None
     reason: str
@@ -48,9 +48,10 @@ def next_attempt(
     longest: float,
     rng: Callable[[], float] = random.random,
 ) -> NextAttempt:
-    """Decide from a failure whether and when the job runs again.
+    """Decides from a failure whether and when the job runs again.
 
-    `failures` counts this one, `attempts` counts runs in all, and no backoff waits more than `longest` seconds.
+    `failures` counts this one, `attempts` counts runs in all, and `longest` is the longest delay of any backoff, in
+    seconds.
     """
     if failed.final or failures >= attempts:
         return NextAttempt(None, failed.error)
@@ -70,7 +71,7 @@ def _by_strategy(failed: Failed, failures: int, backoff: Custom, longest: float)
         return _ended(failed, f"the worker has no backoff strategy for {backoff.name!r}")
     try:
         wait: Any = backoff.strategy(failures, failed.claim.job, failed.error)
-    except BaseException as error:  # also SystemExit and its like: they end this job's attempts, not the worker
+    except BaseException as error:  # also SystemExit: it ends this job's attempts, not the worker
         return _ended(failed, f"the backoff strategy raised {shown(error)}")
     if wait is None:
         return NextAttempt(None, failed.error)
@@ -78,7 +79,7 @@ def _by_strategy(failed: Failed, failures: int, backoff: Custom, longest: float)
         wait = wait.total_seconds()
     if isinstance(wait, bool) or not isinstance(wait, (int, float)) or math.isnan(min(wait, LONGEST)):
         if inspect.iscoroutine(wait):
-            wait.close()  # it will not be awaited, and Python would warn about that
+            wait.close()  # it is not awaited, and Python would warn about that
         return _ended(failed, f"the backoff strategy returned {shown(wait)}, not seconds, a timedelta or None")
     return NextAttempt(None if wait < 0 else float(min(wait, longest)), failed.error)
 

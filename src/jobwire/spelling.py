@@ -1,4 +1,4 @@
-"""Names of options that don't exist: what was probably meant.
+"""Suggestions for names of options that don't exist.
 
 >>> raise unknown("concurency", 3, ["concurrency", "lease"], "a Worker")
 Traceback (most recent call last):
@@ -62,11 +62,11 @@ _WORKER = {
     "pollingintervalseconds": "native=PgBossWorker(poll=…)",
 }
 _PEERS: Mapping[str, Mapping[str, str]] = {"a job": _JOB, "a schedule": _JOB, "a Worker": _WORKER}
-"""What other libraries call it, without case and underscores, and our word for it."""
+"""Names of other libraries, in lower case without underscores, and ours for the same."""
 
 
 def unknown(field: str, value: object, known: Iterable[str], what: str, nearest: str = "") -> InvalidOption:
-    """The refusal of an option that `what` doesn't have; `nearest` if the caller knows what was meant."""
+    """Returns the error for an option that `what` does not have. `nearest` is the suggestion, if the caller has one."""
     names = list(known)
     meant = nearest or _PEERS.get(what, {}).get(_bare(field), "") or closest(field, names)
     hint = f"did you mean {meant}?" if meant else f"known are {', '.join(names) or 'none'}"
@@ -74,7 +74,7 @@ def unknown(field: str, value: object, known: Iterable[str], what: str, nearest:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name that looks most like this one, whatever its case and underscores; empty if none does.
+    """Returns the known name most similar to this one, ignoring case and underscores, or an empty string.
 
     >>> closest("maxStalled", ["max_stalled", "lease"]), closest("colour", ["max_stalled", "lease"])
     ('max_stalled', '')

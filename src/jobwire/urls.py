@@ -1,4 +1,4 @@
-"""Where a queue lives, in one line: `protocol+transport://…`.
+"""The URL of a store: `protocol+transport://…`.
 
 >>> address = parse("bullmq+redis://app:secret@cache.example:6379/2?prefix=mail&socket_timeout=5")
 >>> address
@@ -6,17 +6,17 @@
 >>> address.protocol, address.transport, address.options
 ('bullmq', 'redis', {'prefix': 'mail'})
 
-What follows the first `+` is the driver's own URL, and its own options stay in it; jobwire's options are taken out.
+What follows the first `+` is the driver's own URL with the driver's options; jobwire's options are removed from it.
 Three transports have no such URL:
 
 * `cluster` and `sentinel` list several hosts: `bullmq+cluster://h1:7000,h2:7001/?prefix={bull}`,
-  `bullmq+sentinel://h1:26379,h2:26379/service/0`; `?tls=true` turns TLS on for both. Their `hosts` are listed, and
-  `driver_url` is a `redis://` or `rediss://` URL of the first one, which carries the credentials and the options. User
-  and password are the server's; the sentinels' own are `?sentinel_username=&sentinel_password=`, and
-  `?sentinel_tls=true` turns TLS on for them.
+  `bullmq+sentinel://h1:26379,h2:26379/service/0`; `?tls=true` turns TLS on for both. All are in `hosts`, and
+  `driver_url` is a `redis://` or `rediss://` URL of the first one, with the credentials and the options. User and
+  password are the server's; the sentinels' own are `?sentinel_username=&sentinel_password=`, and `?sentinel_tls=true`
+  turns TLS on for them.
 * `embedded` names a folder: `pgboss+embedded:` (`./.jobwire`), `pgboss+embedded:./here`, `pgboss+embedded:///srv/here`.
 
-Beside a client of redis-py a URL has no address, only a protocol and its options: `bullmq:?prefix=mail`.
+Together with a client of redis-py, a URL has only a protocol and its options: `bullmq:?prefix=mail`.
 
 `memory:` and `memory:name` are queues inside this process; with `?like=pgboss` they refuse what pg-boss refuses. In a
 user name or a password the characters `@ : / ? # %` must be percent-encoded. Passwords are in `driver_url` and nowhere
@@ -50,7 +50,7 @@ _CLIENT_URLS = "write 'bullmq:' or 'bridgemq:', with options as in 'bullmq:?pref
 _FEW = 6
 _SHOWN = 60
 SENTINELS_OWN = ("sentinel_username", "sentinel_password", "sentinel_tls")
-"""How to reach sentinels, which have credentials of their own. They stay in the driver's URL, as passwords do."""
+"""Options for connecting to sentinels, which have credentials of their own. They stay in the driver's URL."""
 _MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
 _BARE_DRIVERS = {"postgres": "postgresql", "unix": "redis"}
 
@@ -71,7 +71,7 @@ _OPTION_RULES = {
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::([0-9]{1,5}))?")
-# Lengths are bounded so that a search through a long text stays linear. A name with % in it may be any name.
+# Lengths are limited so that a search through a long text stays linear. A name with % in it may be any name.
 _SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|authmechanismproperties|%)[\w.%-]{0,40}"  # noqa: S105 names only
 _SECRET_IN_URL = re.compile(rf"(?i){_SECRET}=([^&]*)")
 _SECRET_IN_TEXT = re.compile(rf"(?i)({_SECRET}\s?=\s?)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)")
@@ -87,19 +87,19 @@ class Address:
     redacted: str
     """The URL as it was given, with `***` for every password."""
     driver_url: str = ""
-    """What the driver gets, passwords and all; empty for embedded and memory."""
+    """The driver's URL, with passwords. Empty for embedded and memory."""
     options: dict[str, str] = field(default_factory=dict[str, str], hash=False)
-    """prefix, namespace, collection or schema, where given."""
+    """jobwire's own options, such as prefix, namespace, collection or schema."""
     hosts: tuple[tuple[str, int], ...] = ()
-    """Of a cluster or of sentinels."""
+    """The hosts of a cluster or of sentinels."""
     service: str = ""
     """The name under which sentinels watch the server."""
     folder: Path | None = None
-    """Of an embedded server."""
+    """The folder of an embedded server."""
     name: str = ""
-    """Of an in-process store."""
+    """The name of an in-process store."""
     client: Any = field(default=None, hash=False)
-    """Settings copied from a driver's client, in place of `driver_url`. The backend that copied them reads them."""
+    """Settings copied from a driver's client, instead of `driver_url`. Only the backend reads them."""
 
     def __str__(self) -> str:
         return self.redacted
@@ -109,14 +109,14 @@ class Address:
 
 
 class _Fault(Exception):
-    """A broken rule; `parse` adds the URL without its passwords."""
+    """Raised for a broken rule. `parse` adds the URL without its passwords."""
 
 
 def default_url() -> str:
-    """JOBWIRE_URL, or a server of our own in ./.jobwire if there is no such variable."""
+    """Returns JOBWIRE_URL, or the URL of an embedded server in ./.jobwire if the variable is not set."""
     url = os.environ.get("JOBWIRE_URL", DEFAULT_URL)
     if not url.strip():
-        # Mostly a secret that did not arrive: jobs in a local folder would be lost with their container.
+        # Usually a missing secret: jobs in a local folder would be lost with the container.
         raise InvalidOption(
             "JOBWIRE_URL", url, "is set but empty: give it a URL, or unset it for a server in ./.jobwire"
         )
@@ -124,7 +124,7 @@ def default_url() -> str:
 
 
 def parse(url: str) -> Address:
-    """The parts of a jobwire URL.
+    """Parses a jobwire URL.
 
     >>> parse("redis://127.0.0.1")
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ def parse(url: str) -> Address:
 
 
 def parse_without_address(url: str | None) -> Address:
-    """The protocol and the options of a URL that stands beside a driver's client, which has the address.
+    """Parses a URL with only a protocol and options. The address comes from a driver's client.
 
     >>> address = parse_without_address("bullmq:?prefix=mail")
     >>> address.protocol, address.options
@@ -176,7 +176,7 @@ def _protocol_and_options(url: str) -> Address:
 
 
 def redact(text: str) -> str:
-    """The text with `***` for the password of every URL in it and for every `password=…`.
+    """Returns the text with `***` for the password of every URL in it and for every `password=…`.
 
     >>> redact("no answer from redis://:hunter2@10.0.0.7:6379/0")
     'no answer from redis://:***@10.0.0.7:6379/0'
@@ -292,7 +292,7 @@ def _service_and_database(transport: str, path: str) -> tuple[str, str]:
 
 
 def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str], str]:
-    """Our own options, checked, and the rest of the query string as it was."""
+    """Returns jobwire's own options, checked, and the rest of the query string unchanged."""
     own = _own_options(protocol, transport)
     ours: dict[str, str] = {}
     theirs: list[str] = []
@@ -314,7 +314,7 @@ def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str],
 
 
 def check_driver_options(address: Address, known: Collection[str], *, ignore_case: bool = False) -> None:
-    """Refuse an option in the URL that its driver doesn't know. Backends call it with what the driver takes."""
+    """Refuses URL options that the driver does not have. Backends call it with the names in `known`."""
     for pair in filter(None, address.driver_url.partition("?")[2].split("&")):
         key = unquote(pair.partition("=")[0])
         if (key.lower() if ignore_case else key) not in known:
@@ -338,7 +338,8 @@ def _unknown_option(key: str, known: Sequence[str], protocol: str) -> _Fault:
 
 
 def _is_meant_for_us(key: str, own: list[str], transport: str) -> bool:
-    """Another protocol's option or a misspelt one: a driver would drop it, or fail with words of its own."""
+    """True for another protocol's option and for a misspelt one of ours: a driver would ignore it, or raise a less
+    helpful error."""
     key = _decoded(key).lower()
     ours = key in _WHERE or (key == "tls" and transport in REDIS_TRANSPORTS)
     return ours or bool(difflib.get_close_matches(key, own, n=1, cutoff=0.8))
@@ -363,14 +364,14 @@ def _decoded(text: str) -> str:
 
 
 def _redact_url(url: str) -> str:
-    """Hides too much rather than too little: a password may hold any character, also those that it must not."""
+    """Masks too much rather than too little: a password may contain any character, also one that should be encoded."""
     spans = [found.span(1) for found in _SECRET_IN_URL.finditer(url)]
     scheme, _, rest = url.partition(":")
     body = len(scheme) + 3 if rest.startswith("//") else 0
     at = url.rfind("@")
     if at >= body:
         colon = url.find(":", body, at)
-        # A slash before the @ is a password's, unless that @ is one's own that was found already.
+        # A slash before the @ belongs to the password, unless that @ ends credentials that were found already.
         if colon >= 0 or not body or ("/" in url[body:at] and not any(start <= at < stop for start, stop in spans)):
             spans.append((colon + 1 if colon >= 0 else body, at))
     shown: list[str] = []

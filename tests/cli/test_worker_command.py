@@ -190,7 +190,7 @@ def test_a_thread_that_a_handler_left_behind_does_not_keep_the_process(
     worker.send_signal(signal.SIGTERM)
     _, err = worker.communicate(timeout=60)  # the thread goes on for two minutes
     assert worker.returncode == 0, err
-    assert "ending the process: the worker has stopped, but threads go on (asyncio_0" in err
+    assert "ending the process: the worker has stopped, but threads are still running (asyncio_0" in err
     assert on_queue(lambda queue: queue.counts())[State.WAITING] == 1
 
 

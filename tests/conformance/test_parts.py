@@ -79,7 +79,7 @@ async def test_children_from_a_handler_are_refused_where_there_are_none(queue, w
     async with work(handle):
         done = await finished(queue, job.id)
     with contextlib.suppress(AttributeError):
-        assert "children" in done.error
+        assert "flows" in done.error
     assert done.state is State.FAILED
 
 

@@ -1,9 +1,9 @@
 """The command line: `jobwire …` or `python -m jobwire …`.
 
-`main` is the one place where an error becomes a sentence: what jobwire raises on purpose, what the operating system
-refuses and a package that is not installed are printed on stderr without a traceback, and the exit code is 1; a usage
-error is Typer's, and 2. Faults in the module that a user names show that module's traceback, in `target`. Anything else
-is a fault of ours, and shows its traceback.
+`main` is the one place where an error becomes a sentence. Errors of jobwire, errors of the operating system and missing
+packages are printed on stderr without a traceback, with exit code 1. Typer prints usage errors, with exit code 2.
+Errors in the module that a user names are printed with that module's traceback, in `target`. Any other error is a bug
+of ours, and shows its traceback.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _READER_GONE = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line (without the program's name) and return its exit code."""
+    """Runs a command line (without the program's name) and returns its exit code."""
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is left to fail at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's flush at exit does not fail
         return _READER_GONE
     except OSError as error:
         return _complain(_words(error))

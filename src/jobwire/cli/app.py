@@ -1,7 +1,7 @@
-"""The Typer application, put together from one module per command.
+"""The Typer application, with one module per command.
 
-A command module imports Typer and the standard library only; what it works with is imported when it runs, so that
-`jobwire --help` answers at once.
+A command module imports only Typer and the standard library. It imports everything else when it runs, so that `jobwire
+--help` answers at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROTOCOLS = "One protocol"
 
 
 def build() -> typer.Typer:
-    """The whole command line. A further group of commands joins with `add_typer` here."""
+    """Returns the whole command line. Further groups of commands are added here, with `add_typer`."""
     app = typer.Typer(
         name="jobwire",
         help="Share job queues with the systems that already run them: add jobs, look at them, work on them.",
@@ -76,9 +76,7 @@ def _show_version(asked: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", metavar="", callback=_show_version, is_eager=True, help="Show the version and leave."
-        ),
+        typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None: ...
 

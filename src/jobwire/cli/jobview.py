@@ -1,4 +1,4 @@
-"""A job for programs (a dict of JSON values) and for people (a table)."""
+"""A job as a dict of JSON values, for programs, and as a table, for people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATE_STYLES = {
 
 
 def record(job: Job) -> dict[str, Any]:
-    """Every public field; times as ISO 8601 in UTC."""
+    """Returns every public field. Times are ISO 8601 in UTC."""
     return {
         "id": job.id,
         "queue": job.queue,
@@ -55,7 +55,8 @@ def styled(state: State) -> Text:
 
 
 def listing(jobs: Sequence[Job], state: State, *, fit: bool) -> Table:
-    """One line a job, with the column that matters in this state. `fit`: shorten long cells to the terminal's width."""
+    """Returns a table with a row per job and a column that depends on the state. `fit` shortens long cells to the
+    terminal's width."""
     table = Table(box=None, pad_edge=False, header_style="dim", expand=fit)
     table.add_column("id", no_wrap=True)
     table.add_column("name", no_wrap=True)
@@ -73,7 +74,7 @@ def listing(jobs: Sequence[Job], state: State, *, fit: bool) -> Table:
 
 
 def show(console: Console, job: Job, logs: Sequence[str] | None) -> None:
-    """The whole job, field by field, then its log and the stack of its last failure."""
+    """Prints the whole job, field by field, then its log and the stack of its last failure."""
     fields = Table(box=None, show_header=False, pad_edge=False)
     fields.add_column(style="dim", no_wrap=True)
     fields.add_column(overflow="fold")
@@ -114,7 +115,7 @@ def _facts(job: Job) -> list[tuple[str, str]]:
 
 
 def _tale(state: State, job: Job | None) -> tuple[str, str]:
-    """The heading of the state's own column, and a job's entry in it."""
+    """Returns the heading of the column that depends on the state, and the job's value in it."""
     match state:
         case State.FAILED:
             return "error", printable((job.error or "").partition("\n")[0]) if job else ""
@@ -129,7 +130,7 @@ def _tale(state: State, job: Job | None) -> tuple[str, str]:
 
 
 def ago(at: datetime | None, now: datetime | None = None) -> str:
-    """How far away a moment is, in one unit.
+    """Returns the distance of a moment from now, in one unit.
 
     >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
     >>> ago(datetime(2030, 1, 1, 11, 58, tzinfo=UTC), noon), ago(datetime(2030, 1, 1, 15, tzinfo=UTC), noon)

@@ -1,4 +1,4 @@
-"""The log of `jobwire worker`: one line an event, with the worker's id, on stderr; or as JSON on stdout."""
+"""The log of `jobwire worker`: a line per event with the worker's id, on stderr, or JSON on stdout."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["JobLog", "Lines", "set_up"]
 
 
 def set_up(worker_id: str, *, as_json: bool) -> None:
-    """Send everything that is logged at INFO and above to where this command's output belongs."""
+    """Sends all log records from INFO on to stderr, or as JSON to stdout."""
     handler = logging.StreamHandler(sys.stdout if as_json else sys.stderr)
     handler.setFormatter(JsonFormatter(worker_id) if as_json else Lines(worker_id))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 
 class Lines(logging.Formatter):
-    """`12:30:01 INFO    [worker id] text`, also for records of other libraries and of handlers."""
+    """Formats a record as `12:30:01 INFO    [worker id] text`, also those of handlers and other libraries."""
 
     def __init__(self, worker_id: str) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")

@@ -1,4 +1,4 @@
-"""What commands print: results on stdout, remarks on stderr."""
+"""Output of commands: results on stdout, remarks on stderr."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def console() -> Console:
-    """Stdout: fitted to a terminal, in colours; whole lines of plain text elsewhere, for grep and its like."""
+    """Returns stdout as a console: in colours and fitted to a terminal, or else with whole lines of plain text, for
+    grep."""
     if sys.stdout.isatty():
         return Console(highlight=False)
     return Console(highlight=False, soft_wrap=True, width=_PIPE_WIDTH)
 
 
 def remark(sentence: str) -> None:
-    """A line for the person at the keyboard, out of the way of what is piped on."""
+    """Prints a line for people on stderr, so that it does not get into a pipe."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(sentence, style="dim"))
 
 
 def emit(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Writes one JSON document to stdout."""
     sys.stdout.write(json.dumps(value, default=str) + "\n")
 
 
 def printable(value: str) -> str:
-    """Text that came from a queue, without the power to move the cursor or recolour the terminal.
+    """Returns text from a queue with its control characters escaped, so that it can't control the terminal.
 
     >>> printable("all fine\\x1b[2J")
     'all fine\\\\x1b[2J'
@@ -41,5 +42,5 @@ def printable(value: str) -> str:
 
 
 def compact(value: Any) -> str:
-    """A JSON value in one line."""
+    """Returns a JSON value as one line."""
     return printable(json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str))

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that they read the same everywhere."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Url = Annotated[
     typer.Option(
         "--url",
         metavar="URL",
-        help="Where the queue lives, such as bullmq+redis://host:6379/0. "
+        help="The store of the queue, such as bullmq+redis://host:6379/0. "
         "Without it: JOBWIRE_URL, else an embedded server in ./.jobwire.",
         show_default=False,
     ),
@@ -23,5 +23,5 @@ Json = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON on st
 
 
 def examples(*lines: str) -> str:
-    """An epilog of command lines, one below the other."""
+    """Returns an epilog of command lines, one below the other."""
     return "\n".join(("[dim]Examples[/dim]", *lines))

@@ -1,4 +1,4 @@
-"""One question to one queue: open, ask, close."""
+"""Runs one operation on one queue: opens it, asks, closes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def ask(queue: str, url: str | None, question: Callable[[Queue], Awaitable[T]]) -> T:
-    """The answer of a queue, which is open for this one question."""
+    """Opens the queue, runs the operation on it, closes it and returns the result."""
 
     async def session() -> T:
         async with Queue(queue, url) as opened:
@@ -26,14 +26,14 @@ def ask(queue: str, url: str | None, question: Callable[[Queue], Awaitable[T]]) 
 
 
 def tell_where(connection: Connection) -> None:
-    """An embedded server has no address that a user typed, so say where its data is."""
+    """Prints the folder of an embedded server, since the user may not have typed one."""
     folder = connection.address.folder
     if connection.address.transport == "embedded" and folder is not None:
         remark(f"embedded server, its data is in {display(folder)}")
 
 
 def display(folder: Path) -> str:
-    """A folder as a person would type it: relative where it lies below the current one."""
+    """Returns a folder as text, relative if it is below the current one."""
     folder = folder.absolute()
     here = Path.cwd()
     return f"./{folder.relative_to(here)}" if folder.is_relative_to(here) else str(folder)

@@ -1,4 +1,4 @@
-"""Finding the object that `module:object` or `./file.py:object` on a command line names."""
+"""Finds the object that `module:object` or `./file.py:object` on a command line names."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import typer
 
 
 def load(target: str) -> Any:
-    """The object, imported from a file, from the current folder or from what is installed.
+    """Returns the object, imported from a file, from the current folder or from the installed packages.
 
-    An error inside the module is shown with its traceback, which is the module author's to see.
+    An error inside the module is printed with its traceback, for the author of the module.
     """
     module, colon, path = target.rpartition(":")
     if not colon or not module or not path:
@@ -32,9 +32,9 @@ def load(target: str) -> Any:
 
 
 def _from_file(file: Path) -> Any:
-    """The module of a file, with the file's folder importable, as `python file.py` has it.
+    """Imports a file, with its folder on the import path, as `python file.py` does.
 
-    It is imported by its name, so that the processes of executor="process" import it in the same way.
+    It is imported by its module name, so that the processes of executor="process" import it in the same way.
     """
     if not file.is_file():
         near = _near(file.name, (each.name for each in file.parent.glob("*.py"))) if file.parent.is_dir() else ""
@@ -67,7 +67,7 @@ def _from_path(name: str) -> Any:
 
 
 def _imported(name: str) -> Any:
-    """The module. Raises ModuleNotFoundError if it is not there; what goes wrong inside it is shown, and ends us."""
+    """Imports a module. Raises ModuleNotFoundError if it does not exist. Prints an error inside it and exits."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:

@@ -1,7 +1,7 @@
 """Cron patterns with the next times that npm ``cron-parser`` 5 computes, daylight saving included.
 
-All four peers compute with that package, and whoever finishes a run decides the next one, so a mixed fleet is only
-steady if both sides agree to the second. The dialect and its odd corners are in ``docs/cron.md``.
+All four peers use that package, and the worker that finishes a run computes the next one. In a mixed fleet both sides
+must therefore agree to the second. The syntax and its special cases are in ``docs/cron.md``.
 
 >>> from datetime import datetime, UTC
 >>> Cron.parse("30 2 * * *").next_after(datetime(2027, 3, 14, tzinfo=UTC), "America/New_York").isoformat()
@@ -29,7 +29,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _YEARS: Final = (1900, 9900)
 _EARLIEST_MS, _LATEST_MS = ((datetime(year, 1, 1, tzinfo=UTC) - _EPOCH) // _MILLISECOND for year in _YEARS)
-# A clock change this near to a day may still steer the peer's search on that day.
+# A clock change this close to a day may still affect the peer's search on that day.
 _NEAR: Final = 4 * 3600
 
 
@@ -42,10 +42,10 @@ class Cron:
 
     @classmethod
     def parse(cls, text: str, *, repeats: bool = False) -> Cron:
-        """Read a pattern, or raise `InvalidOption` with the rule it breaks.
+        """Parses a pattern. Raises `InvalidOption` with the rule that it breaks.
 
-        ``repeats`` lets a value stand twice in a field, as in ``0,7`` or ``*,5``: bullmq 5, on cron-parser 4.9, stores
-        such patterns, which cron-parser 5 refuses.
+        ``repeats`` accepts a value twice in a field, as in ``0,7`` or ``*,5``. bullmq 5, on cron-parser 4.9, stores
+        such patterns. cron-parser 5 refuses them.
 
         >>> Cron.parse("*/15 9-17 * * mon-fri")
         Cron(text='*/15 9-17 * * mon-fri')
@@ -53,15 +53,15 @@ class Cron:
         return cls(text, parse_fields(text, repeats=repeats))
 
     def next_after(self, when: datetime, tz: str | tzinfo = "UTC") -> datetime:
-        """The first occurrence strictly after an aware datetime, in UTC."""
+        """Returns the first occurrence strictly after an aware datetime, in UTC."""
         return _EPOCH + self.next_ms(_since_epoch(when) // _MILLISECOND, tz) * _MILLISECOND
 
     def prev_before(self, when: datetime, tz: str | tzinfo = "UTC") -> datetime:
-        """The last occurrence strictly before an aware datetime, in UTC. See `latest_ms` on daylight saving."""
+        """Returns the last occurrence strictly before an aware datetime, in UTC. See `latest_ms` on daylight saving."""
         return _EPOCH + self.latest_ms((_since_epoch(when) - _MICROSECOND) // _MILLISECOND, tz) * _MILLISECOND
 
     def next_ms(self, after_ms: int, tz: str | tzinfo = "UTC") -> int:
-        """The first occurrence strictly after an instant, both in milliseconds since 1970."""
+        """Returns the first occurrence strictly after an instant, both in milliseconds since 1970."""
         zone = zone_of(tz)
         _check_span(after_ms)
         start = after_ms // 1000 + 1
@@ -73,10 +73,11 @@ class Cron:
         return self._in_milliseconds(found)
 
     def latest_ms(self, at_ms: int, tz: str | tzinfo = "UTC") -> int:
-        """The last occurrence at or before an instant, both in milliseconds since 1970.
+        """Returns the last occurrence at or before an instant, both in milliseconds since 1970.
 
-        It is the peer's ``prev()``, which goes by the clocks alone: it knows no moved occurrence on a day that skips
-        its hour, and it finds a repeated hour twice, where `next_ms` moves the one and passes over the other.
+        It is the peer's ``prev()``, which treats daylight saving differently from ``next()``. If the clocks skip an
+        hour, `next_ms` moves its occurrence and this does not find it. If they repeat an hour, `next_ms` takes it once
+        and this finds it twice.
         """
         zone = zone_of(tz)
         _check_span(at_ms)
@@ -89,7 +90,8 @@ class Cron:
         return self._in_milliseconds(found)
 
     def _on_quiet_days(self, match: Callable[[Fields, int], int | None], zone: tzinfo, start: int) -> int | None:
-        """The answer by calendar alone, if no clock changes on the day of the question or the day of the answer."""
+        """Returns the occurrence by calendar alone, or None if the clocks change on the first day or on the day
+        found."""
         offset = offset_at(zone, start)
         wall = match(self.fields, start + offset)
         if wall is None or not _quiet(zone, start, offset):

@@ -1,6 +1,6 @@
 """Matches on a calendar without time zones.
 
-A wall time is a count of seconds since 1970-01-01 00:00 as a clock on the wall shows it.
+A wall time is the number of seconds since 1970-01-01 00:00 by the local clock.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jobwire.cron.fields import Fields
 DAY: Final = 86_400
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _WEEKLY: Final = sum(1 << 7 * week for week in range(5))
-# The rarest pattern, a fifth weekday of February, comes once in 28 years, or 40 across 2100.
+# The rarest pattern, a fifth weekday of February, occurs once in 28 years, or in 40 across 2100.
 _HORIZON_YEARS: Final = 60
 
 
@@ -28,7 +28,7 @@ def midnight(year: int, month: int, day: int) -> int:
 
 
 def matching_days(fields: Fields, year: int, month: int) -> int:
-    """The days of a month that match, as bits: bit 1 is the first of the month."""
+    """Returns the days of a month that match, as bits: bit 1 is the first of the month."""
     if month not in fields.months:
         return 0
     first, length = monthrange(year, month)
@@ -52,7 +52,7 @@ def matching_days(fields: Fields, year: int, month: int) -> int:
 
 
 def first_match(fields: Fields, wall: int) -> int | None:
-    """The first matching wall time at or after ``wall``."""
+    """Returns the first matching wall time at or after ``wall``."""
     today = date_of(wall)
     year, month = today.year, today.month
     days = matching_days(fields, year, month)
@@ -72,7 +72,7 @@ def first_match(fields: Fields, wall: int) -> int | None:
 
 
 def last_match(fields: Fields, wall: int) -> int | None:
-    """The last matching wall time at or before ``wall``."""
+    """Returns the last matching wall time at or before ``wall``."""
     today = date_of(wall)
     year, month = today.year, today.month
     days = matching_days(fields, year, month)

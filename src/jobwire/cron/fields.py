@@ -1,8 +1,8 @@
-"""The text of a cron pattern, read into sets of values.
+"""Parses a cron pattern into sets of values.
 
-The dialect is that of npm ``cron-parser`` 5, its leniency included: the peers store whatever it accepted, and a
-pattern that a peer stored has to mean the same here. It reads a field by substitution, names first, then ``*`` and
-``?`` as the whole range written out, so ``1*`` among minutes is ``10-59``; ``docs/cron.md`` lists such oddities.
+The syntax is that of npm ``cron-parser`` 5, including what it tolerates: peers store every pattern that it accepts, and
+a stored pattern must mean the same here. It parses a field by substitution: names first, then ``*`` and ``?`` by the
+whole range as text. So ``1*`` among minutes is ``10-59``. ``docs/cron.md`` lists such cases.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _NAMES: Final = {name: str(n) for n, name in enumerate(_MONTHS, 1)} | {name: str(n) for n, name in enumerate(_WEEKDAYS)}
 _LONGEST_TEXT: Final = 1024
 _LONGEST_MONTHS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-# What JavaScript counts as white space; Python's own notion differs by five control characters and U+FEFF.
+# White space as in JavaScript. Python's differs by five control characters and U+FEFF.
 _SPACE: Final = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _SPACES: Final = re.compile(f"[{_SPACE}]+")
 
@@ -54,10 +54,10 @@ _WEEKDAY: Final = _Unit("day of week", 0, 7, letters="L", named=True)
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What a pattern allows. Sequences are sorted; weekdays run from 0 = Sunday to 6.
+    """The values that a pattern allows. Sequences are sorted. Weekdays run from 0 (Sunday) to 6.
 
-    ``any_day`` and ``any_weekday`` say that the field was a lone ``*`` or ``?``, which decides how the two combine:
-    both restricted means either may match. A full range such as ``1-31`` is restricted.
+    ``any_day`` and ``any_weekday`` are True if the field was a lone ``*`` or ``?``. If both are False, a day matches
+    when either field does. A full range such as ``1-31`` does not count as ``*``.
     """
 
     seconds: tuple[int, ...]
@@ -74,7 +74,7 @@ class Fields:
 
 
 def parse_fields(text: str, *, repeats: bool = False) -> Fields:
-    """Read a pattern or raise `InvalidOption` with the rule it breaks."""
+    """Parses a pattern. Raises `InvalidOption` with the rule that it breaks."""
     return _Reader(text, repeats).read()
 
 
@@ -103,7 +103,7 @@ class _Reader:
             any_day=day in {"*", "?"},
             months=months,
             weekdays=frozenset(value for value in weekdays if isinstance(value, int) and value < 7),
-            # The peer looks at one digit only, modulo 7: 12L is the last Monday, 9L the last Tuesday.
+            # The peer reads one digit only, modulo 7: 12L is the last Monday, 9L the last Tuesday.
             last_weekdays=frozenset(int(str(value)[0]) % 7 for value in weekdays) if "L" in weekday else frozenset(),
             nth=nth,
             any_weekday=weekday in {"*", "?"},
@@ -151,7 +151,7 @@ class _Reader:
     def _substitute_names(self, text: str) -> str:
         def number(match: re.Match[str]) -> str:
             found = _NAMES.get(match[0].lower())
-            return found if found is not None else self._refuse(f"{match[0]!r} is no name of a month or a weekday")
+            return found if found is not None else self._refuse(f"{match[0]!r} is not the name of a month or a weekday")
 
         return re.sub("[A-Za-z]{3}", number, text)
 
@@ -175,18 +175,18 @@ class _Reader:
     def _range(self, unit: _Unit, span: str, step: int | None) -> list[int]:
         low, high = (_leading_number(end) for end in span.split("-")[:2])
         if low is None or high is None or not unit.low <= low <= high <= unit.high:
-            self._refuse(f"{unit.name}: {span!r} is no rising range inside {unit.low}-{unit.high}")
+            self._refuse(f"{unit.name}: {span!r} is not a rising range inside {unit.low}-{unit.high}")
         if not step or step < 0:
             self._refuse(f"{unit.name}: a step must be 1 or more")
         values = list(range(low, high + 1, step))
-        # A range that reaches 7 has reached Sunday. The 7 stays beside the 0: it counts as given when given again.
+        # A range up to 7 includes Sunday as 0. The 7 stays too, so that another 7 counts as given twice.
         if unit is _WEEKDAY and values[-1] == 7:
             return values if values[0] == 0 else [0, *values]
         return values
 
 
 def _leading_number(text: str) -> int | None:
-    """As JavaScript's parseInt: the digits at the front, whatever follows."""
+    """Returns the number at the front of a text, as JavaScript's parseInt does. Ignores what follows."""
     digits = re.match("-?[0-9]+", text)
     return int(digits[0]) if digits else None
 

@@ -1,6 +1,7 @@
-"""The plain rule: a wall time runs whenever clocks show it, twice if shown twice, not at all if never shown.
+"""The plain rule: a pattern occurs each time the clocks show a matching time, so twice in a repeated hour and never in
+a skipped one.
 
-It answers where the peer's own search gives up or turns back, which half-hour changes make it do.
+It is used where the peer's search gives up or goes back in time, which happens at clock changes of half an hour.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from jobwire.cron.zones import offset_at
 
 
 def plain_next(fields: Fields, zone: tzinfo, start: int) -> int | None:
-    """The first instant at or after ``start``, in seconds, at which the clocks of the zone show a match."""
+    """Returns the first instant at or after ``start``, in seconds, at which the zone's clocks show a match."""
     return _search(first_match, 1, fields, zone, start)
 
 
 def plain_latest(fields: Fields, zone: tzinfo, start: int) -> int | None:
-    """The last instant at or before ``start``, in seconds, at which the clocks of the zone show a match."""
+    """Returns the last instant at or before ``start``, in seconds, at which the zone's clocks show a match."""
     return _search(last_match, -1, fields, zone, start)
 
 
@@ -40,7 +41,7 @@ def _search(
 
 
 def _last_with_same_offset(zone: tzinfo, start: int, end: int, sign: int) -> int:
-    """How far one can go from ``start`` towards ``end`` before the clocks change."""
+    """Returns the last instant from ``start`` towards ``end`` that has the same offset."""
     offset = offset_at(zone, start)
     reached = start
     while reached != end:

@@ -1,9 +1,9 @@
-"""The search over a day on which the clocks change, step for step as ``cron-parser`` 5 makes it.
+"""The search over a day on which the clocks change, step for step as in ``cron-parser`` 5.
 
-The peer has no rule for such days that could be stated apart from its search: which of two equal wall times it
-names, and whether a skipped time moves, depends on where the search began and how it got there. So the search itself
-is the contract. It moves a wall clock by months, days, hours, minutes and seconds until every field matches, and
-remembers two things when it goes forward through the hours:
+The peer has no rule for such days apart from its search. Which of two equal wall times it returns, and whether it moves
+a skipped time, depends on where the search began and which steps it took. So we repeat the search itself. It moves a
+wall clock by months, days, hours, minutes and seconds until every field matches. When it steps forward by hours, it
+remembers two things:
 
 * a step that jumped over whole hours: the hour it landed on also stands for the skipped ones, so 02:30 runs at 03:30;
 * a step that came to the start of the hour it left: that hour is a repetition, and is passed over once.
@@ -24,13 +24,13 @@ from jobwire.cron.zones import offset_at
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
-# The longest honest search, 40 years for a fifth weekday of February, takes about 1,600 steps. The peer gives up
-# after 10,000; it needs that where half-hour changes send it in circles.
+# The longest search that succeeds, 40 years for a fifth weekday of February, takes about 1,600 steps. The peer gives up
+# after 10,000, which it reaches when half-hour changes make it loop.
 _MOST_STEPS: Final = 2_500
 
 
 class WallClock:
-    """An instant together with its offset. Reading and setting wall time is the peer's date library's way."""
+    """An instant with its offset. Reads and sets wall time as the peer's date library does."""
 
     __slots__ = ("at", "offset", "zone")
 
@@ -63,7 +63,8 @@ class WallClock:
         self.offset = offset_at(self.zone, self.at)
 
     def show(self, wall: int) -> None:
-        """Move to a wall time: the pass nearest in offset if there are two, as far beyond a gap as it lies inside."""
+        """Moves to a wall time. If it occurs twice, to the one nearest in offset. In a gap, as far behind the gap as
+        the time lies inside it."""
         at = wall - self.offset
         offset = offset_at(self.zone, at)
         if offset != self.offset:
@@ -92,7 +93,7 @@ class WallClock:
 
 
 def walk_forward(fields: Fields, zone: tzinfo, after_ms: int) -> int | None:
-    """The peer's ``next()``, in seconds; None where it would give up or go back in time."""
+    """Returns the result of the peer's ``next()``, in seconds. None where it would give up or go back in time."""
     start, rest = divmod(after_ms, 1000)
     walk = _Walk(fields, WallClock(zone, start), forward=True)
     if rest:
@@ -102,7 +103,7 @@ def walk_forward(fields: Fields, zone: tzinfo, after_ms: int) -> int | None:
 
 
 def walk_backward(fields: Fields, zone: tzinfo, before_ms: int) -> int | None:
-    """The peer's ``prev()``, in seconds; None where it would give up."""
+    """Returns the result of the peer's ``prev()``, in seconds. None where it would give up."""
     start, rest = divmod(before_ms, 1000)
     walk = _Walk(fields, WallClock(zone, start), forward=False)
     found = walk.search(None if rest else start)
@@ -110,7 +111,7 @@ def walk_backward(fields: Fields, zone: tzinfo, before_ms: int) -> int | None:
 
 
 class _Walk:
-    """One search. The fields are met from the largest unit to the smallest, and again from the top after each move."""
+    """One search. It checks the fields from the largest unit to the smallest, and starts again after each move."""
 
     def __init__(self, fields: Fields, clock: WallClock, *, forward: bool) -> None:
         self._fields = fields
@@ -143,7 +144,8 @@ class _Walk:
         return None
 
     def step(self, seconds: int) -> None:
-        """Go to the next second, or to the start of the next minute or hour; backward, to the end of the one before."""
+        """Moves to the next second, or to the start of the next minute or hour. Backward: to the end of the one
+        before."""
         clock = self._clock
         hour, offset = clock.hour, clock.offset
         if self._forward:
@@ -216,7 +218,7 @@ class _Walk:
         return False
 
     def _clocks_change_today(self) -> bool:
-        # Judged once per day: the start of a day that begins twice is another instant on the second pass.
+        # Computed once per day: if midnight occurs twice, the start of the day is another instant the second time.
         day = self._clock.wall // DAY
         if self._judged[0] != day:
             start = self._clock.copy()

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from jobwire.errors import InvalidOption
 
-# Node takes UTC+3 and UTC+5:30 (its date library) and +05, +0530 and +05:30 (its own), but not +5.
+# Node's date library accepts UTC+3 and UTC+5:30, and Node itself +05, +0530 and +05:30, but neither accepts +5.
 _FIXED: Final = re.compile(r"(?:UTC([+-][0-9]{1,2})(?::([0-9]{2}))?|([+-][0-9]{2})(?::?([0-9]{2}))?)", re.IGNORECASE)
 _SECOND: Final = timedelta(seconds=1)
 _MACHINE_ZONES: Final = frozenset({"localtime", "local", "system", "posixrules", "factory"})
@@ -21,7 +21,7 @@ def zone_of(tz: str | tzinfo) -> tzinfo:
 
 
 def offset_at(zone: tzinfo, at: int) -> int:
-    """Seconds that the zone's clocks are ahead of UTC at an instant, given in seconds since 1970."""
+    """Returns by how many seconds the zone is ahead of UTC at an instant, given in seconds since 1970."""
     offset = datetime.fromtimestamp(at, zone).utcoffset()
     return offset // _SECOND if offset is not None else 0
 
@@ -51,5 +51,5 @@ def _iana(name: str) -> ZoneInfo | None:
 
 @lru_cache(maxsize=1)
 def _spelled() -> dict[str, str]:
-    # Node takes zone names in any case, so a stored schedule may hold them in any case.
+    # Node accepts zone names in any case, so a stored schedule may have them in any case.
     return {name.lower(): name for name in available_timezones()}

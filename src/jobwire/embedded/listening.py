@@ -1,4 +1,4 @@
-"""Finding out whose server has a port, before it is sent a password."""
+"""Checks which user's process listens on a port, before a password is sent there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LOOPBACK = "0100007F"
 
 
 def listens(pid: int, port: int) -> bool:
-    """Whether a process of the same user as process `pid` listens on the port of 127.0.0.1."""
+    """True if a process of the same user as process `pid` listens on the port of 127.0.0.1."""
     wanted = f"{_LOOPBACK}:{port:04X}"
     try:
         status = Path(f"/proc/{pid}/status").read_text()

@@ -1,11 +1,11 @@
 """The two file locks by which processes share a server.
 
-`holders`: everyone who uses the server has it shared; who has it exclusively knows that nobody else uses the server.
-`server`: the keeper and the server have it exclusively, inherited from the process that started them, so it is free
+`holders`: each process that uses the server holds it shared. A process that holds it exclusively is the only user.
+`server`: the keeper and the server hold it exclusively, inherited from the process that started them, so it is free
 only when neither runs.
 
-The kernel drops a lock when the last process that has it open ends, however it ends. So nothing here can go stale, and
-no list of process ids is kept. Lock files are never deleted: two processes could then lock two different files.
+The kernel drops a lock when the last process that has it open ends, however it ends. So no lock can go stale, and no
+list of process ids is needed. Lock files are never deleted: two processes could then lock two different files.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SERVER = "server.lock"
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor to lock. Not inherited by programs that this process starts, unless handed to them."""
+    """Returns a descriptor to lock. Programs that this process starts inherit it only if it is passed to them."""
     return open_file(path, os.O_RDWR)
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Take the lock if it is free. A shared lock that can't be made exclusive is lost."""
+    """Takes the lock if it is free. Returns False if not; a shared lock that was to become exclusive is then lost."""
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -38,7 +38,7 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody has the lock."""
+    """True if no process holds the lock."""
     descriptor = open_lock(path)
     try:
         return try_lock(descriptor)
@@ -47,7 +47,8 @@ def is_free(path: Path) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], limit: float, failure: str) -> None:
-    """Ask for a condition every few milliseconds: flock can't wait with a time limit."""
+    """Checks a condition every few milliseconds until it holds, since flock has no time limit. Raises EmbeddedFailed
+    after the limit."""
     deadline = time.monotonic() + limit
     while not condition():
         if time.monotonic() > deadline:

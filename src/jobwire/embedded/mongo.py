@@ -57,11 +57,11 @@ class Mongo:
         return [
             *(str(binaries.MONGO.find()), "--bind_ip", "127.0.0.1", "--port", str(ports[0]), "--nounixsocket"),
             *("--dbpath", str(folder / "data"), "--replSet", REPLICA_SET, "--keyFile", str(folder / _KEY)),
-            # Each connection works through the password that often. A random one needs no such slowness.
+            # Every connection hashes the password this often. A random password does not need a slow hash.
             *("--setParameter", "scramSHA256IterationCount=5000"),
             *("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "128"),
             *("--setParameter", "diagnosticDataCollectionEnabled=false"),
-            # A primary without secondaries has nobody to wait for when it is told to stop.
+            # A primary without secondaries has none to wait for when it stops.
             *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=100"),
         ]
 
@@ -75,18 +75,18 @@ class Mongo:
 
         host = f"127.0.0.1:{ports[0]}"
         client: MongoClient[dict[str, Any]] = MongoClient(
-            # Short limits: it may be a stranger that has the port and never answers, while our server has given up.
+            # Short limits: another program may have taken the port and never answer, while our server has ended.
             host,
             directConnection=True,
             serverSelectionTimeoutMS=1000,
             connectTimeoutMS=1000,
-            # Whoever has the key of the set is its superuser, also of data from before there were passwords.
+            # The key of the set gives superuser rights, also to data that was made without passwords.
             username="__system",
             password=secret(folder / _KEY),
             authSource="local",
             authMechanism="SCRAM-SHA-256",
         )
-        with client, suppress(AutoReconnect):  # it closes connections as it changes from one role to the next
+        with client, suppress(AutoReconnect):  # the server closes connections when its role changes
             if client.admin.command("hello").get("isWritablePrimary"):
                 self._let_in(client, self.url(folder, ports), secret(folder / _PASSWORD))
                 return True
@@ -97,7 +97,7 @@ class Mongo:
         return False
 
     def _let_in(self, client: MongoClient[dict[str, Any]], url: str, password: str) -> None:
-        """Make the user of the URL, or give it the password of the file, unless it is let in already."""
+        """Creates the user of the URL, or sets its password to the one in the file, unless it can log in already."""
         from pymongo import MongoClient  # noqa: PLC0415 - the driver is another extra
         from pymongo.errors import OperationFailure  # noqa: PLC0415
 
@@ -115,7 +115,7 @@ class Mongo:
 
     def _set_up(self, client: MongoClient[dict[str, Any]], host: str, trouble: OperationFailure) -> None:
         if trouble.code == _NOT_YET_INITIALIZED:
-            # Also said for a moment by a set that is still reading its configuration, which then refuses a second one.
+            # A set that is still loading its configuration also gives this error, and then refuses a second one.
             answer = client.admin.command({"replSetInitiate": self._configuration(host)}, check=False)
             if not answer["ok"] and answer.get("code") != _ALREADY_INITIALIZED:
                 raise EmbeddedFailed(f"MongoDB does not form its replica set: {answer.get('errmsg')}")
@@ -138,9 +138,9 @@ class Mongo:
 
 
 def _move(client: MongoClient[dict[str, Any]], host: str) -> None:
-    """Give the only member its new address. It no longer finds itself in the set when its old port was taken."""
+    """Sets the new address of the only member. After a change of port it does not find itself in the set."""
     stored = client.local["system.replset"].find_one({})
-    assert stored is not None  # noqa: S101 - the server just said that it has a configuration
+    assert stored is not None  # noqa: S101 - the server has just reported that it has a configuration
     stored["members"][0]["host"] = host
     stored["version"] += 1
     client.admin.command({"replSetReconfig": stored, "force": True})

@@ -1,7 +1,7 @@
 """Files and folders of an embedded server. What root makes in a folder belongs to the owner of that folder.
 
-Root may run jobwire once in the folder of somebody else's project, by `sudo` or in a container. The owner of the
-project must be able to go on with the same server afterwards.
+Root may run jobwire once in the folder of another user's project, by `sudo` or in a container. The owner of the project
+must be able to use the same server afterwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def owner_of(path: Path) -> Account:
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:
-    """Make the folder, and those above it, unless it is there."""
+    """Makes the folder and those above it, as far as they don't exist."""
     if path.is_dir():
         return
     if path.parent != path:
@@ -43,15 +43,15 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
 
 
 def open_file(path: Path, flags: int) -> int:
-    """A descriptor of a file that only its owner can read. Not inherited by programs, unless handed to them.
+    """Returns a descriptor of a file that only its owner can read. Programs inherit it only if it is passed to them.
 
-    Links are not followed: whoever owns the folder could make root write to any file of the machine.
+    Links are not followed: with a link, the owner of the folder could make root write to any file of the machine.
     """
     descriptor = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if os.geteuid() == 0 and (owner := owner_of(path.parent)).uid != 0:
             made = os.fstat(descriptor)
-            if made.st_uid == 0 and made.st_nlink == 1:  # a second name could be that of a file of root's elsewhere
+            if made.st_uid == 0 and made.st_nlink == 1:  # a hard link could point to a file of root's elsewhere
                 os.fchown(descriptor, owner.uid, owner.gid)
     except BaseException:
         os.close(descriptor)
@@ -60,7 +60,7 @@ def open_file(path: Path, flags: int) -> int:
 
 
 def give(path: Path, account: Account) -> None:
-    """Change the owner of a folder and of all that is in it, the folder itself last."""
+    """Changes the owner of everything in a folder, then of the folder itself."""
     for entry in os.scandir(path):
         if entry.is_dir(follow_symlinks=False):
             give(Path(entry.path), account)
@@ -70,21 +70,21 @@ def give(path: Path, account: Account) -> None:
 
 
 def make_data_folder(path: Path, account: Account | None) -> None:
-    """Make the folder that a server writes to, and see that the account it runs as owns it."""
+    """Makes the folder that a server writes to, owned by the account that the server runs as."""
     make_folder(path, 0o700)
     if account is not None and path.stat().st_uid != account.uid:
         give(path, account)
 
 
 def adopt(folder: Path) -> None:
-    """Give what root alone has used in somebody's folder to that owner. Only the owner of `folder`, which is root
-    while there is anything to do, can have put something into it."""
+    """Gives files that root made in another user's folder to that user. Safe, because `folder` itself belongs to root
+    until then, so that no other user can have put links into it."""
     if os.geteuid() == 0 and folder.stat().st_uid == 0 and (owner := owner_of(folder.parent)).uid != 0:
         give(folder, owner)
 
 
 def secret(path: Path) -> str:
-    """The random text that a file holds, made when it is first asked for. Callers take turns, by a lock."""
+    """Returns the random text in a file. The first call makes it, under a lock."""
     with suppress(FileNotFoundError):
         if kept := path.read_text():
             return kept

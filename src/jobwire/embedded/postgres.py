@@ -23,11 +23,11 @@ _READY_LINE = 7
 
 @dataclass(frozen=True)
 class Postgres:
-    """One server, whose superuser `jobwire` has a random password: on loopback every local user can knock, and a
+    """One server, whose superuser `jobwire` has a random password: every local user can connect to loopback, and a
     superuser of PostgreSQL can run programs. Durable: the server's own defaults."""
 
     durable: bool = True
-    stop_signal = signal.SIGINT  # "fast": SIGTERM would wait for every client to leave
+    stop_signal = signal.SIGINT  # "fast": SIGTERM would wait until every client has disconnected
     ports = 1
 
     @property
@@ -50,7 +50,7 @@ class Postgres:
         shutil.rmtree(half_made, ignore_errors=True)
         password.unlink(missing_ok=True)
         secret(password)
-        # initdb must find a name for whoever runs it. A folder's owner may have none, in a container.
+        # initdb needs a user name for the account that runs it. In a container, a folder's owner may have none.
         maker = account if account is None or has_name(account) else unprivileged_account()
         make_data_folder(half_made, maker)
         initdb = binaries.POSTGRES.find().with_name("initdb")
@@ -87,7 +87,7 @@ class Postgres:
         return [program, "-D", str(folder / "data"), *settings, *(() if self.durable else _THROWAWAY)]
 
     def ready(self, folder: Path, ports: tuple[int, ...], pid: int) -> bool:
-        """As `pg_ctl` finds out: the server keeps its state in the eighth line of its pid file."""
+        """Reads the server's state from the eighth line of its pid file, as `pg_ctl` does."""
         try:
             lines = (folder / "data" / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
@@ -100,10 +100,10 @@ class Postgres:
 
 
 def _forget_dead_postmaster(data: Path) -> None:
-    """Remove the pid file of a killed server where PostgreSQL would not dare to.
+    """Removes the pid file of a killed server where PostgreSQL itself would refuse to.
 
-    It takes any process of that id for a server still running: one that was given the id since, or the dead server
-    itself, if the first process of a container never reaps orphans.
+    PostgreSQL takes any process of that id for a running server: another program that got the id since, or the killed
+    server itself as a zombie, if the first process of a container does not reap orphans.
     """
     file = data / "postmaster.pid"
     with suppress(FileNotFoundError):
@@ -115,7 +115,7 @@ def _forget_dead_postmaster(data: Path) -> None:
 def _serves(pid: int, data: Path) -> bool:
     try:
         return started(pid) is not None and os.path.samefile(f"/proc/{pid}/cwd", data)
-    except OSError:  # it ended just now, or is somebody else's
+    except OSError:  # it has just ended, or belongs to another user
         return False
 
 

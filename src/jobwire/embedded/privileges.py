@@ -1,12 +1,13 @@
 """Tying a server to the process that started it, and running it as a user other than root.
 
 Started by root, a server runs as the owner of its folder, or as an account without rights where that is root too.
-PostgreSQL insists on it, and for the others it is as wise: a client of any of them could do what its server can do.
+PostgreSQL insists on it. For the others it is a precaution: a client of a server may be able to do what the server can
+do.
 
 The program, or the data, may lie below folders that only root can enter (`/root`, pytest's temporary folders). Then,
 and only then, the server keeps one permission of root as an ambient capability: to enter and read any folder
 (CAP_DAC_READ_SEARCH), or, where a container withholds that one, to ignore all permissions of files (CAP_DAC_OVERRIDE).
-Opening those folders to everyone would be the alternative.
+The alternative would be to open those folders to all users.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _NOBODY = 65534
 
 
 def server_account(folder: Path) -> Account | None:
-    """Who the server of a folder runs as when root starts it; None to stay who we are.
+    """Returns the account that the server of a folder runs as, or None for the account of this process.
 
-    That is so for everyone but root, and for a root of a container that is allowed to be no other user.
+    It is None unless root starts the server, and in containers where root may not change to another user.
     """
     if os.geteuid() != 0:
         return None
@@ -44,7 +45,7 @@ def server_account(folder: Path) -> Account | None:
 
 
 def unprivileged_account() -> Account:
-    """An account without rights; one with a name, where there is one."""
+    """Returns an account without rights, if possible one that has a name."""
     for name in ("nobody", "postgres"):
         try:
             entry = pwd.getpwnam(name)
@@ -84,10 +85,10 @@ class _CapabilitySet(ctypes.Structure):
 def before_exec(
     account: Account | None, death_signal: signal.Signals | None, reach: Sequence[Path] = ()
 ) -> Callable[[], None]:
-    """A `preexec_fn` that changes to `account`, and asks the kernel for `death_signal` when the parent dies.
+    """Returns a `preexec_fn` that changes to `account`, and asks the kernel for `death_signal` when the parent dies.
 
-    The account can get at the paths to `reach`, its program and its data. Only for a parent without busy threads: it
-    runs Python between fork and exec.
+    The account gets access to the paths in `reach`, its program and its data. Only for a parent without busy threads,
+    since it runs Python between fork and exec.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     parent = os.getpid()
@@ -105,7 +106,7 @@ def before_exec(
 
 
 def _capabilities(account: Account, reach: Sequence[Path]) -> Sequence[int]:
-    """What the account needs to get at the paths, the smallest first."""
+    """Returns the capabilities that give the account access to the paths, the least powerful first."""
     if all(_can_enter(account, folder) for path in reach for folder in (*path.parents, *path.resolve().parents)):
         return ()
     if all(_can_enter(account, path) for path in reach):
@@ -114,7 +115,7 @@ def _capabilities(account: Account, reach: Sequence[Path]) -> Sequence[int]:
 
 
 def _can_enter(account: Account, path: Path) -> bool:
-    """Whether plain permissions let the account enter a folder, or run a program."""
+    """True if plain permissions let the account enter a folder, or run a program."""
     found = path.stat()
     shift = 6 if found.st_uid == account.uid else 3 if found.st_gid == account.gid else 0
     return bool(found.st_mode >> shift & 1)
@@ -122,11 +123,11 @@ def _can_enter(account: Account, path: Path) -> bool:
 
 def _become(libc: ctypes.CDLL, account: Account, capabilities: Sequence[int]) -> None:
     if capabilities:
-        # Capabilities then survive the change of user, and count when the program asks the kernel what it may open:
-        # initdb does, with access(2), which otherwise forgets the capabilities of everyone but root.
+        # Capabilities then survive the change of user, and also count in access(2), which initdb calls and which
+        # otherwise ignores the capabilities of every user but root.
         libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     _change_user(account)
-    # Refused where a container withholds them all; then the server gets as far as plain permissions let it.
+    # Refused where a container withholds them all. Then the server has plain permissions only.
     for capability in capabilities:
         only = 1 << capability
         sets = (_CapabilitySet * 2)(_CapabilitySet(only, only, only), _CapabilitySet(0, 0, 0))

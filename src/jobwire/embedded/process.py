@@ -1,4 +1,4 @@
-"""Starting a server program: free ports, a log, and waiting until it takes requests."""
+"""Starting a server program: finding free ports, logging to a file, waiting until it accepts requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_ROOM = 1024 * 1024
 
 @dataclass(frozen=True)
 class Running:
-    """A server that was ready when this was made."""
+    """A started server. It was ready when this object was made."""
 
     process: subprocess.Popen[bytes]
     ports: tuple[int, ...]
@@ -43,7 +43,7 @@ def launch(
     ports: tuple[int, ...],
     spawned: Callable[[subprocess.Popen[bytes]], None],
 ) -> Running:
-    """Start the server and wait until it is ready. It inherits the descriptor `inherit`, and dies with this process.
+    """Starts the server and waits until it is ready. It inherits the descriptor `inherit`, and ends with this process.
 
     The `ports` of its last run are tried first, so that clients find it again; then free ones. `spawned` is called with
     each process as soon as it exists, so that a signal handler can reach it.
@@ -63,13 +63,13 @@ def launch(
                 cwd="/",
                 env={**os.environ, "LC_ALL": "C"},
                 pass_fds=(inherit,),
-                # The keeper's only other thread sits in a system call, so Python between fork and exec is safe.
+                # The keeper's only other thread is blocked in a system call, so Python between fork and exec is safe.
                 preexec_fn=before_exec(account, recipe.stop_signal, (Path(command[0]), folder / "data")),  # noqa: PLW1509
             )
         spawned(process)
         if _becomes_ready(recipe, folder, chosen, process):
             return Running(process, chosen)
-        said = tail(log, start, lines=1000)  # MongoDB has a lot to say after either of these
+        said = tail(log, start, lines=1000)  # MongoDB logs a lot after either of these
         # On a full disk the server may not even have been able to log why it ended.
         if _DISK_FULL in said or shutil.disk_usage(folder).free < _NO_ROOM:
             raise OSError(errno.ENOSPC, _DISK_FULL)
@@ -105,7 +105,8 @@ def _candidates(count: int, preferred: tuple[int, ...]) -> Iterator[tuple[int, .
 
 
 def _free_ports(count: int) -> tuple[int, ...]:
-    """Ports that were free a moment ago. Should somebody take one before the server does, `launch` tries again."""
+    """Returns ports that were free just now. If another program takes one before the server does, `launch` tries
+    again."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -114,7 +115,7 @@ def _free_ports(count: int) -> tuple[int, ...]:
 
 
 def tail(log: Path, start: int = 0, lines: int = 15) -> str:
-    """The last lines that were written to a log after position `start`."""
+    """Returns the last lines that were written to a log after position `start`."""
     if not log.exists():
         return ""
     with log.open("rb") as source:
@@ -123,8 +124,8 @@ def tail(log: Path, start: int = 0, lines: int = 15) -> str:
 
 
 def started(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None if it runs no more. With the pid, this names a process
-    for good: pids are used again."""
+    """Returns when a process started, in clock ticks since boot, or None if it has ended. Together with the pid this
+    identifies a process, since pids are reused."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What the machinery has to know about one kind of server."""
+"""The interface of a recipe: everything that differs between the kinds of servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobwire.embedded.ownership import Account
 
 
 class Recipe(Protocol):
-    """How to prepare, start, probe and stop one kind of server. A recipe holds no state of a running server."""
+    """Prepares, starts, probes and stops one kind of server. A recipe holds no state of a running server."""
 
     @property
     def name(self) -> str:
@@ -19,23 +19,24 @@ class Recipe(Protocol):
 
     @property
     def ports(self) -> int:
-        """How many loopback ports a server takes."""
+        """The number of loopback ports that a server takes."""
         ...
 
     @property
     def stop_signal(self) -> signal.Signals:
-        """The signal that makes the server write what it holds and leave at once, clients or not."""
+        """The signal that makes the server flush its data and exit at once, even if clients are connected."""
         ...
 
     def check(self) -> None:
-        """Raise `EmbeddedUnavailable` if the server can't run on this machine."""
+        """Raises `EmbeddedUnavailable` if the server can't run on this machine."""
         ...
 
     def prepare(self, folder: Path, account: Account | None) -> None:
-        """Make the folder `data` and the password ready for a server that runs under the account (None: as we do).
+        """Makes the folder `data` and the password, for a server that runs under the account (None: that of this
+        process).
 
-        Repeatable: a crash half way leaves nothing that a second call trips over. Data and passwords of a folder that
-        an older jobwire has made are brought up to date.
+        Repeatable: a second call completes what a crash has interrupted. Data and passwords of a folder that an older
+        jobwire has made are updated.
         """
         ...
 
@@ -44,9 +45,9 @@ class Recipe(Protocol):
         ...
 
     def ready(self, folder: Path, ports: tuple[int, ...], pid: int) -> bool:
-        """Whether process `pid` takes reads and writes. Called again and again until it says yes.
+        """True if process `pid` accepts reads and writes. Called repeatedly until it does.
 
-        Another user's program may have the port meanwhile: it must not be sent the password.
+        Another user's program may have taken the port: it must not be sent the password.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Just enough of the Redis protocol to ask a starting Valkey how it is, without a driver."""
+"""A minimal client of the Redis protocol, to ask a starting Valkey for its state without a driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Refused(Exception):
 
 
 def ask(port: int, *words: str, password: str, timeout: float = 2.0) -> str:
-    """Send one command to a server on loopback. Raises OSError if nobody answers, `Refused` if it answers an error."""
+    """Sends one command to a server on loopback. Raises OSError without an answer, `Refused` for an error reply."""
     with socket.create_connection(("127.0.0.1", port), timeout) as connection, connection.makefile("rb") as replies:
         connection.sendall(_request("AUTH", password) + _request(*words))
         _read(replies)
@@ -39,5 +39,5 @@ def _read(replies: BinaryIO) -> str:
 
 
 def fields(text: str) -> dict[str, str]:
-    """The `name:value` lines of INFO and CLUSTER INFO."""
+    """Parses the `name:value` lines of INFO and CLUSTER INFO."""
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)

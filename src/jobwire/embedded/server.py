@@ -1,4 +1,4 @@
-"""A share in an embedded server."""
+"""The use of an embedded server by this process, shared with other processes."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ class Server:
         locks.wait_until(lambda: self._answers() or self._start(recipe), _WAIT_LIMIT, stuck)
 
     def _replace_keeper(self, recipe: Recipe) -> None:
-        """Start a new keeper if the present one was killed. Without it nobody would start the server again.
+        """Starts a new keeper if the present one was killed. Without a keeper, a crashed server would not be restarted.
 
-        Every process that uses the server watches, so that it matters to none which of them started it. The lock of
-        the server lets one of them do it.
+        Every process that uses the server checks this, so it does not matter which of them started the server. The lock
+        of the server makes sure that only one of them starts the keeper.
         """
         pause = _WATCH_EVERY
         while not self._closing.wait(pause):
@@ -90,11 +90,11 @@ class Server:
                     if not self._closing.is_set() and (self._answers() or self._start(recipe)):
                         _log.warning("the keeper of the server in %s was killed; it was replaced", self.folder)
             except (OSError, JobwireError) as error:
-                _log.warning("the server in %s does not start again, trying further: %s", self.folder, error)
+                _log.warning("the server in %s could not be restarted and will be tried again: %s", self.folder, error)
                 pause = min(2 * pause, _WATCH_SELDOM)
 
     def _answers(self) -> bool:
-        """Whether the server listens. Its keeper may not have noticed yet that it died."""
+        """True if the server listens. Its keeper may not have noticed a crash yet."""
         current = self._running()
         if current is None:
             return False
@@ -111,7 +111,7 @@ class Server:
         return current
 
     def _start(self, recipe: Recipe) -> bool:
-        """Start the keeper, unless another process is at it."""
+        """Starts the keeper, unless another process is doing so."""
         lock = locks.open_lock(self.folder / locks.SERVER)
         try:
             if not locks.try_lock(lock):
@@ -123,27 +123,29 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The driver's URL. It changes only if the server crashed and its port was taken before it was back."""
+        """The driver's URL. It changes only if the server crashes and another program takes its port before the
+        restart."""
         self._running()
         return self._url
 
     @property
     def pid(self) -> int:
-        """The server's process, which changes should it crash and be started again; 0 while it does not run."""
+        """The server's process id. It changes when the server is restarted after a crash, and is 0 while it does not
+        run."""
         current = self._running()
         return current.pid if current is not None else 0
 
     def close(self) -> None:
-        """Leave. If nobody else uses the server, it is stopped when this returns."""
+        """Closes this process's share. If no other process uses the server, it has stopped when this returns."""
         if self._share is None:
             return
         share, self._share = self._share, None
         _open.discard(self)
         try:
-            # A forked child has the same lock as its parent, so it must not touch it, only let go of its copy.
+            # A forked child has the same lock as its parent, so it must only close its copy of the descriptor.
             if os.getpid() == self._owner:
                 self._closing.set()
-                with self._joining:  # a keeper that is just being started must know us until it can be stopped
+                with self._joining:  # a keeper that is being started must see this share until it can be stopped
                     self._leave(share)
                 self._watch.join()
         finally:
@@ -152,7 +154,7 @@ class Server:
     def _leave(self, share: int) -> None:
         if not locks.try_lock(share) and locks.try_lock(share, shared=True):
             return  # others use it
-        # Either the lock is ours alone, or the keeper, waiting for it, got it first and is stopping the server already.
+        # Either this process holds the lock alone, or the waiting keeper got it first and is stopping the server.
         locks.wait_until(self._stopped, _WAIT_LIMIT, f"{self.folder} does not shut down")
 
     def _stopped(self) -> bool:
@@ -177,7 +179,7 @@ class Server:
 
 
 def make_server_folder(folder: Path, name: str) -> Path:
-    """The folder of one server below the folder that the user named."""
+    """Returns the folder of one server, below the folder that the user named."""
     if not folder.exists():
         make_folder(folder)
         with os.fdopen(open_file(folder / ".gitignore", os.O_WRONLY | os.O_TRUNC), "w") as ignored:
@@ -190,11 +192,11 @@ def make_server_folder(folder: Path, name: str) -> Path:
 def _start_keeper(recipe: Recipe, folder: Path, lock: int) -> None:
     assert is_dataclass(recipe) and not isinstance(recipe, type)  # noqa: S101, PT018 - every recipe is one
     order = {"recipe": type(recipe).__name__, "fields": asdict(recipe), "folder": str(folder), "lock": lock}
-    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)  # what we can import, from any directory
+    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)  # the same import path, from any directory
     log = folder / "keeper.log"
     with os.fdopen(open_file(log, os.O_WRONLY | os.O_TRUNC), "wb") as sink:
         process = subprocess.Popen(  # noqa: S603 - our own command line
-            # Warnings off: from Python 3.12 on they'd speak of forking beside the keeper's waiting thread.
+            # Warnings off: from Python 3.12 on there would be one about forking beside the keeper's waiting thread.
             [sys.executable, "-W", "ignore", "-m", "jobwire.embedded.keeper", json.dumps(order)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

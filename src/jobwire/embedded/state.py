@@ -1,4 +1,4 @@
-"""What the keeper of a server tells the processes that share it, in one small file."""
+"""The small file in which a keeper publishes its server's state for the processes that share the server."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class State:
 
     @property
     def current(self) -> bool:
-        """Whether the keeper that wrote this still runs: a crash leaves the file behind."""
+        """True if the keeper that wrote this still runs. After a crash, the file of an ended keeper is left."""
         return started(self.keeper) == self.keeper_started
 
 
 def read(folder: Path) -> State | None:
-    """The last state written, by a living keeper or a dead one; None if there is none that makes sense."""
+    """Returns the last state written, also by a keeper that has ended. None if there is none or it can't be parsed."""
     try:
         stored: dict[str, Any] = json.loads((folder / _FILE).read_text())
         stored["ports"] = tuple(stored["ports"])
@@ -42,8 +42,8 @@ def read(folder: Path) -> State | None:
 
 
 def write(folder: Path, state: State) -> None:
-    """Replace the state in one step. Readable by its owner only, since a URL may hold a password."""
-    fresh = folder / f"{_FILE}.{os.getpid()}.{time.monotonic_ns()}"  # a signal handler may write while we do
+    """Replaces the state atomically. Only its owner can read the file, since the URL may contain a password."""
+    fresh = folder / f"{_FILE}.{os.getpid()}.{time.monotonic_ns()}"  # a signal handler may write at the same time
     with os.fdopen(open_file(fresh, os.O_WRONLY | os.O_TRUNC), "w") as file:
         json.dump(asdict(state), file)
     fresh.replace(folder / _FILE)

@@ -12,7 +12,7 @@ from jobwire.embedded.listening import listens
 from jobwire.embedded.ownership import Account, make_data_folder, open_file, secret
 
 # One run on a busy machine, writes per second, one at a time and pipelined by 100: synced always 3.5k and 86k, every
-# second 8.8k and 132k, no file at all 20k and 162k. Batches hide most of the price, so the safe setting is the default.
+# second 8.8k and 132k, no file at all 20k and 162k. Batches hide most of the cost, so the safe setting is the default.
 _DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 _THROWAWAY = ("--appendonly", "no")
 _SETTINGS = "valkey.conf"
@@ -54,7 +54,7 @@ class Valkey:
             return False
         password = self.password(folder)
         try:
-            # Refused while it reads its file. The process id tells our server from another one of the same user.
+            # Refused while it loads its file. The process id distinguishes our server from another of the same user.
             info = resp.fields(resp.ask(ports[0], "INFO", "server", password=password))
             ready = resp.ask(ports[0], "PING", password=password) == "PONG"
         except (OSError, resp.Refused):
@@ -67,7 +67,7 @@ class Valkey:
 
 @dataclass(frozen=True)
 class ValkeyNode(Valkey):
-    """A node of a cluster; the second port is its bus. Ready when it answers: slots are dealt out by `cluster`."""
+    """A node of a cluster. The second port is its bus. It is ready when it answers: `cluster` assigns the slots."""
 
     number: int = 1
     of: int = 3
@@ -78,7 +78,7 @@ class ValkeyNode(Valkey):
         return f"valkey-cluster-{self.of}{'' if self.durable else '-throwaway'}/node-{self.number}"
 
     def password(self, folder: Path) -> str:
-        return secret(folder.parent / "password")  # a client knows one password for all nodes
+        return secret(folder.parent / "password")  # a client uses one password for all nodes
 
     def command(self, folder: Path, ports: tuple[int, ...]) -> list[str]:
         return [

@@ -1,6 +1,6 @@
 """Options that only one protocol has: `Worker("render", handle, url, native=BridgeMQWorker(stack="python"))`.
 
-Each checks itself when it is made. Nothing here needs a driver, so they can be made where no protocol is installed.
+Each class checks its values when it is made. None needs a driver, so they can be made where no extra is installed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What only BridgeMQ has."""
+"""Options that only BridgeMQ has."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from jobwire.options import text, whole
 
 @native
 class BridgeMQWorker:
-    """server_id: the worker's id in the registry, and what jobs may name as their server; the worker's own id if it is
-    not given. stack, capabilities, region: what jobs may ask for. max_concurrent, max_per_minute: limits of the job
-    type that this worker keeps besides those that jobs carry; the smaller counts."""
+    """Options of one worker.
+
+    server_id: the worker's id in the registry, which jobs may name as their target; by default the worker's own id.
+    stack, capabilities, region: properties that jobs may require. max_concurrent, max_per_minute: limits of the job
+    type. If jobs have limits too, the smaller applies.
+    """
 
     server_id: str | None = None
     stack: str | None = None
@@ -36,5 +39,5 @@ class BridgeMQWorker:
 def _check_words(field: str, value: Any) -> None:
     if not isinstance(value, (list, tuple, set, frozenset)):
         raise InvalidOption(field, value, "must be a list of strings")
-    for word in value:  # pyright: ignore[reportUnknownVariableType] whatever the caller gave
+    for word in value:  # pyright: ignore[reportUnknownVariableType] callers may be untyped
         text(field, word)

@@ -1,4 +1,4 @@
-"""What only BullMQ has."""
+"""Options that only BullMQ has."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from jobwire.options import whole
 
 @native
 class BullMQWorker:
-    """metrics: for how many minutes the store keeps counts of finished jobs. max_started_attempts: a job that was
-    started more often than this fails without being run, whatever ended its earlier runs."""
+    """Options of one worker.
+
+    metrics: for how many minutes the store keeps counts of finished jobs. max_started_attempts: a job that was started
+    more often than this fails without being run, however its earlier runs ended.
+    """
 
     metrics: int | None = None
     max_started_attempts: int | None = None

@@ -1,4 +1,4 @@
-"""How a class of native options is made: a frozen dataclass of keywords that refuses others with a suggestion."""
+"""The decorator for classes of native options: frozen dataclasses that refuse unknown keywords with a suggestion."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jobwire.errors import InvalidOption
 Kind = TypeVar("Kind")
 
 NATIVE: dict[str, str] = {}
-"""For each native option of a worker how it is given, so that one given in the wrong place is told the right one."""
+"""The correct spelling of each native option, for the error about one that was passed to the worker directly."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def native(kind: type[Kind]) -> type[Kind]:
-    """Make a class one of native options."""
+    """Makes a class of native options."""
     made: Any = dataclass(frozen=True, slots=True, kw_only=True)(kind)
     names = [field.name for field in fields(made)]
     NATIVE.update({name: f"native={made.__name__}({name}=…)" for name in names})
@@ -35,7 +35,7 @@ def native(kind: type[Kind]) -> type[Kind]:
 
 
 def of_kind(kind: type[Kind], given: object, protocol: str) -> Kind:
-    """The native options of a worker, its protocol's defaults if it was given none."""
+    """Returns the given native options of a worker, or the defaults. Refuses those of another protocol."""
     if given is None:
         return kind()
     if not isinstance(given, kind):

@@ -1,4 +1,4 @@
-"""What only Monque has.
+"""Options that only Monque has.
 
 Several workers of one process can be one Monque instance, with one identity and a limit on the sum of their jobs:
 
@@ -19,10 +19,11 @@ _LEAST = {"base_retry_interval": 0.0, "max_backoff_delay": 0.001, "lock_timeout"
 
 
 class MonqueInstance:
-    """`concurrency`: at most so many jobs at once over all workers that were given this object; None: no limit.
+    """An identity, and a limit on concurrent jobs, that several workers share.
 
-    Whoever asks first gets the free slots, as in Monque, where names that were registered early win under the cap.
-    All its workers must run in one event loop.
+    `concurrency` limits the jobs that run at once over all these workers. None: no limit. The first worker to ask gets
+    the free slots, as in Monque, where names that were registered first get them. All its workers must run in one event
+    loop.
     """
 
     def __init__(self, name: str | None = None, *, concurrency: int | None = None) -> None:
@@ -31,16 +32,16 @@ class MonqueInstance:
         self._busy = 0
         self._freed = asyncio.Event()
         self.known = False
-        """One of its workers has found that no living instance has this id."""
+        """True once one of its workers has checked that no other running instance has this id."""
         self.looking = asyncio.Lock()
-        """Held by the worker that finds out."""
+        """Held by the worker that checks it."""
 
     @property
     def full(self) -> bool:
         return self._limit is not None and self._busy >= self._limit
 
     def reserve(self, wanted: int) -> int:
-        """Take up to that many slots; the number taken."""
+        """Takes up to `wanted` slots. Returns the number taken."""
         taken = wanted if self._limit is None else max(0, min(wanted, self._limit - self._busy))
         self._busy += taken
         return taken
@@ -51,7 +52,7 @@ class MonqueInstance:
             self._freed.set()
 
     async def has_room(self) -> None:
-        """Return when a slot is free."""
+        """Waits until a slot is free."""
         while self.full:
             self._freed.clear()
             await self._freed.wait()
@@ -59,10 +60,13 @@ class MonqueInstance:
 
 @native
 class MonqueWorker:
-    """max_retries: runs of a job in all; what the URL says if it is not given. base_retry_interval: the first wait,
-    doubled with each failure up to max_backoff_delay. lock_timeout: when a peer's silent job is taken back.
-    retention_interval: how often finished jobs are looked through for those to delete. results: keep what handlers
-    return. instance: share an identity and a limit with other workers of the process."""
+    """Options of one worker.
+
+    max_retries: runs of a job in all; by default the value in the URL. base_retry_interval: the delay before the second
+    run, doubled with each failure up to max_backoff_delay. lock_timeout: the age of a peer's lock from which its job is
+    recovered, if its heartbeat has stopped too. retention_interval: the time between deletions of old finished jobs.
+    results: store what handlers return. instance: the identity and limit to share with other workers of the process.
+    """
 
     max_retries: int | None = None
     base_retry_interval: Seconds = 1.0

@@ -1,4 +1,4 @@
-"""What only pg-boss has."""
+"""Options that only pg-boss has."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from jobwire.options import Seconds, seconds, whole, yes_or_no
 
 @native
 class PgBossWorker:
-    """Options of one worker; those that pg-boss has bear its names, in snake_case."""
+    """Options of one worker. Those that pg-boss has too are named as there, in snake_case."""
 
     group_concurrency: int | Mapping[str, Any] | None = None
     """Jobs of one group that run at a time, over all workers: n, or {"default": n, "tiers": {"gold": n}}."""
     min_priority: int | None = None
     max_priority: int | None = None
     key_rate: tuple[int, Seconds] | None = None
-    """(n, seconds): starts per key, over all workers. Ours: jobs beyond it wait, none is dropped."""
+    """(n, seconds): at most n starts per key in that time, over all workers. Further jobs wait. pg-boss has no such
+    limit."""
     key_rate_by: Literal["singletonKey", "group"] = "singletonKey"
-    """What a key is for `key_rate`."""
+    """The field of a job that `key_rate` counts by."""
     poll: Seconds = 1.0
-    """Time between looks at a queue that does not ring."""
+    """Seconds between polls of a queue that does not send notifications."""
     supervise: bool = True
-    """Take part in monitoring and maintenance, sharing the duty with Node's supervisors."""
+    """Takes part in monitoring and maintenance, together with Node's supervisors."""
     schedule: bool = True
-    """Take part in making jobs of schedules."""
+    """Takes part in adding the jobs of schedules."""
     monitor_interval: Seconds = 60.0
     maintenance_interval: Seconds = 86_400.0
     cron_monitor_interval: Seconds = 30.0

@@ -1,1 +1,1 @@
-"""Seeing what workers do: metrics, health, tracing, logs. Each module asks for its own packages, and only when used."""
+"""Metrics, health, tracing and logs of workers. Each module imports the packages that it needs when it is imported."""

@@ -10,7 +10,7 @@ from itertools import accumulate
 from jobwire.errors import InvalidOption
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
-"""Upper bounds in seconds: from a job that does nothing to one that takes half an hour."""
+"""Upper bounds in seconds, for jobs that do nothing up to jobs that take half an hour."""
 
 
 class Durations:
@@ -30,14 +30,14 @@ class Durations:
             self._sum += seconds
 
     def read(self) -> tuple[list[tuple[str, float]], float]:
-        """The buckets as Prometheus wants them (each bound as text, with all that took no longer), and the sum."""
+        """Returns the cumulative buckets in Prometheus' form (bound as text, number of runs up to it), and the sum."""
         with self._lock:
             counts, total = list(self._counts), self._sum
         return list(zip([*map(repr, self._bounds), "+Inf"], map(float, accumulate(counts)), strict=True)), total
 
 
 def bounds_of(buckets: Sequence[float]) -> tuple[float, ...]:
-    """Bucket bounds that can be counted in, or InvalidOption."""
+    """Returns the bounds of the buckets. Raises InvalidOption if they are not positive and rising."""
     bounds = tuple(float(bound) for bound in buckets)
     if not bounds or any(low >= high for low, high in zip((0.0, *bounds), bounds, strict=False)):
         raise InvalidOption("buckets", tuple(buckets), "must be seconds above 0 in rising order")

@@ -1,6 +1,6 @@
-"""The metrics themselves: their names, labels and texts, made from what workers and stores report.
+"""The metrics: their names, labels and help texts, and their values from workers and stores.
 
-The names are the BullMQ ones with the protocol as prefix; only the two on the connection name its store.
+The names are BullMQ's with the protocol as prefix, except for the two about the connection, which name the store.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from jobwire.protocols import PROTOCOLS
 from jobwire.worker import Stats
 
 _STATE_WORDS = {State.WAITING: "wait"}
-"""Where the metric's word for a state is not ours."""
+"""States that have another name in the metrics."""
 _QUEUE_COUNTERS = (
-    ("stalled_jobs", "recovered", "Jobs that this process took back from workers that died."),
+    ("stalled_jobs", "recovered", "Jobs that this process recovered from workers that died."),
     ("heartbeat_success", "heartbeats", "Renewals of the leases of running jobs that succeeded."),
     ("heartbeat_failure", "heartbeat_failures", "Renewals of the leases of running jobs that failed."),
     ("stalled_checker_skipped", "duties_skipped", "Checks left out because the one before was still running."),
@@ -26,13 +26,13 @@ _QUEUE_COUNTERS = (
 
 
 COUNTED = ("completed", "failed", "retried", "reconnects", *(field for _, field, _ in _QUEUE_COUNTERS))
-"""The numbers of a worker's Stats that are shown."""
+"""The numbers of a worker's Stats that become metrics."""
 
 
 def of_jobs(protocol: str, stats: Mapping[str, Stats], durations: Mapping[str, Durations]) -> Iterator[Metric]:
-    """What the workers of each queue have done."""
+    """Yields the metrics of finished work, per queue."""
     processed = CounterMetricFamily(
-        f"{protocol}_jobs_processed", "Runs that ended, by what became of the job.", labels=("queue", "status")
+        f"{protocol}_jobs_processed", "Runs that ended, by the verdict on the job.", labels=("queue", "status")
     )
     times = HistogramMetricFamily(f"{protocol}_job_duration_seconds", "How long handlers ran.", labels=("queue",))
     for queue, done in stats.items():
@@ -57,7 +57,7 @@ def of_jobs(protocol: str, stats: Mapping[str, Stats], durations: Mapping[str, D
 
 
 def of_workers(protocol: str, active: Mapping[tuple[str, str], bool]) -> Iterator[Metric]:
-    """Which workers are at work, by queue and id."""
+    """Yields a metric of each worker's activity, by queue and id."""
     family = GaugeMetricFamily(
         f"{protocol}_active_workers", "1 while the worker claims or runs jobs.", labels=("queue", "worker_id")
     )
@@ -67,7 +67,8 @@ def of_workers(protocol: str, active: Mapping[tuple[str, str], bool]) -> Iterato
 
 
 def of_stores(protocol: str, lengths: Mapping[str, Sequence[Counts]], connected: Sequence[bool]) -> Iterator[Metric]:
-    """What the stores said. A queue whose length is not known has no sample: an old number would pass for a new one."""
+    """Yields the metrics that come from the stores. A queue whose length is not known has no sample: an old number
+    would look like a new one."""
     family = GaugeMetricFamily(f"{protocol}_queue_length", "Jobs by state.", labels=("queue", "state"))
     for queue, counts in lengths.items():
         for state in State:

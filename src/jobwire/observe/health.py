@@ -1,4 +1,4 @@
-"""Is a worker well? For the endpoints that service managers ask."""
+"""A worker's health, for the endpoints that service managers check."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from jobwire.worker import Worker
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A worker's state at one moment. `ok`: it takes jobs and its store answers; if not, `why` says what is wrong."""
+    """A worker's state at one moment. `ok` is True if it claims jobs and its store answers. If not, `why` is the
+    reason."""
 
     ok: bool
     why: str
     connected: bool
     answered_in: float | None
-    """Seconds until the store answered; None if it did not."""
+    """Seconds that the store took to answer. None if it did not answer."""
     started: bool
     claiming: bool
     paused: bool
     busy: int
     lost: int
-    """Outcomes that the store refused because another worker had the job by then."""
+    """Outcomes that the store refused because the claim was not valid any more."""
 
 
 async def health(worker: Worker, *, timeout: Seconds = 2.0) -> Health:
-    """Ask the worker and its store, over the worker's own connections; call it in the worker's event loop.
+    """Checks the worker and its store, over the worker's own connections. Call it in the worker's event loop.
 
-    It answers readiness, not liveness: that it answers at all is the sign of life. A worker whose store is away is not
-    ready, but restarting it would only lose the jobs that it runs.
+    The result is for readiness probes. For liveness, it is enough that the call returns. A worker whose store is
+    unavailable is not ready, but a restart would only interrupt the jobs that it runs.
     """
     limit = seconds("timeout", timeout, minimum=0.01)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Structured logs: a JSON object a line, and a line a job.
+"""Structured logs: one JSON object per line, and one line per run of a job.
 
 handler = logging.StreamHandler()
 handler.setFormatter(JsonFormatter())
@@ -20,9 +20,9 @@ logger = logging.getLogger("jobwire.jobs")
 
 
 class JsonFormatter(logging.Formatter):
-    """A JSON object a line: at, level, logger, worker, message, what the record carries besides, and a traceback.
+    """Formats a record as a JSON object: at, level, logger, worker, message, its extra fields, and a traceback.
 
-    Records that name no worker, those of other libraries and of handlers, get `worker_id`, if one is given.
+    Records without a worker, from handlers and other libraries, get `worker_id` if it is given.
     """
 
     def __init__(self, worker_id: str | None = None) -> None:
@@ -47,7 +47,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class JobLog:
-    """An observer that logs each run: its start at DEBUG, a completion at INFO, any other end at WARNING."""
+    """An observer that logs each run: its start at DEBUG, a completion at INFO, any other verdict at WARNING."""
 
     def started(self, claim: Claim) -> None:
         if logger.isEnabledFor(logging.DEBUG):

@@ -4,9 +4,8 @@
     worker = metrics.add(Worker("emails", handle, url, observers=[metrics]))
     metrics.serve(9464)
 
-A worker's own counters are read when they are asked for; only run times are noted job by job, which is what
-`observers=[metrics]` is for. Labels are queues, states and workers of this process, never jobs, so the number of
-series is bounded.
+A worker's counters are read at each scrape. Only run times are recorded job by job, which needs `observers=[metrics]`.
+Labels are queues, states and workers of this process, never jobs, so the number of series is bounded.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ _ENDED = (Verdict.COMPLETED, Verdict.FAILED, Verdict.RETRIED)
 
 
 class Metrics:
-    """The metrics of the workers and queues of this process; a worker's observer and a registry's collector.
+    """The metrics of workers and queues of this process. It is an observer of workers and a collector of a registry.
 
-    `registry` is Prometheus' own by default. `timeout` bounds how long a scrape waits for the stores. Close it, or use
-    it in a `with` block: it may hold a port, a thread and a connection to each store.
+    `registry` defaults to Prometheus' global one. `timeout` limits how long a scrape waits for the stores. Close the
+    object, or use it in a `with` block: it may hold a port, a thread and a connection to each store.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Metrics:
         self._workers: list[Worker] = []
         self._queues: list[tuple[Connection, str]] = []
         self._past: dict[tuple[str, str], Stats] = {}
-        # By queue alone: an observer is told the queue of a job, not the protocol.
+        # By queue alone: an observer gets the queue of a job, not the protocol.
         self._durations: dict[str, Durations] = {}
         self._complained: set[str] = set()
         self._servers: list[tuple[WSGIServer, threading.Thread]] = []
@@ -72,8 +71,8 @@ class Metrics:
     # --- what is watched --------------------------------------------------------------------------------------------
 
     def add(self, worker: Worker) -> Worker:
-        """Show this worker, and the length of its queue; returns it. For its run times, also make it with
-        `observers=[metrics]`."""
+        """Adds a worker and the length of its queue to the metrics, and returns the worker. For its run times, also
+        make it with `observers=[metrics]`."""
         protocol = _protocol(worker.connection)
         with self._lock:
             for other in self._workers:
@@ -85,8 +84,8 @@ class Metrics:
         return worker
 
     def remove(self, worker: Worker) -> None:
-        """Show a worker that has stopped no longer. What it did stays in the numbers of its queue: a counter must not
-        go down."""
+        """Removes a stopped worker from the metrics. Its counts stay in those of its queue: a counter must not go
+        down."""
         with self._lock:
             if worker in self._workers:
                 self._workers.remove(worker)
@@ -94,7 +93,7 @@ class Metrics:
                 _add(self._past.setdefault(key, Stats()), worker.stats)
 
     def add_queue(self, queue: Queue) -> Queue:
-        """Show the length of a queue that no added worker works on; returns it."""
+        """Adds the length of a queue that has no added worker, and returns the queue."""
         with self._lock:
             self._queues.append((queue.connection, queue.name))
         return queue
@@ -112,11 +111,11 @@ class Metrics:
     # --- a registry's collector -------------------------------------------------------------------------------------
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing yet: which metrics there are depends on the protocols of the workers to come."""
+        """Returns nothing: the names depend on the protocols of workers that are added later."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics as they are now. Called by a scrape, in any thread; asks the stores, so it may block for up to
+        """Yields the present metrics. A scrape calls it in any thread. It asks the stores, so it may block for up to
         `timeout`."""
         with self._lock:
             workers, queues = list(self._workers), list(self._queues)
@@ -141,7 +140,7 @@ class Metrics:
             yield from families.of_workers(protocol, active)
 
     def _complain_of_forgotten(self, workers: list[Worker]) -> None:
-        """Half of the two steps, forgotten, would show as numbers that stay at 0."""
+        """Warns of a worker that was only added, or only has this observer: some of its numbers would stay at 0."""
         known = {worker.queue for worker in workers} | {queue for _, queue in self._past}
         for queue in list(self._durations):
             if queue not in known:
@@ -161,14 +160,14 @@ class Metrics:
     # --- serving ----------------------------------------------------------------------------------------------------
 
     def serve(self, port: int = 9464, address: str = "127.0.0.1") -> int:
-        """Answer scrapes of the whole registry at http://address:port/metrics, from a thread; returns the port (0: a
-        free one). Numbers are for those who may read them: think before giving an address beyond loopback."""
+        """Serves the whole registry at http://address:port/metrics, from a thread, and returns the port (0: a free
+        one). There is no access control: any client that reaches an address beyond loopback can read the metrics."""
         server, thread = prometheus_client.start_http_server(port, address, self.registry)
         self._servers.append((server, thread))
         return server.server_port
 
     def close(self) -> None:
-        """Leave the registry, give back the port and the connections."""
+        """Leaves the registry and closes the port and the connections."""
         for server, thread in self._servers:
             server.shutdown()
             server.server_close()
@@ -197,7 +196,8 @@ def _of_stores(protocol: str, readings: list[Reading]) -> Iterator[Metric]:
 
 
 def _distinct(watched: list[tuple[Connection, str]]) -> set[tuple[Connection, str]]:
-    """A Worker and a Queue made from one URL have a connection each to the same store: ask it once."""
+    """Returns each queue of each store once. A Worker and a Queue of one URL have separate connections to the same
+    store."""
     chosen: dict[object, Connection] = {}
     return {(chosen.setdefault(connection.address, connection), queue) for connection, queue in watched}
 

@@ -1,9 +1,9 @@
-"""How long queues are, asked of the store at the moment of a scrape.
+"""The lengths of queues, read from the store at each scrape.
 
 A scrape arrives in a thread of the HTTP server, while the workers' event loop may be busy or blocked by a handler. So
-the asking has a thread, an event loop and connections of its own, which are opened by the first scrape; a process
-that nobody scrapes pays nothing. An answer must come within `timeout` seconds, and one that is younger than
-`fresh_for` serves the next scrape too: a second Prometheus, or a curious one, puts no load on the store.
+the reads have a thread, an event loop and connections of their own. The first scrape opens them: without scrapes they
+cost nothing. A store must answer within `timeout` seconds. An answer younger than `fresh_for` is used for the next
+scrape too, so that frequent scrapes put no load on the store.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.model import State
 
 _SPARE = 1.0
-"""What the thread gets beyond the timeout to hand its answer over."""
+"""Seconds beyond the timeout for the thread to return its result."""
 
 Counts = Mapping[State, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one store said: whether it answered, and the lengths of those queues that it told."""
+    """The result from one store: whether it answered, and the lengths of the queues that it could read."""
 
     connection: Connection
     connected: bool
@@ -50,7 +50,7 @@ class Stores:
         self._at = float("-inf")
 
     def read(self, queues: Iterable[tuple[Connection, str]]) -> list[Reading]:
-        """A reading per store. Blocks the calling thread, never for much longer than the timeout."""
+        """Returns a reading per store. Blocks the calling thread, for little longer than the timeout at most."""
         wanted = frozenset(queues)
         with self._asking:
             if wanted != self._asked or time.monotonic() - self._at > self._fresh_for:
@@ -101,7 +101,7 @@ class Stores:
         except (StoreUnavailable, TimeoutError):
             return Reading(connection, connected=False)
         except JobwireError:
-            return Reading(connection, connected=True)  # it answered, if only to refuse
+            return Reading(connection, connected=True)  # it answered, with an error
         told = zip(queues, answers, strict=True)
         return Reading(connection, True, {queue: counts for queue, counts in told if counts is not None})
 
@@ -118,7 +118,7 @@ class Stores:
         return twin
 
     async def _end(self) -> None:
-        """Stop what a scrape that ran out of time has left, and hang up."""
+        """Cancels the reads of a scrape that timed out, and closes the connections."""
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
@@ -132,7 +132,7 @@ class Stores:
 
 
 async def _lengths(backend: Backend, queue: str) -> Counts | None:
-    """None if the store won't tell: one queue that it refuses must not hide the others."""
+    """Returns the counts of a queue, or None if the store refuses: the other queues are still shown."""
     try:
         return await backend.counts(queue)
     except StoreUnavailable:

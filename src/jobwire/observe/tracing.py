@@ -2,8 +2,8 @@
 
     Worker("emails", handle, url, observers=[Tracing()])
 
-The span lasts as long as the handler ran, and is sent once the store has said what became of the job. It is not the
-parent of spans that the handler makes: an observer stands beside the handler's task, not around it.
+The span covers the handler's run, and is sent when the verdict is known. It is not the parent of spans that the handler
+makes, because an observer does not run in the handler's task.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Tracing:
-    """An observer that makes spans. Without a provider: the global one, which does nothing until the application
-    sets another."""
+    """An observer that makes spans. Uses the global provider by default, which does nothing until the application sets
+    one."""
 
     def __init__(self, provider: trace.TracerProvider | None = None) -> None:
         self._tracer = trace.get_tracer("jobwire", tracer_provider=provider)

@@ -1,4 +1,4 @@
-"""A backend's way to its store: opened at the first use, under the store's lock."""
+"""A backend's access to its store, which is opened at the first use and only used under its lock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobwire.errors import StoreUnavailable
 
 
 class Access:
-    """Shares the store of its name with every backend of the process that is open; or has a private one."""
+    """Shares the store of its name with every open backend of the process, or has a private store."""
 
     def __init__(self, name: str, private: Store | None, rank: Rank) -> None:
         self._name = name

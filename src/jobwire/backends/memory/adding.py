@@ -24,7 +24,7 @@ def add(
     parent: Parent | None = None,
     waits: bool = False,
 ) -> Added:
-    """Store a job. By its place in a flow it may have an id, a parent and children to wait for."""
+    """Stores a job. In a flow, the caller also gives its id, its parent and whether it waits for children."""
     new = prepared.new
     if new.parent is not None:
         families.check_parent(queue, new.id, new.parent)
@@ -57,7 +57,7 @@ def insert(queue: QueueState, record: Record, now: int, *, waits: bool = False) 
 
 
 def add_flow(store: Store, roots: Sequence[FlowNode], now: int) -> list[Added]:
-    """Add whole trees. What could be refused is found before the first job is stored."""
+    """Adds whole trees. Checks everything that could be refused before it stores the first job."""
     nodes = levels(roots)
     ids = {id(node): node.job.new.id or str(uuid.uuid4()) for node in nodes}
     parents = {id(root): root.job.new.parent for root in roots}
@@ -86,7 +86,7 @@ def add_flow(store: Store, roots: Sequence[FlowNode], now: int) -> list[Added]:
 
 
 def _admit(queue: QueueState, record: Record, unique: Unique, now: int) -> str | None:
-    """Take the key for the job, or name the job that holds it already."""
+    """Takes the unique key for the job. Returns the id of the job that holds it already, or None."""
     ttl = round(seconds("unique.ttl", unique.ttl) * 1000) if unique.ttl is not None else None
     until = now + ttl if ttl is not None else None
     holder = queue.unique.holder(unique.key, now)

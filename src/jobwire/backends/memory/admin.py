@@ -1,4 +1,4 @@
-"""What an operator does to jobs and to a queue as a whole."""
+"""An operator's actions on single jobs and on a whole queue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobwire.model import State
 
 
 def retry(queue: QueueState, job_id: str, now: int) -> Acted:
-    """The attempts made before stay charged: what failed on its last attempt gets one more run."""
+    """Runs a finished job again. Earlier attempts stay charged: a job that failed on its last one gets one more."""
     record = queue.jobs.get(job_id)
     if record is None:
         return Acted.NOT_FOUND
@@ -54,7 +54,7 @@ def cancel(queue: QueueState, job_id: str, now: int) -> Acted:
 
 
 def remove(queue: QueueState, job_id: str, now: int) -> Acted:
-    """The children go first, and with them whoever would wait for them."""
+    """Removes a job after all its descendants, so that no job is left waiting for a removed one."""
     record = queue.jobs.get(job_id)
     below = list(families.descendants(queue, record)) if record is not None else []
     if any(one.held(now) for _, one in below):
@@ -81,7 +81,7 @@ def remove_alone(queue: QueueState, job_id: str, now: int) -> Acted:
 
 
 def drain(queue: QueueState, delayed: bool, now: int) -> None:
-    """Schedules keep the job that they have ahead: emptying a queue does not stop them."""
+    """Deletes waiting jobs, but not the next job of a schedule: draining a queue does not stop its schedules."""
     lines = (queue.ready, queue.delayed) if delayed else (queue.ready,)
     for line in lines:
         for _, job_id in line.ordered():
@@ -115,7 +115,7 @@ def _since(record: Record) -> int:
 
 
 def obliterate(queue: QueueState, force: bool, now: int) -> None:
-    """Workers and sleepers stay: they serve whatever is added under this name later."""
+    """Deletes everything in the queue. Its workers stay connected and run what is added under this name later."""
     if queue.active and not force:
         raise WrongState(
             f"queue {queue.name!r} has {counted(len(queue.active), 'active job')}; force=True deletes them too"

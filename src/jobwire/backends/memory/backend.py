@@ -28,8 +28,8 @@ from jobwire.options import NewJob
 
 
 class MemoryBackend:
-    """A store of this process, which every backend of its name shares while one is open. `store`: a private one.
-    `like`: the protocol that it stands in for, with that one's features only."""
+    """A store of this process, shared by all backends of its name. `store` is a private one instead. `like` is a
+    protocol to imitate, with the features of that protocol only."""
 
     routing = None
     transactions = None

@@ -1,4 +1,4 @@
-"""Questions and changes that concern all jobs of a queue."""
+"""Counts and changes over all jobs of a queue."""
 
 from __future__ import annotations
 

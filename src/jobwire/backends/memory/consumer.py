@@ -1,4 +1,4 @@
-"""One worker's hold on a queue in memory."""
+"""The consumer: one worker's claims on a queue in memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class MemoryConsumer:
             return replace(settling.claim(queue, claim, self._settings, now), verdicts=verdicts)
 
     def _decide(self, outcome: Failed) -> NextAttempt:
-        """Whether a failed job runs again. Not under the lock: a strategy is the user's code and may do anything."""
+        """Returns whether and when a failed job runs again. Called without the lock: a strategy is the user's code,
+        which may call the store."""
         job = outcome.claim.job
         with self._store.lock:
             record = self._store.queue(self._settings.queue).jobs.get(job.id)
@@ -74,7 +75,7 @@ class MemoryConsumer:
                     queue.work.leave(sleeper)
 
     async def pass_on(self) -> None:
-        """Nothing to give: a wake-up reaches every worker that sleeps, and the others look before they sleep."""
+        """Does nothing: a wakeup reaches every waiting worker, and the others check the queue before they wait."""
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         with self._store.lock:
@@ -90,7 +91,7 @@ class MemoryConsumer:
             return DutyReport(recovered=settling.recover(queue, self._settings, self._store.now()))
 
     async def reset(self) -> None:
-        """There is no connection to drop."""
+        """Does nothing: there is no connection to drop."""
 
     def _attend(self) -> None:
         if self._attending:
@@ -101,7 +102,7 @@ class MemoryConsumer:
         workers.setdefault(worker_id, Attendance(self._settings.name or worker_id)).consumers += 1
 
     async def close(self) -> None:
-        """A worker is listed while any consumer of it is open."""
+        """Removes the worker from the list of workers when its last consumer is closed."""
         with self._store.lock:
             if not self._attending:
                 return

@@ -1,4 +1,4 @@
-"""What happened on a queue, as far back as the log reaches."""
+"""The last events of a queue."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _KINDS = {
     "duplicated": EventKind.DUPLICATE,
     "deduplicated": EventKind.DUPLICATE,
 }
-"""The words are BullMQ's."""
+"""The keys are BullMQ's names of events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """An event as stored: JSON stays encoded, so every reader gets values of its own."""
+    """An event as stored. JSON stays encoded, so that readers never share a mutable value."""
 
     number: int
     type: str
@@ -47,7 +47,7 @@ class Happening:
 
 
 class EventLog:
-    """The last events of a queue; older ones are forgotten."""
+    """A bounded log of events: the oldest are dropped."""
 
     def __init__(self) -> None:
         self._kept: deque[Happening] = deque(maxlen=KEPT_EVENTS)
@@ -58,11 +58,11 @@ class EventLog:
         self.last = happening.number
 
     def keep(self, number: int) -> None:
-        """Remember at most so many events from now on."""
+        """Sets how many events the log holds at most."""
         self._kept = deque(self._kept, maxlen=number)
 
     def trim(self, number: int) -> int:
-        """Forget all but the last events; how many went."""
+        """Drops all but the last `number` events. Returns how many were dropped."""
         gone = max(0, len(self._kept) - number)
         for _ in range(gone):
             self._kept.popleft()

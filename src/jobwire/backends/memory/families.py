@@ -1,4 +1,4 @@
-"""Parents and children, across the queues of a store: who waits for whom, and what a child's end means to a parent."""
+"""Parents and children, across the queues of a store: which job waits for which, and what a finished child changes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jobwire.options import Parent
 
 
 def check_parent(queue: QueueState, job_id: str | None, parent: Parent) -> None:
-    """Raise what would keep a job of this id from becoming the parent's child."""
+    """Raises if a job of this id can't become a child of the parent."""
     if parent.id not in queue.of(parent.queue).jobs:
         raise JobNotFound(parent.queue, parent.id)
     check_free(queue, job_id, parent)
 
 
 def check_free(queue: QueueState, job_id: str | None, parent: Parent) -> None:
-    """Raise if a job of this id is there and has another parent."""
+    """Raises if a job of this id exists and has another parent."""
     known = queue.jobs.get(job_id or "")
     if known is None or known.parent is None or (known.parent.queue, known.parent.id) == (parent.queue, parent.id):
         return
@@ -29,7 +29,7 @@ def check_free(queue: QueueState, job_id: str | None, parent: Parent) -> None:
 
 
 def join(queue: QueueState, record: Record, parent: Parent) -> None:
-    """Make the job a child. One that has completed already is done at once; releasing the parent is the caller's."""
+    """Makes the job a child. If it has completed already, it counts as done. The caller releases the parent."""
     record.parent = parent
     above = queue.of(parent.queue).jobs[parent.id]
     done = record.state is State.COMPLETED
@@ -37,7 +37,7 @@ def join(queue: QueueState, record: Record, parent: Parent) -> None:
 
 
 def park(queue: QueueState, record: Record, now: int) -> None:
-    """Let the job wait for its children, or run again at once if it waits for none."""
+    """Parks the job until its children have finished. Makes it ready at once if none is pending."""
     active = record.state is State.ACTIVE
     queue.lift(record)
     if active and not pending(record):
@@ -55,7 +55,7 @@ def release_if_done(queue: QueueState, record: Record, now: int) -> None:
 
 
 def release(queue: QueueState, record: Record, now: int) -> None:
-    """A parent that waits for its children waits no longer; its own delay counts from now."""
+    """Makes a parked parent ready, or delayed if it has a delay of its own, which counts from now."""
     if record.state is not State.WAITING_CHILDREN:
         return
     queue.lift(record)
@@ -64,7 +64,7 @@ def release(queue: QueueState, record: Record, now: int) -> None:
 
 
 def tell_parent(queue: QueueState, record: Record, now: int) -> None:
-    """A job has finished. What that means to its parent is the child's to say."""
+    """Updates the parent of a job that has finished. For a failure, the child's options decide what the parent does."""
     found = _parent(queue, record)
     if found is None:
         return
@@ -99,7 +99,7 @@ def tell_parent(queue: QueueState, record: Record, now: int) -> None:
 
 
 def leave(queue: QueueState, record: Record, now: int) -> None:
-    """A job is being deleted: its parent does not wait for it any more."""
+    """Removes a job that is being deleted from its parent's children, so that the parent does not wait for it."""
     found = _parent(queue, record)
     if found is not None and found[1].children.get(JobKey(queue.name, record.id), Child("done")).kind == "pending":
         del found[1].children[JobKey(queue.name, record.id)]
@@ -107,7 +107,7 @@ def leave(queue: QueueState, record: Record, now: int) -> None:
 
 
 def failed(record: Record) -> bool:
-    """A child has failed that fails this job."""
+    """True if a child has failed whose failure fails this job."""
     return any(child.kind == "failed" for child in record.children.values())
 
 
@@ -116,7 +116,7 @@ def pending(record: Record) -> bool:
 
 
 def go_back(queue: QueueState, record: Record) -> None:
-    """A finished child is retried: its parent waits for it again."""
+    """Makes the parent of a retried child wait for it again."""
     found = _parent(queue, record)
     key = JobKey(queue.name, record.id)
     if found is not None and key in found[1].children:

@@ -17,7 +17,7 @@ class MemoryFlows:
         self._access = access
 
     def check_flow(self, queues: Sequence[str]) -> None:
-        """Any queues can be in one flow."""
+        """Accepts any queues: all of a store's queues can be in one flow."""
 
     async def add_flow(self, roots: Sequence[FlowNode]) -> Sequence[Added]:
         store = self._access.store()

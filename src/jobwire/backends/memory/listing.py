@@ -15,7 +15,8 @@ STATES = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAI
 def page(
     queue: QueueState, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
 ) -> Page:
-    """The cursor names the place of the last job shown, so jobs that leave meanwhile shift nothing."""
+    """Returns one page of jobs. The cursor is the sort key of the last job shown, so jobs that leave meanwhile shift
+    nothing."""
     places = _places(queue, state)
     if reverse:
         places = places[::-1]

@@ -1,4 +1,4 @@
-"""A stop of all claims from a queue, and of the run of single jobs."""
+"""Pausing a queue, and cancelling single jobs."""
 
 from __future__ import annotations
 

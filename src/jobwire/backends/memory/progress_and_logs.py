@@ -1,4 +1,4 @@
-"""What handlers publish about their jobs."""
+"""Progress and log lines that handlers write for their jobs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One queue of a store: its jobs, where each of them stands, and the moves between those places.
+"""One queue of a store: its jobs, the container that each is in, and the moves between containers.
 
-A job waits in `ready` (by priority, then by turn), sleeps in `delayed` (by due time), is `active` under a lease, or
-lies in one of the `finished` places. Every method runs under the store's lock.
+A job is in `ready` (by priority, then by turn), in `delayed` (by due time), in `active` under a lease, or in one of
+`finished`. Every method runs under the store's lock.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
 from jobwire.backends.memory.event_log import EventLog, Happening
-from jobwire.backends.memory.line import Line
+from jobwire.backends.memory.ordered_ids import OrderedIds
 from jobwire.backends.memory.record import Record
 from jobwire.backends.memory.signals import Signal
 from jobwire.backends.memory.unique_keys import UniqueKeys
@@ -23,7 +23,7 @@ from jobwire.options import Keep, seconds
 
 @dataclass(slots=True)
 class Repeat:
-    """A schedule: how its jobs look, when the pending one is due, and how many were made."""
+    """A schedule: the template of its jobs, when the pending one is due, and how many were made."""
 
     key: str
     name: str
@@ -50,7 +50,7 @@ class RateWindow:
 
 @dataclass(slots=True)
 class Attendance:
-    """A worker that is there, and by how many consumers of it."""
+    """A connected worker, and how many consumers it has open."""
 
     name: str
     consumers: int = 0
@@ -64,8 +64,8 @@ class QueueState:
     """The queues of the store, by name: parents and children may be in any of them."""
     rank: Rank
     jobs: dict[str, Record] = field(default_factory=dict[str, Record])
-    ready: Line = field(default_factory=Line)
-    delayed: Line = field(default_factory=Line)
+    ready: OrderedIds = field(default_factory=OrderedIds)
+    delayed: OrderedIds = field(default_factory=OrderedIds)
     parents: dict[str, int] = field(default_factory=dict[str, int])
     """Jobs that wait for their children."""
     active: dict[str, int] = field(default_factory=dict[str, int])
@@ -83,18 +83,18 @@ class QueueState:
     last_id: int = 0
     log: EventLog = field(default_factory=EventLog)
     work: Signal = field(default_factory=Signal)
-    """Woken when a consumer may find something new: a job, a nearer due time, a resume."""
+    """Wakes consumers when there may be something new to claim: a job, an earlier due time, a resume."""
     news: Signal = field(default_factory=Signal)
-    """Woken by every event."""
+    """Wakes readers of the event stream, at every event."""
 
     def happen(self, event: str, now: int, record: Record | None = None, /, **fields: str | bytes) -> None:
-        """Write to the event log. Values given as bytes are JSON."""
+        """Writes to the event log. Values given as bytes are JSON."""
         job_id = record.id if record is not None else None
         self.log.append(Happening(next(self.numbers), event, now, job_id, fields))
         self.news.wake()
 
     def place(self, record: Record, now: int, *, prev: State | None = None, front: bool = False) -> None:
-        """Put a job that stands nowhere among those that will run: delayed until it is due, else ready."""
+        """Puts a job that is in no container into `delayed` if it is not due yet, else into `ready`."""
         was = {"prev": prev.value} if prev is not None else {}
         if record.due > now:
             record.state = State.DELAYED
@@ -107,7 +107,7 @@ class QueueState:
         self.work.wake()
 
     def stand_in_line(self, record: Record, *, front: bool) -> None:
-        """Among those that are ready, behind all of its priority or before them."""
+        """Puts the job into `ready`, behind all others of its priority or before them."""
         number = next(self.numbers)
         rank, newest_first = self.rank(record.priority)
         self.ready.put(record.id, (rank, -number if front or newest_first else number))
@@ -120,7 +120,7 @@ class QueueState:
 
     @property
     def closed(self) -> bool:
-        """No job may start now: the queue is paused, or as many run as may."""
+        """True if no job may start now: the queue is paused, or its limit on concurrency is reached."""
         return self.paused or (self.concurrency is not None and len(self.active) >= self.concurrency)
 
     def next_due(self) -> int | None:
@@ -128,7 +128,7 @@ class QueueState:
         return first[0][0] if first is not None else None
 
     def lift(self, record: Record) -> State:
-        """Take the job out of where it stands; its last state."""
+        """Takes the job out of its container. Returns the state that it had there."""
         self.ready.discard(record.id)
         self.delayed.discard(record.id)
         self.parents.pop(record.id, None)
@@ -140,7 +140,7 @@ class QueueState:
         return record.state
 
     def finish(self, record: Record, state: State, now: int, keep: Keep | None) -> None:
-        """Move the job to its end and forget what `keep` does not want kept any longer."""
+        """Moves the job to its final state and deletes finished jobs beyond what `keep` allows."""
         self.lift(record)
         record.state = state
         record.finished = now
@@ -158,14 +158,14 @@ class QueueState:
                 self.forget(self.jobs[job_id])
 
     def forget(self, record: Record) -> State:
-        """Delete the job with everything that belongs to it; its last state."""
+        """Deletes the job with everything that belongs to it. Returns its last state."""
         state = self.lift(record)
         self.unique.release(record)
         del self.jobs[record.id]
         return state
 
     def is_pending_repeat(self, record: Record) -> bool:
-        """The job is what keeps its schedule going: without it, there would be no next one."""
+        """True if the job is the pending one of its schedule: without it, the schedule would stop."""
         if record.schedule_key is None or record.state not in (State.WAITING, State.DELAYED):
             return False
         repeat = self.repeats.get(record.schedule_key)

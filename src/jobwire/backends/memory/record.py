@@ -15,7 +15,7 @@ from jobwire.options import Keep, Parent, keep_of, seconds
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """What has become of one child: its result (JSON) if it is done, its error if that is ignored."""
+    """The state of one child: its result (JSON) if it has completed, its error if that is ignored."""
 
     kind: Literal["pending", "done", "ignored", "failed"]
     result: bytes | None = None
@@ -24,7 +24,7 @@ class Child:
 
 @dataclass(slots=True)
 class Record:
-    """Everything the store knows of one job. JSON stays encoded, so that no two readers share a mutable value."""
+    """Everything that is stored of one job. JSON stays encoded, so that readers never share a mutable value."""
 
     id: str
     name: str
@@ -58,10 +58,10 @@ class Record:
     parent: Parent | None = None
     children: dict[JobKey, Child] = field(default_factory=dict[JobKey, Child])
     delay: int = 0
-    """What a job asked for that waits for children first."""
+    """The delay that the job asked for, kept while it waits for its children."""
 
     def held(self, now: int) -> bool:
-        """A worker's lease on the job is running."""
+        """True while a worker's lease on the job runs."""
         return self.state is State.ACTIVE and now < self.lease_until
 
     def snapshot(self, queue: str) -> Job:

@@ -1,4 +1,4 @@
-"""What the memory store can hold and what it refuses: by its own rules, or by those of a protocol it stands in for."""
+"""Rules for jobs of the memory store: its own, or those of a protocol that it imitates."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CAPABILITIES = Capabilities(
 )
 MAX_PRIORITY = 2**21 - 1
 NATIVE_ID = "id"
-"""The one native option that the store honours: an id by the protocol's own rule."""
+"""The one native option that the store supports: an id, checked by the protocol's own rule."""
 
 
 def _check(queue: str, new: NewJob) -> None:
@@ -75,7 +75,7 @@ OWN_RULES = Rules(CAPABILITIES, _check, lambda job: None, lambda settings: None,
 
 @dataclass(frozen=True, slots=True)
 class Imitated(Capabilities):
-    """A protocol's capabilities, less what the memory store lacks itself."""
+    """A protocol's capabilities, without those that the memory store lacks."""
 
     missing: frozenset[Feature] = frozenset()
 

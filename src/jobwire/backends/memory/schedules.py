@@ -1,6 +1,7 @@
-"""Repeating jobs. A schedule always has one job ahead, waiting or delayed; when a worker starts it, the next is made.
+"""Repeating jobs. A schedule always has one pending job, waiting or delayed. When a worker starts it, the next is
+added.
 
-So a schedule without workers piles nothing up, and turns missed meanwhile are skipped, not caught up with.
+So a schedule without workers does not pile up jobs, and the turns missed meanwhile are skipped.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class MemorySchedules:
 
 
 def _schedule(queue: QueueState, new: NewSchedule, prepared: PreparedJob, now: int) -> Schedule:
-    """Create the schedule, or replace the one of this key and the job that it has ahead; a running job goes on."""
+    """Creates the schedule, or replaces the one of this key and its pending job. A running job of it is not stopped."""
     for option in _DECIDED_BY_THE_SCHEDULE:
         if getattr(new.job, option) is not None:
             raise InvalidOption(
@@ -83,7 +84,7 @@ def _unschedule(queue: QueueState, key: str, now: int) -> bool:
 
 
 def advance(queue: QueueState, started: Record, now: int) -> None:
-    """A worker has started a job of a schedule: make the next one, if this is the schedule's current job."""
+    """Adds the next job of a schedule when a worker has started its pending one."""
     repeat = queue.repeats.get(started.schedule_key or "")
     if repeat is None or repeat.pending != started.id or repeat.next is None:
         return
@@ -112,7 +113,7 @@ def _make(queue: QueueState, repeat: Repeat, due: int, now: int) -> None:
     if (repeat.limit is not None and repeat.runs >= repeat.limit) or (repeat.end is not None and due > repeat.end):
         return
     job_id = f"repeat:{repeat.key}:{due}"
-    while job_id in queue.jobs:  # a replaced schedule may meet a job of the same moment
+    while job_id in queue.jobs:  # after a replacement, a job of the same time may exist already
         due += 1
         job_id = f"repeat:{repeat.key}:{due}"
     record = new_record(job_id, repeat.template, now)
@@ -124,7 +125,7 @@ def _make(queue: QueueState, repeat: Repeat, due: int, now: int) -> None:
 
 
 def _after(repeat: Repeat, moment: int) -> int:
-    """The schedule's first turn after the moment."""
+    """Returns the schedule's first turn after the moment."""
     if repeat.cron is not None:
         return Cron.parse(repeat.cron).next_ms(moment, repeat.tz or "UTC")
     every = repeat.every or 1

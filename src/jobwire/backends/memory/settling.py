@@ -1,4 +1,5 @@
-"""Claims and what becomes of them. A claim counts only while its token is the job's and its lease runs."""
+"""Claiming, settling, extending and recovering jobs. A claim is valid while its token is the job's and its lease
+runs."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def owned(queue: QueueState, claim: Claim, now: int) -> Record | None:
 def settle(
     queue: QueueState, outcome: Outcome, *, decided: NextAttempt | None, settings: ConsumerSettings, now: int
 ) -> Verdict:
-    """Carry out one outcome. `decided` is what follows a Failed one, decided before the store was locked."""
+    """Writes one outcome. `decided` is the next attempt after a Failed one, decided before the store was locked."""
     record = owned(queue, outcome.claim, now)
     if record is None:
         return Verdict.LOST
@@ -96,7 +97,7 @@ def _finish(queue: QueueState, record: Record, state: State, keep: Keep | None, 
 
 
 def _refuse(queue: QueueState, record: Record, *, settings: ConsumerSettings, now: int) -> Verdict:
-    """A parent can't complete before its children, nor after one that fails it."""
+    """Fails a run whose job must not complete: a child is pending, or a child's failure fails it."""
     doomed = families.failed(record)
     reason = "the job has children that failed" if doomed else "the job has children that have not finished"
     ended = doomed or record.attempts_made + 1 >= record.attempts
@@ -112,7 +113,7 @@ def _put_back(queue: QueueState, record: Record, due: int, now: int, *, front: b
 
 
 def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) -> Settled:
-    """Start up to that many jobs for the worker."""
+    """Claims up to `wanted` jobs for the worker."""
     queue.promote_due(now)
     if wanted <= 0 or queue.closed:
         return Settled()
@@ -135,7 +136,8 @@ def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) 
 
 
 def _rate_limit(queue: QueueState, rate: tuple[int, float] | None, now: int) -> float:
-    """Seconds until the worker may start another job; a window opens with the first job after the last one closed."""
+    """Returns the seconds until another job may start. A new window opens with the first job after the last window's
+    end."""
     if rate is None:
         return 0.0
     if queue.throttled_until > now:
@@ -162,7 +164,7 @@ def _start(queue: QueueState, record: Record, settings: ConsumerSettings, now: i
 
 
 def extend(queue: QueueState, claims: Sequence[Claim], settings: ConsumerSettings, now: int) -> list[Claim]:
-    """Renew the leases; the claims that are lost."""
+    """Renews the leases. Returns the claims that are lost."""
     lost: list[Claim] = []
     for one in claims:
         record = owned(queue, one, now)
@@ -174,7 +176,8 @@ def extend(queue: QueueState, claims: Sequence[Claim], settings: ConsumerSetting
 
 
 def recover(queue: QueueState, settings: ConsumerSettings, now: int) -> list[str]:
-    """Take jobs back whose lease has run out; one that this has happened to too often is doomed to fail."""
+    """Makes jobs ready again whose lease has expired. One that stalled too often fails at its next claim without being
+    run."""
     stalled = [queue.jobs[job_id] for job_id in queue.active if not queue.jobs[job_id].held(now)]
     for record in reversed(stalled):
         record.stalls += 1

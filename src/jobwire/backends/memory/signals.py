@@ -7,10 +7,10 @@ import contextlib
 
 
 class Signal:
-    """Everyone who sleeps on it is woken by the next `wake`, whichever thread calls it.
+    """Wakes all coroutines that wait for it, from any thread.
 
-    Every method is called while holding the store's lock: a sleeper that looked at the store and then enrolled under
-    the same lock can't miss the change it waits for.
+    Every method is called while holding the store's lock. A coroutine that checks the store and enrols under the same
+    lock can't miss the change that it waits for.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Signal:
     def wake(self) -> None:
         sleepers, self._sleepers = self._sleepers, {}
         for sleeper, loop in sleepers.items():
-            with contextlib.suppress(RuntimeError):  # that loop has been closed, and its sleepers with it
+            with contextlib.suppress(RuntimeError):  # that event loop is closed, and what waited in it is gone
                 loop.call_soon_threadsafe(_finish, sleeper)
 
 

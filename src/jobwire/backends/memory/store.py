@@ -15,9 +15,9 @@ from jobwire.backends.rules import Rank
 
 
 class Store:
-    """Queues by name. `lock` guards everything inside; it is held for moments and never across an await.
+    """Queues by name. `lock` guards everything inside. It is held briefly and never across an await.
 
-    `clock` gives seconds since the epoch: a test may pass its own to make leases and delays run out at will. `rank`
+    `clock` gives seconds since the epoch. A test may pass its own, to let leases and delays expire at will. `rank`
     gives the order of waiting jobs.
     """
 
@@ -30,7 +30,7 @@ class Store:
         self._numbers = itertools.count(1)
 
     def now(self) -> int:
-        """Milliseconds since the epoch."""
+        """Returns the milliseconds since the epoch."""
         return int(self._clock() * 1000)
 
     def queue(self, name: str) -> QueueState:
@@ -41,9 +41,9 @@ class Store:
 
 
 class _NamedStores:
-    """Stores that several connections share: made by the first that opens a name, gone when the last is closed.
+    """Stores that several connections share. The first to open a name makes the store, the last to close deletes it.
 
-    The empty name is one of them. A forked child starts without any: they are of its parent's process.
+    The empty name is one of them. A forked child starts without stores: they belong to its parent.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One job per key: who holds a key, and until when."""
+"""Unique keys: which job holds each key, and until when."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobwire.backends.memory.record import Record
 class Holder:
     job_id: str
     until: int | None
-    """End of the key's ttl; None: as long as the job is not finished."""
+    """The end of the key's ttl. None: the key is taken until the job has finished."""
 
 
 class UniqueKeys:
@@ -29,7 +29,8 @@ class UniqueKeys:
         self._holders[key] = Holder(job_id, until)
 
     def release(self, record: Record, *, finished: bool = False) -> None:
-        """Free the key that the job holds. A finish leaves a key with a ttl taken until that has run out."""
+        """Frees the key that the job holds. A key with a ttl stays taken after the job has finished, until the ttl
+        ends."""
         if record.unique_key is None:
             return
         holder = self._holders.get(record.unique_key)
@@ -38,7 +39,7 @@ class UniqueKeys:
         del self._holders[record.unique_key]
 
     def free(self, key: str, now: int) -> bool:
-        """Free a key whoever holds it; False if nobody did."""
+        """Frees a key, whichever job holds it. Returns False if it was free."""
         return self.holder(key, now) is not None and self._holders.pop(key, None) is not None
 
     def clear(self) -> None:

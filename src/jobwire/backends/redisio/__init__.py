@@ -1,1 +1,1 @@
-"""What every Redis protocol shares: connections, Lua scripts, the meaning of errors."""
+"""Connections, Lua scripts and errors: code that every Redis protocol shares."""

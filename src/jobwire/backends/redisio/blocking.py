@@ -1,4 +1,4 @@
-"""A connection apart from the pool, for commands that the server answers when it has something to say."""
+"""A connection outside the pool, for commands that block on the server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub says too little
+from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub is incomplete
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import NoPermissionError, ResponseError
 
@@ -20,10 +20,10 @@ _UNBLOCK_TIMEOUT = 2.0
 
 
 class BlockingLink:
-    """One connection that may wait long for its answer, named so that peers can list it.
+    """One connection for blocking commands. It has a name, so that peers can list it.
 
-    Connects at the first call and again after `drop`, which may come at any moment: whatever is under way then ends
-    as StoreUnavailable. One call at a time.
+    Connects at the first call and again after `drop`. `drop` may be called at any time: a call in progress then raises
+    StoreUnavailable. Allows one call at a time.
     """
 
     def __init__(self, store: RedisStore, key: str, name: str) -> None:
@@ -34,20 +34,20 @@ class BlockingLink:
         self._client_id: Any = None
         self._node: Any = None
         self.can_unblock = True
-        """False once the account turned out not to have the right to end a blocked command."""
+        """False once the server has refused CLIENT to this account, so that a blocked command can't be ended early."""
         self.unanswered = 0
-        """Commands that the server has, and whose answers are still to come, by `answer`."""
+        """Number of commands that were sent and not answered yet. `answer` reads the next reply."""
 
     async def connect(self, within: float) -> None:
-        """Connect now rather than with the first call, so that `can_unblock` is known."""
+        """Connects now and not at the first call, so that `can_unblock` is known."""
         with reaching(self._store.where):
             await self._connected(within)
 
     async def call(self, *command: Any, within: float, then: tuple[Any, ...] = ()) -> Any:
-        """One command; no answer within that many seconds means that the connection is dead.
+        """Sends one command and returns its reply. Closes the connection if there is none within `within` seconds.
 
-        `then` is a second command for the server to carry out right after the first, which need not wait for us to
-        have heard of that; its answer comes by `answer`, whatever the first was answered with.
+        `then` is a second command, sent with the first, so that the server runs it without another round trip. Read its
+        reply with `answer`, also if the first command was refused.
         """
         commands = [command, then] if then else [command]
         with reaching(self._store.where):
@@ -63,7 +63,7 @@ class BlockingLink:
         return await self.answer(within)
 
     async def answer(self, within: float) -> Any:
-        """The next answer that is due. Cancelled, it leaves the connection as it is."""
+        """Returns the next reply. If it is cancelled, the connection stays open and the reply can be read later."""
         connection = self._connection
         with reaching(self._store.where):
             self._still(connection)
@@ -79,14 +79,14 @@ class BlockingLink:
                 dropped = self._connection is not connection
                 await self.drop()
                 if dropped:
-                    # What the driver makes of a connection that is closed under it may be any error.
+                    # The driver may raise any error when its connection is closed during a read.
                     raise NoConnection("the connection was dropped") from error
                 raise
         self.unanswered -= 1
         return reply
 
     async def unblock(self) -> None:
-        """Make the server answer the blocked command at once, as if its time were up."""
+        """Makes the server answer the blocked command at once, as if it had timed out."""
         if self._client_id is not None:
             command = ("CLIENT", "UNBLOCK", self._client_id)
             client = self._node if self._node is not None else self._store.client
@@ -95,14 +95,14 @@ class BlockingLink:
                     await client.execute_command(*command)
 
     async def drop(self) -> None:
-        """Close the connection, whatever is under way on it."""
+        """Closes the connection, also while a call is in progress."""
         connection, self._connection, self._client_id = self._connection, None, None
         self.unanswered = 0
         if connection is not None:
             await connection.disconnect(nowait=True)
 
     def _still(self, connection: Any) -> None:
-        """Raise if the connection has been dropped meanwhile: the driver would open it again by itself."""
+        """Raises if the connection was dropped meanwhile: the driver would reconnect by itself."""
         if connection is None or self._connection is not connection:
             raise NoConnection("the connection was dropped")
 
@@ -137,7 +137,7 @@ class BlockingLink:
         return connection
 
     async def _introduce(self, connection: Any) -> None:
-        """Give the connection its name and learn its number."""
+        """Sets the connection's name and asks for its client id."""
         try:
             for command in (("CLIENT", "SETNAME", self._name), ("CLIENT", "ID")):
                 await connection.send_command(*command)

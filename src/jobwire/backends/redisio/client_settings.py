@@ -1,4 +1,4 @@
-"""The settings of a redis-py client that the caller has, for connections of our own.
+"""Copies the settings of a caller's redis-py client, for connections of our own.
 
 jobwire copies where the client connects to and how: address, database, credentials, TLS, sentinels, cluster nodes,
 timeouts. It neither uses nor closes the client: a worker's blocking wait would hold a connection of the caller's pool
@@ -54,21 +54,21 @@ def _empty() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClientSettings:
-    """What was copied from a client. Holds passwords, so it has no repr of its own."""
+    """Settings copied from a client. They include passwords, so there is no repr."""
 
     options: Mapping[str, Any]
-    """Of a connection to the server, in the form that the driver gives the parts of a URL."""
+    """Options of a connection to the server, named as the driver names the parts of a URL."""
     sentinel: Mapping[str, Any] = field(default_factory=_empty)
     """Arguments of the driver's Sentinel."""
     cluster: Mapping[str, Any] = field(default_factory=_empty)
-    """Arguments of the driver's RedisCluster that are not those of a connection."""
+    """Arguments of the driver's RedisCluster, without those of its connections."""
 
 
 def address_of(client: object, named: Address) -> Address:
-    """The address that the client reaches, with the protocol and the options of the URL beside it.
+    """Returns the client's address, with the protocol and the options of `named`.
 
-    Raises InvalidOption for an object that is not a redis-py client, or has settings that asyncio connections can't
-    have. Sends nothing and connects nothing.
+    Raises InvalidOption for an object that is not a redis-py client, and for settings that asyncio connections don't
+    support. Does not connect.
     """
     if isinstance(client, _CLUSTER_CLIENTS):
         found = _of_cluster(client)
@@ -150,9 +150,10 @@ def _of_cluster(client: Any) -> Address:
 def _copied(
     given: Mapping[str, Any], known: Collection[str], *, own: Collection[str] = (), also: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The settings that say where and how to connect; `own` are those of a connection class of the caller's.
+    """Returns the settings for where and how to connect. `own` names the settings of a connection class of the
+    caller's.
 
-    A setting of None is left to us, except for TLS, where None may mean that certificates are not checked.
+    None means our default, except for TLS, where it may mean that certificates are not checked.
     """
     copied: dict[str, Any] = {}
     for name, value in given.items():
@@ -162,14 +163,14 @@ def _copied(
         if name not in known or (value is None and not about_tls):
             continue
         if name == "socket_keepalive_options" and not isinstance(value, Mapping):
-            continue  # the driver's mark for an option that was not given
+            continue  # the driver's default for an option that was not given
         if about_tls or name.startswith("socket_") or name in _TAKEN or name in own or name in also:
             copied[name] = value
     return copied
 
 
 def _parameters(taker: type[Any]) -> set[str]:
-    """The names of all arguments that a class and those it is made of take."""
+    """Returns the names of all arguments of a class and its base classes."""
     makers = [vars(part)["__init__"] for part in taker.__mro__ if "__init__" in vars(part)]
     return {name for maker in makers if callable(maker) for name in inspect.signature(maker).parameters}
 
@@ -193,7 +194,7 @@ def _host_of(options: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _user(options: Mapping[str, Any]) -> str:
-    """The part of a URL before the host, without its secrets."""
+    """Returns the part of a URL before the host, with the password masked."""
     if "credential_provider" in options:
         return "***@"
     secret = ":***" if options.get("password") else ""

@@ -1,8 +1,8 @@
-"""The server's time, which all workers and producers of a queue share whatever their own clocks show.
+"""The server's time. All workers and producers of a queue use it, so that their own clocks don't matter.
 
-The difference between the server's clock and this process's monotonic one is measured every few seconds, so a wrong
-local clock, or one that is set while we run, changes nothing. The answer to TIME is taken for the moment at which it
-arrives: what is reckoned from it may be late by half a round trip and is never early.
+The difference between the server's clock and this process's monotonic clock is measured every few seconds. A wrong
+local clock, or one that is set while the process runs, has no effect. The reply to TIME counts from when it arrives, so
+a computed time may be late by half a round trip and is never early.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from jobwire.errors import StoreRefused
 
 _log = logging.getLogger("jobwire.redis")
 _HOLDS_FOR = 10.0
-"""Seconds for which a measurement is good."""
+"""Seconds after which the clock is measured again."""
 
 
 class ServerClock:
-    """Milliseconds since 1970 by the server's clock; by our own if the account may not run TIME."""
+    """Gives milliseconds since 1970 by the server's clock, or by this machine's if the account may not run TIME."""
 
     def __init__(self, where: str, ask: Callable[[], Awaitable[Any]]) -> None:
         self._where = where
@@ -32,20 +32,20 @@ class ServerClock:
         """Milliseconds that the server's time is ahead of our monotonic clock."""
         self._measured = -math.inf
         self.available = True
-        """False if the server refuses to tell its time."""
+        """False if the account may not run TIME."""
 
     async def now_ms(self) -> int:
-        """The server's time."""
+        """Returns the server's time, measured again if the last measurement is too old."""
         if time.monotonic() - self._measured > _HOLDS_FOR:
             await self._measure()
         return int(self.last_known_ms())
 
     def last_known_ms(self) -> float:
-        """The server's time by the last measurement, without asking again."""
+        """Returns the server's time by the last measurement, without a round trip."""
         return time.monotonic() * 1000 + self._ahead
 
     def forget(self) -> None:
-        """Measure again at the next use: another server may answer from now on."""
+        """Discards the measurement: after a reconnect, another server may answer."""
         self._measured = -math.inf
 
     async def _measure(self) -> None:
@@ -63,6 +63,6 @@ class ServerClock:
         self._ahead = now - self._measured * 1000
 
     def _do_without(self) -> None:
-        if self.available:  # several callers may have asked at a time
+        if self.available:  # several callers may get here at the same time
             self.available = False
-            _log.warning("%s: the account may not run TIME, so delays go by this machine's clock", self._where)
+            _log.warning("%s: the account may not run TIME, so this machine's clock is used for delays", self._where)

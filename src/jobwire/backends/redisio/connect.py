@@ -1,7 +1,7 @@
-"""Connections to a Redis or Valkey server, whichever way the address reaches it.
+"""Connections to Redis or Valkey: a single server, a unix socket, sentinels or a cluster.
 
-`RedisStore` is one pool. Its commands are sent once: a command whose reply was lost may have been carried out, so
-whether to send it again is the caller's to decide, and the driver's own retries are off.
+`RedisStore` is one pool. It sends each command once, and the driver's own retries are off: a command whose reply was
+lost may have been carried out, so the caller decides whether to send it again.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ _PATIENCE = 10.0
 """Seconds to wait for an answer."""
 _CONNECT_TIMEOUT = 5.0
 _CLOSING_TIMEOUT = 2.0
-"""Seconds for closing connections in good order; after that they are left to the operating system."""
+"""Seconds for closing connections cleanly; after that the operating system closes them."""
 _GIVE_UP_MS = 30_000
-"""After this the system ends a connection whose other side does not confirm what was sent."""
+"""Time after which the operating system ends a connection whose peer does not acknowledge what was sent."""
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": _GIVE_UP_MS}
-"""Where the system has these options: a connection that is silent for half a minute and does not answer is dead."""
+"""Keepalive, where the system supports it: a connection that is silent and unreachable for half a minute is closed."""
 # Replies in the form that all servers and driver versions agree on.
 _FIXED = {"protocol": 2, "decode_responses": False}
 _NOT_IN_A_URL = {"self", "kwargs", "connection_kwargs", "host", "port", "startup_nodes", "url"}
 
 
 def check_url(address: Address) -> None:
-    """Refuse options in the URL that the driver has no use for, or whose values it can't read."""
+    """Refuses URL options that the driver does not have, and values that it can't parse."""
     if address.driver_url:
         takers: list[Any] = [AbstractConnection, Connection, SSLConnection]
         takers.append(RedisCluster if address.transport == "cluster" else ConnectionPool)
@@ -65,7 +65,7 @@ def check_url(address: Address) -> None:
 
 
 class RedisStore:
-    """One server (or cluster) through one pool of connections. `open` before use."""
+    """One server or cluster, through one pool of connections. Call `open` before use."""
 
     def __init__(self, address: Address) -> None:
         check_url(address)
@@ -73,19 +73,19 @@ class RedisStore:
         self.where = address.redacted
         self.cluster = address.transport == "cluster"
         self.slots = asyncio.Semaphore(_CONNECTIONS)
-        """Held while a command is under way, so that a burst of callers queues up here."""
+        """Held during each command, so that a burst of callers waits here and not in the driver."""
         self.patience = _PATIENCE
-        """How long a command may take. Timed here and not by the driver, which does it with `asyncio.wait_for`: that
-        costs a task per command, and in Python 3.11 loses the cancellation of its caller now and then."""
+        """Seconds that a command may take. Timed here because the driver uses `asyncio.wait_for`: that costs a task per
+        command, and in Python 3.11 it sometimes swallows the caller's cancellation."""
         self.clock = ServerClock(self.where, self._ask_time)
-        """What time it is for all who use this server."""
+        """The server's time, which all its clients share."""
         self._client: Any = None
         self._lines: Lines | None = None
         self._sentinels: list[Any] = []
         self._server: embedded.Server | None = None
 
     async def open(self) -> None:
-        """Make the client (and start the server, if it is an embedded one). Idempotent; sends nothing."""
+        """Makes the client, and starts the server if it is embedded. Idempotent. Sends nothing."""
         if self._client is not None:
             return
         if self.address.transport == "embedded":
@@ -93,26 +93,26 @@ class RedisStore:
         try:
             client = self._make_client()
             if not self.cluster:
-                client.connection_pool.make_connection()  # connects nothing, but tries the options
+                client.connection_pool.make_connection()  # does not connect, but checks the options
         except (TypeError, ValueError) as wrong:
             raise InvalidOption("url", self.where, f"the driver does not take it: {wrong}") from None
         self._use(client)
 
     @property
     def client(self) -> Any:
-        """The driver's own client: errors of its own, replies as the driver shapes them."""
+        """The driver's client. It raises the driver's errors and returns replies in the driver's form."""
         if self._client is None:
             raise StoreUnavailable(f"{self.where} is not open")
         return self._client
 
     async def call(self, *command: Any) -> Any:
-        """One command, with the driver's usual shape of reply (bytes, not text)."""
+        """Sends one command and returns the reply in the driver's form (bytes, not text)."""
         with reaching(self.where):
             async with self.slots, asyncio.timeout(self.patience):
                 return await self.client.execute_command(*command)
 
     async def call_bare(self, *command: Any) -> Any:
-        """One command by the shortest way, with the server's bare reply."""
+        """Sends one command past the driver's client and returns the server's reply unchanged."""
         with reaching(self.where):
             async with self.slots, asyncio.timeout(self.patience):
                 if self._lines is None:
@@ -120,12 +120,13 @@ class RedisStore:
                 return await self._lines.call(command)
 
     async def calls_bare(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """As call_bare, several commands at once. Each has an answer of its own, a ResponseError if it was refused."""
+        """Sends several commands as `call_bare` does, together. Returns a reply for each: a ResponseError if it was
+        refused."""
         with reaching(self.where):
             async with self.slots, asyncio.timeout(self.patience):
                 if self._lines is not None:
                     return await self._lines.call_all(commands)
-                # They may belong to several servers of the cluster.
+                # Their keys may be on several nodes of the cluster.
                 return await asyncio.gather(*map(self._cluster_answer, commands))
 
     async def _ask_time(self) -> Any:
@@ -143,7 +144,7 @@ class RedisStore:
             return refused
 
     async def calls(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """Several commands in one round trip, not in a transaction; one reply each."""
+        """Sends several commands in one round trip, not in a transaction. Returns a reply for each."""
         with reaching(self.where):
             async with self.slots, asyncio.timeout(self.patience):
                 pipeline = self.client.pipeline() if self.cluster else self.client.pipeline(transaction=False)
@@ -153,11 +154,11 @@ class RedisStore:
                     return await pipeline.execute()
 
     def blocking(self, key: str, name: str) -> BlockingLink:
-        """A connection apart from the pool, to the server that holds the key, for commands that block."""
+        """Returns a connection outside the pool, to the server that holds the key, for commands that block."""
         return BlockingLink(self, key, name)
 
     async def reset(self) -> None:
-        """Drop idle connections: after a failover or a sleep they may be dead without knowing."""
+        """Closes idle connections: after a failover or a suspend they may be broken without a sign of it."""
         client = self._client
         if client is None:
             return
@@ -179,7 +180,7 @@ class RedisStore:
 
     async def close(self) -> None:
         client, self._client = self._client, None
-        with contextlib.suppress(RedisError, OSError, TimeoutError):  # nothing is left to be said on them
+        with contextlib.suppress(RedisError, OSError, TimeoutError):  # nothing is left to send on them
             async with asyncio.timeout(_CLOSING_TIMEOUT):
                 await self._drop_lines()
                 if client is not None:
@@ -206,7 +207,7 @@ class RedisStore:
         given = parse_url(url) if copied is None else copied.options
         options: dict[str, Any] = {"socket_connect_timeout": _CONNECT_TIMEOUT, **given, **_FIXED}
         watchers = {name: options.pop(f"sentinel_{name}", None) for name in ("username", "password", "tls")}
-        # A unix socket, which has a path, takes no part in this.
+        # Not for a unix socket, which is given by its path.
         if "path" not in options and options.setdefault("socket_keepalive", True):
             options.setdefault("socket_keepalive_options", _keepalive_options())
         self.patience = options.get("socket_timeout") or _PATIENCE

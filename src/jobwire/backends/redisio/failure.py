@@ -1,10 +1,10 @@
-"""What an error of the Redis driver means to jobwire: try again later, or don't.
+"""Sorts errors of the Redis driver into those worth another try and those that are final.
 
-Transient, so StoreUnavailable: no connection, timeouts, LOADING, a failover under way (READONLY, MASTERDOWN,
+StoreUnavailable, for transient errors: no connection, timeouts, LOADING, a failover under way (READONLY, MASTERDOWN,
 CLUSTERDOWN, TRYAGAIN, a MOVED that outlived the driver's redirections), a server that can't persist or replicate
-(MISCONF, NOREPLICAS), one busy with a script (BUSY), and OOM: memory comes back when jobs finish, and a worker must
-go on trying to finish them. Everything else the server says is StoreRefused: wrong password, missing permission,
-unknown command, a key of a foreign type.
+(MISCONF, NOREPLICAS), one busy with a script (BUSY), and OOM: memory comes back when jobs finish, and a worker must go
+on trying to finish them. StoreRefused, for every other error reply: wrong password, missing permission, unknown
+command, a key of a foreign type.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ _TRANSIENT = (
     TimeoutError,
     asyncio.IncompleteReadError,
 )
-_DRIVER = (driver.RedisError, driver.RedisClusterException)  # the second is not one of the first
+_DRIVER = (driver.RedisError, driver.RedisClusterException)  # the second class does not derive from the first
 _REFUSED = (driver.AuthenticationError, driver.AuthorizationError, driver.NoPermissionError)
 _NO_CLUSTER = "Cluster mode is not enabled on this node"
 _WORDLESS: dict[type[BaseException], str] = {TimeoutError: "no answer in time"}
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
-# Before Redis 7 an error inside a script reaches us in a sentence about the script, without a code in front.
+# Before Redis 7 an error inside a script is wrapped in a sentence about the script, without a code in front.
 _IN_A_SCRIPT = re.compile(r"Error running script .*@user_script: ?\d+: -?")
 
 
 def failure_of(error: BaseException, where: str) -> JobwireError:
-    """The jobwire error for one raised by the driver or by the operating system below it."""
+    """Returns the jobwire error for one that the driver or the operating system raised."""
     while isinstance(error, driver.RedisClusterException) and error.__cause__ is not None:
-        error = error.__cause__  # why the driver found no node
+        error = error.__cause__  # the reason why the driver found no node
     words = _CREDENTIALS.sub(r"\1***@", str(error)) or _WORDLESS.get(type(error), type(error).__name__)
     if isinstance(error, _REFUSED) or words == _NO_CLUSTER:
         return StoreRefused(f"{where} refused: {words}")
@@ -70,7 +70,7 @@ def failure_of(error: BaseException, where: str) -> JobwireError:
 
 @contextmanager
 def reaching(where: str) -> Generator[None]:
-    """Let nothing but jobwire's own errors out of a conversation with the server."""
+    """Turns errors of the driver and of the operating system inside the block into jobwire's own."""
     try:
         yield
     except (*_DRIVER, OSError, TimeoutError, asyncio.IncompleteReadError) as error:

@@ -1,7 +1,8 @@
 """Lua scripts kept as files beside the protocol that owns them.
 
-A script is `<package>/scripts/<name>.lua`. A line `--@include word` stands for `scripts/lib/word.lua`, taken in once
-however often it is asked for. Scripts are called by their hash; a server that does not know one is given its text.
+A script is `<package>/scripts/<name>.lua`. A line `--@include word` is replaced by `scripts/lib/word.lua`, once per
+script, however often it is included. Scripts are called by their hash. A server that does not have one yet is sent its
+text.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Script:
 
 @lru_cache(maxsize=256)
 def load(package: str, name: str) -> Script:
-    """The whole text of a script, with what it includes in place."""
+    """Returns a script with its includes expanded."""
     folder = files(package) / "scripts"
     text = _expand(folder / "lib", (folder / f"{name}.lua").read_text("utf-8"), set())
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
@@ -54,7 +55,7 @@ def _expand(lib: Traversable, text: str, seen: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """A run that goes together with others."""
+    """A call that waits to be sent together with others."""
 
     script: Script
     rest: tuple[Any, ...]
@@ -72,11 +73,12 @@ class Scripts:
         self._sending: asyncio.Task[None] | None = None
 
     def command(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> tuple[Argument, ...]:
-        """The command that runs a script, if the server knows it."""
+        """Returns the command that runs a script by its hash. The server must have it already."""
         return ("EVALSHA", load(self._package, name).sha, len(keys), *keys, *args)
 
     async def run(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
-        """Run a script once. A lost reply is reported as StoreUnavailable, and never answered by sending it again."""
+        """Runs a script once. Raises StoreUnavailable if the reply is lost, and never sends the script again by
+        itself."""
         script = load(self._package, name)
         try:
             return await self._store.call_bare("EVALSHA", script.sha, len(keys), *keys, *args)
@@ -86,8 +88,8 @@ class Scripts:
             return await self._store.call_bare("EVAL", script.text, len(keys), *keys, *args)
 
     async def run_together(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
-        """As `run`, in one round trip with those that were asked for while another one was under way. For calls that
-        come in crowds; the scripts of one round trip still run one by one, each with its own answer."""
+        """Runs a script as `run` does, but in one round trip with others that were asked for while the last one was in
+        progress. For calls that come in bursts. The scripts still run one by one, each with its own reply."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._asked.append(_Asked(load(self._package, name), (len(keys), *keys, *args), answer))
         if self._sending is None:
@@ -98,7 +100,7 @@ class Scripts:
         try:
             while self._asked:
                 batch, self._asked = self._asked[:_TOGETHER], self._asked[_TOGETHER:]
-                # A caller that gave up before its turn wants nothing done.
+                # Leave out calls that were cancelled before they were sent.
                 batch = [one for one in batch if not one.answer.done()]
                 try:
                     forgotten = await self._answer(batch, by_hash=True)
@@ -114,11 +116,11 @@ class Scripts:
         finally:
             self._sending = None
             left, self._asked = self._asked, []
-            for one in left:  # none, unless the loop is being closed
+            for one in left:  # only left over if the event loop is being closed
                 one.answer.cancel()
 
     async def _answer(self, batch: Sequence[_Asked], by_hash: bool) -> list[_Asked]:
-        """Run them and give them their answers; returns those whose script the server does not know."""
+        """Runs the calls and sets their results. Returns those whose script the server does not have."""
         forgotten: list[_Asked] = []
         if by_hash:
             commands = [("EVALSHA", one.script.sha, *one.rest) for one in batch]

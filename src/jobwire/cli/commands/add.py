@@ -1,4 +1,4 @@
-"""`jobwire add`: a job from the shell."""
+"""`jobwire add`: adds a job from the shell."""
 
 # ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
 
@@ -24,9 +24,7 @@ def add(
     *,
     name: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="What kind of job it is; the queue's name if not given.", rich_help_panel=JOB
-        ),
+        typer.Option(metavar="NAME", help="The kind of job; the queue's name if not given.", rich_help_panel=JOB),
     ] = None,
     job_id: Annotated[
         str | None,
@@ -42,7 +40,8 @@ def add(
         typer.Option(metavar="N", help="The protocol's own number (BullMQ: lower runs first).", rich_help_panel=JOB),
     ] = None,
     attempts: Annotated[
-        int | None, typer.Option(metavar="N", help="How often it may run, if it fails.", rich_help_panel=JOB)
+        int | None,
+        typer.Option(metavar="N", help="How many runs it may have in all, if it fails.", rich_help_panel=JOB),
     ] = None,
     url: Url = None,
     as_json: Json = False,
@@ -66,7 +65,7 @@ def add(
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON argument; `-` stands for stdin."""
+    """Returns the value of a JSON argument. `-` stands for stdin."""
     from jobwire.codec import loads
     from jobwire.errors import MalformedPayload
 

@@ -1,4 +1,4 @@
-"""`jobwire counts`: how full a queue is."""
+"""`jobwire counts`: the number of jobs by state."""
 
 # ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
 

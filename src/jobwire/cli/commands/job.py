@@ -23,7 +23,7 @@ def job(
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Show one job whole: data, result or error, times, log."""
+    """Show everything about one job: data, result or error, times, log."""
     from jobwire.cli.jobview import record, show
     from jobwire.cli.output import console, emit
     from jobwire.cli.session import ask
@@ -36,7 +36,7 @@ def job(
 
 
 async def _read(queue: Queue, job_id: str) -> tuple[Job, Sequence[str] | None]:
-    """The job and its log; None where the protocol keeps no logs."""
+    """Returns the job and its log, or None for the log if the protocol has none."""
     from jobwire.boundary import Feature
     from jobwire.errors import JobNotFound
 

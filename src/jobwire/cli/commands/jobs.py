@@ -20,9 +20,9 @@ def jobs(
     queue: QueueName,
     state: Annotated[State, typer.Option(metavar="STATE", help=f"Which jobs: {', '.join(State)}.")] = State.WAITING,
     *,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 20,
-    skip: Annotated[int, typer.Option(metavar="N", help="How many to leave out before the first one.")] = 0,
-    reverse: Annotated[bool, typer.Option("--reverse", help="In the opposite order.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", help="The largest number of jobs to list.")] = 20,
+    skip: Annotated[int, typer.Option(metavar="N", help="How many jobs to skip before the first one.")] = 0,
+    reverse: Annotated[bool, typer.Option("--reverse", help="List in the opposite order.")] = False,
     url: Url = None,
     as_json: Json = False,
 ) -> None:

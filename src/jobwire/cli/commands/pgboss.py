@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(name="pgboss", help="Look after a database that pg-boss keeps its queues in.", no_args_is_help=True)
+app = typer.Typer(name="pgboss", help="Manage a database of pg-boss.", no_args_is_help=True)
 
 Url = Annotated[
     str | None,
@@ -28,7 +28,7 @@ def group() -> None: ...
 
 @app.command()
 def init(url: Url = None) -> None:
-    """Make pg-boss's schema in an empty database. Node pg-boss 12.38 then starts on it without a migration."""
+    """Create pg-boss's schema in an empty database. Node pg-boss 12.38 then starts on it without a migration."""
     from jobwire import urls
     from jobwire.backends.pgboss.schema import NEWEST
     from jobwire.backends.pgboss.schema_install import install

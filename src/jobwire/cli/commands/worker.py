@@ -18,7 +18,7 @@ HANDLER = "For a handler function"
 
 
 class ExecutorChoice(StrEnum):
-    """Where a handler runs."""
+    """The executor that a handler runs in."""
 
     ASYNC = "async"
     THREAD = "thread"
@@ -40,7 +40,9 @@ def worker(
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many jobs run at the same time; 1 if not given.", rich_help_panel=HANDLER),
+        typer.Option(
+            metavar="N", help="How many jobs may run at the same time; 1 if not given.", rich_help_panel=HANDLER
+        ),
     ] = None,
     executor: Annotated[
         ExecutorChoice | None,
@@ -51,7 +53,8 @@ def worker(
         ),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="How long a run may take.", rich_help_panel=HANDLER)
+        float | None,
+        typer.Option(metavar="SECONDS", help="The longest time that a run may take.", rich_help_panel=HANDLER),
     ] = None,
     shutdown_timeout: Annotated[
         float | None,
@@ -65,14 +68,14 @@ def worker(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="How long to wait at the start for a store that is not there yet; 0 if not given.",
+            help="How long to wait at the start for a store that does not answer yet; 0 if not given.",
             rich_help_panel=HANDLER,
         ),
     ] = None,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Work on a queue until SIGTERM or Ctrl-C, then finish the running jobs and leave.
+    """Work on a queue until SIGTERM or Ctrl-C, then finish the running jobs and exit.
 
     A second signal hands the running jobs back to the queue at once.
     """
@@ -95,7 +98,7 @@ def worker(
     set_up(hired.id, as_json=as_json)
     tell_where(hired.connection)
     gc.collect()
-    gc.freeze()  # what is imported stays; walking over it again and again would hold all jobs up for 10 to 30 ms
+    gc.freeze()  # imported modules stay; without this each full garbage collection would delay all jobs by 10 to 30 ms
     asyncio.run(_work(hired))
 
 
@@ -107,7 +110,7 @@ async def _work(worker: Worker) -> None:
 
 
 def hire(target: str, options: dict[str, Any]) -> Worker:
-    """The worker that a command line means."""
+    """Returns the worker that a command line describes."""
     from jobwire.cli.logs import JobLog
     from jobwire.cli.target import load
     from jobwire.worker import Worker
@@ -121,5 +124,5 @@ def hire(target: str, options: dict[str, Any]) -> Worker:
     if not callable(found):
         raise typer.BadParameter(f"{target} is neither a Worker nor a function, but of type {type(found).__name__}")
     if "queue" not in options:
-        raise typer.BadParameter(f"{target} is a handler: say which queue it works on with --queue")
+        raise typer.BadParameter(f"{target} is a handler: name its queue with --queue")
     return Worker(handler=found, observers=[JobLog()], **options)

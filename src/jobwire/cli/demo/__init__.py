@@ -1,5 +1,5 @@
-"""The demo: real servers, producers, workers and a table to watch them by.
+"""The demo: real servers, producers, workers and a live table.
 
-A `Station` is one protocol on one server, with the same work to do everywhere (`workload`). A protocol joins the demo
-with one entry in `stations.py`.
+A `Station` is one protocol on one server. All stations have the same `workload`. A protocol is added to the demo with
+one entry in `stations.py`.
 """

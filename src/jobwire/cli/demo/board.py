@@ -29,7 +29,7 @@ _STATES = (
 
 
 class Board:
-    """Draws moments; remembers only the pace, for its curve. Fits into 80 columns, and takes more if it can."""
+    """Draws the table. Keeps only the past speed, for its curve. Needs 80 columns and uses more if there are."""
 
     def __init__(self, width: int) -> None:
         self._gap = 1 if width >= _ROOMY else 0

@@ -25,14 +25,14 @@ def demo(
 ) -> None:
     """Watch producers and workers share real queues on embedded servers.
 
-    Needs nothing installed and asks nothing. Ends by itself, or cleanly on Ctrl-C.
+    Needs no installed server and no configuration. Ends by itself, or on Ctrl-C.
     """
     import asyncio
     from contextlib import ExitStack
 
     from jobwire.cli.commands.pipeline.stage import staged
+    from jobwire.cli.demo.folder import reserved
     from jobwire.cli.demo.history import History
-    from jobwire.cli.demo.place import reserved
     from jobwire.cli.demo.report import Report
     from jobwire.cli.demo.run import Plan, run
     from jobwire.cli.demo.stations import stations

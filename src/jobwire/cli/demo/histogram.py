@@ -1,4 +1,4 @@
-"""Durations of any number of events, in constant memory."""
+"""A histogram of durations, in constant memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SMALLEST = 1e-5
 
 
 class Histogram:
-    """Counts durations in steps of five per cent, so a percentile is off by no more than that.
+    """Counts durations in steps of five per cent, which is also the largest error of a percentile.
 
     >>> waits = Histogram()
     >>> for milliseconds in range(1, 101):
@@ -29,7 +29,7 @@ class Histogram:
         self._steps[round(math.log(max(seconds, _SMALLEST) / _SMALLEST) / _STEP)] += 1
 
     def percentile(self, part: float) -> float | None:
-        """The duration that this part of the events did not exceed; None without events."""
+        """Returns the duration that this part of the events did not exceed, or None without events."""
         wanted = math.ceil(len(self) * part)
         seen = 0
         for step in sorted(self._steps):
@@ -40,7 +40,8 @@ class Histogram:
 
 
 def milliseconds(seconds: float) -> str:
-    """
+    """Returns a duration in milliseconds as text.
+
     >>> milliseconds(0.00042), milliseconds(0.0123), milliseconds(1.5)
     ('0.4', '12', '1,500')
     """

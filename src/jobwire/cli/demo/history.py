@@ -1,4 +1,4 @@
-"""The demo's last act: what happened on all four stores, through Spark, as a report with pictures."""
+"""The report at the end of the demo: the history of all four stores, with charts, made by Spark."""
 
 # ruff: noqa: PLC0415 - Spark is an extra, and slow to import
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class History:
-    """The stores of the demo as the pipeline reads them; their servers are held until the report is written."""
+    """The stores of the demo as sources of the pipeline. Keeps their servers running until the report is written."""
 
     def __init__(self, folder: Path, sources: Sequence[Source]) -> None:
         self._folder = folder
@@ -24,7 +24,7 @@ class History:
 
     @classmethod
     def begin(cls, stack: ExitStack, folder: Path, urls: Sequence[str]) -> History | None:
-        """None without the extra: the demo is then over when the workers are."""
+        """Opens the stores. Returns None if the extra is not installed: the demo then ends without a report."""
         try:
             from jobwire.pipeline.history.ingest import Source
             from jobwire.pipeline.stores.address import reached, store_name
@@ -35,7 +35,7 @@ class History:
         return cls(folder, [Source(stack.enter_context(reached(url)), store_name(url)) for url in urls])
 
     def report(self, progress: Progress) -> str:
-        """Ingest, build, draw; the page's path."""
+        """Ingests, builds and draws the report. Returns the path of its page."""
         from jobwire.errors import JobwireError
         from jobwire.pipeline.history.build import build
         from jobwire.pipeline.history.ingest import ingest

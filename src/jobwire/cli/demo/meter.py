@@ -1,4 +1,4 @@
-"""What is measured on one queue of the demo."""
+"""Measurements on one queue of the demo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WINDOW = 2.0
 
 
 class Meter:
-    """An observer of a queue's workers, and the producers' own count."""
+    """An observer of a queue's workers, which also counts what the producers added."""
 
     def __init__(self) -> None:
         self.added = 0
@@ -26,10 +26,10 @@ class Meter:
         self.retried_job: str | None = None
         """The id of one of them."""
         self.waits = Histogram()
-        """From the moment a job was due until a worker had it; first runs only."""
+        """Times from when a job was due until a worker had claimed it, for first runs."""
         self.runs = Histogram()
         self.counts: Mapping[State, int] = {}
-        """What the server said last."""
+        """The server's counts at the last look."""
         self._pace: deque[tuple[float, int]] = deque()
 
     def started(self, claim: Claim) -> None:
@@ -51,7 +51,7 @@ class Meter:
                 pass
 
     def look(self, counts: Mapping[State, int]) -> None:
-        """Take note of the server's counts and of the pace."""
+        """Records the server's counts and the present speed."""
         self.counts = counts
         now = time.monotonic()
         self._pace.append((now, self.completed + self.failed))
@@ -60,7 +60,7 @@ class Meter:
 
     @property
     def pace(self) -> float:
-        """Jobs finished per second, of late."""
+        """Jobs finished per second, over the last few seconds."""
         (since, before), (until, after) = self._pace[0], self._pace[-1]
         return (after - before) / (until - since) if until > since else 0.0
 

@@ -1,4 +1,4 @@
-"""What a demo shows at one time."""
+"""The state of a demo at one time, for display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobwire.cli.demo.station import Station
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What there is to see now."""
+    """Everything that a watcher displays."""
 
     stations: Sequence[Station]
     elapsed: float

@@ -1,4 +1,4 @@
-"""What a demo came to, for people and for programs."""
+"""The result of a demo, for people and for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobwire.counted import counted
 
 @dataclass(frozen=True, slots=True)
 class QueueReport:
-    """One queue: `added` as its producers were told, the three below as the server counts them in the end."""
+    """The result of one queue. `added` counts acknowledged adds. The server counts the three below, at the end."""
 
     queue: str
     added: int
@@ -31,7 +31,7 @@ class QueueReport:
     run_p50: float | None
     run_p95: float | None
     retried_job: str | None = None
-    """The id of a job that failed at first: the most there is to see of one job."""
+    """The id of a job that failed at first, as an example for `jobwire job`."""
 
     @property
     def lost(self) -> int:
@@ -61,12 +61,12 @@ class Report:
 
     @property
     def nothing_lost(self) -> bool:
-        """Every job that was acknowledged is accounted for, on every queue."""
+        """True if every acknowledged job was found again, on every queue."""
         return all(queue.lost == 0 for station in self.stations for queue in station.queues)
 
     @property
     def good(self) -> bool:
-        """Nothing is lost, and unless someone cut the demo short, nothing was left undone."""
+        """True if no job is lost and, unless the demo was interrupted, no job is left."""
         return self.nothing_lost and (self.interrupted or not any(station.total("left") for station in self.stations))
 
     def record(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Report:
             _show_station(console, station, self.seconds)
         console.print()
         if page is not None:
-            console.print(Text("What happened on all of them, told by Spark", style="bold"))
+            console.print(Text("A report of all queues, made by Spark", style="bold"))
             console.print(Text(f"  {Path(page).absolute().as_uri()}", style="cyan"))
             console.print()
         console.print(Text("Try next", style="bold"))

@@ -1,4 +1,4 @@
-"""A demo from the first job to the report."""
+"""Runs a demo, from the first job to the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobwire.options import seconds
 _TICK = 0.2
 _FASTEST = 10_000
 _PATIENCE = 45.0
-"""How long the workers may take for what is left when the producers have stopped."""
+"""Seconds that the workers get for the remaining jobs after the producers have stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Plan:
 
 
 async def run(stations: Sequence[Station], plan: Plan, watch: Watch) -> Report:
-    """Produce for the planned time, let the workers finish, and report. Ctrl-C and SIGTERM cut either short."""
+    """Adds jobs for the planned time, lets the workers finish, and returns the report. Ctrl-C and SIGTERM end either
+    phase."""
     interrupted = asyncio.Event()
     with _interruptible(interrupted):
         async with AsyncExitStack() as stack:

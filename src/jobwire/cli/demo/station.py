@@ -1,4 +1,4 @@
-"""One protocol on one server, at work."""
+"""One protocol on one server, with its producers and workers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Line:
 
 
 class Station:
-    """`async with` opens it with empty queues and starts its workers; leaving lets them finish what they run."""
+    """Queues, producers and workers of one protocol. `async with` empties the queues and starts the workers. At its end
+    the running jobs are finished."""
 
     def __init__(self, protocol: str, store: str, url: str, desks: Sequence[Desk] = DESKS) -> None:
         self.protocol = protocol
@@ -79,7 +80,7 @@ class Station:
         ]
 
     async def produce(self, rate: float) -> None:
-        """Add jobs at this rate until cancelled. A batch on its way is waited for, so that none is miscounted."""
+        """Adds jobs at this rate until cancelled. Waits for a batch that was sent, so that the count stays right."""
         began, made = time.monotonic(), 0
         while True:
             await asyncio.sleep(_BREATH)
@@ -105,22 +106,22 @@ class Station:
                 line.meter.added += len(await line.queue.add_many(jobs))
 
     async def look(self) -> None:
-        """Ask the server how it stands."""
+        """Reads the counts of every queue from the server."""
         for line in self.lines:
             line.meter.look(await line.queue.counts())
 
     @property
     def idle(self) -> bool:
-        """True when, at the last look, nothing was left to do."""
+        """True if no job was left at the last look."""
         return not any(line.meter.left for line in self.lines)
 
     async def send_home(self) -> None:
-        """Stop the workers; they finish what they run."""
+        """Stops the workers, after the jobs that they run."""
         await self._staff.aclose()
 
 
 def _queues(desk: Desk, connection: Connection) -> list[tuple[str, dict[str, float]]]:
-    """A desk's queue; where jobs have no names of their own, one queue per kind instead."""
+    """Returns the queue of a handler, or one queue per kind of job if the protocol's jobs have no names."""
     if connection.backend.capabilities.has(Feature.JOB_NAMES):
         return [(desk.queue, desk.kinds)]
     return [(kind, {kind: weight}) for kind, weight in desk.kinds.items()]

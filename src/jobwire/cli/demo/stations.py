@@ -19,13 +19,14 @@ def stations(folder: Path) -> list[Station]:
 
 
 def _options(protocol: KnownProtocol) -> str:
-    """Returns `?max_retries=3` where attempts are a setting of the instance: by default there may be ten, minutes
+    """Returns `?max_retries=3` for a protocol whose attempts are set per instance: its default is ten, minutes
     apart."""
     return "?max_retries=3" if "max_retries" in protocol.url_options else ""
 
 
 def embedded_url(protocol: str, folder: Path) -> str:
-    """
+    """Returns the URL of an embedded server in a folder.
+
     >>> embedded_url("bullmq", Path("my data"))
     'bullmq+embedded:my%20data'
     """

@@ -1,4 +1,4 @@
-"""Ways to watch a demo: a live table in a terminal, a line a second elsewhere, nothing for programs."""
+"""Watchers of a demo: a live table in a terminal, a line per second elsewhere, nothing with --json."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobwire.cli.output import console
 
 @contextmanager
 def watcher(*, as_json: bool) -> Generator[Watch]:
-    """The way that suits where the output goes."""
+    """Yields the watcher that suits the output."""
     if as_json:
         yield lambda moment: None
     elif sys.stdout.isatty():
@@ -32,7 +32,7 @@ def watcher(*, as_json: bool) -> Generator[Watch]:
 
 
 class Lines:
-    """Progress as plain text, one line a second."""
+    """Prints progress as plain text, one line per second."""
 
     def __init__(self) -> None:
         self._next = 0.0

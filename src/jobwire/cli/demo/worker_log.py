@@ -1,4 +1,4 @@
-"""The log of the demo's workers: all of it in a file, and on stderr what nobody planned."""
+"""The log of the demo's workers: everything goes to a file, and unexpected warnings also to stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FILE = "workers.log"
 
 @contextmanager
 def worker_log(folder: Path) -> Generator[Path]:
-    """Log to a file in this folder. Failed runs are only there, since some jobs are made to fail."""
+    """Logs to a file in this folder. Failed runs are logged only there, since some jobs fail on purpose."""
     path = folder / _FILE
     file = logging.FileHandler(path, mode="w", encoding="utf-8")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S"))

@@ -1,4 +1,4 @@
-"""The work of the demo: a small shop that sends mail and draws thumbnails.
+"""The jobs of the demo: a small shop that sends mail and draws thumbnails.
 
 | job | handler | what it shows |
 |---|---|---|
@@ -29,7 +29,7 @@ _SIDE = 32
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A handler with its workers, the queue they share, and the kinds of job that come to it (with their weights)."""
+    """A handler, its queue and workers, and the kinds of job in the queue with their weights."""
 
     queue: str
     handler: Callable[[Any], Any]
@@ -39,11 +39,11 @@ class Desk:
 
 
 async def send_mail(job: ActiveJob) -> dict[str, Any]:
-    """Welcomes and invoices, in the worker's event loop."""
+    """Sends welcomes and invoices, in the worker's event loop."""
     to = job.data["to"]
     if job.name == "invoice":
         if not to:
-            raise Unrecoverable("the invoice has no address: nobody can get it")
+            raise Unrecoverable("the invoice has no address, so it can't be sent")
         await job.log(f"writing invoice {job.data['number']} to {to}")
         await job.update_progress(50)
         if job.attempts_made < job.data["busy"]:
@@ -53,7 +53,7 @@ async def send_mail(job: ActiveJob) -> dict[str, Any]:
 
 
 def draw_thumbnail(job: BlockingJob) -> dict[str, int]:
-    """Shrink a picture, in a thread: every pixel of the thumbnail is the mean of a square of the picture."""
+    """Shrinks a picture, in a thread. Each pixel of the thumbnail is the mean of a square of the picture."""
     side, scale = _SIDE, job.data["scale"]
     picture = [(x * y + job.data["number"]) % 256 for y in range(side) for x in range(side)]
     small = [
@@ -72,7 +72,7 @@ DESKS = (
 
 
 def new_job(kind: str, number: int, dice: random.Random) -> NewJob:
-    """The next job of a kind. Which one fails, is delayed or retried is up to the dice."""
+    """Returns the next job of a kind. Whether it fails or is delayed is random."""
     to = f"customer-{number}@example.com"
     luck = dice.random()
     if kind == "welcome":
@@ -87,14 +87,15 @@ def new_job(kind: str, number: int, dice: random.Random) -> NewJob:
 
 
 def due_at(job: Job) -> float | None:
-    """When a job became ready to run. A store may forget a delay that is over (BullMQ does), so the data tell it."""
+    """Returns when a job became due. It is read from the job's data, because a store may drop the delay of a job that
+    is due (BullMQ does)."""
     if job.created_at is None:
         return None
     return job.created_at.timestamp() + job.data.get("after", 0.0)
 
 
 def fitted(job: NewJob, can: Capabilities) -> NewJob:
-    """The job without the options that a protocol has no place for, or another meaning of."""
+    """Returns the job without the options that a protocol does not have, or gives another meaning."""
     return replace(
         job,
         name=job.name if can.has(Feature.JOB_NAMES) else None,

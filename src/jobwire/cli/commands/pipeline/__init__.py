@@ -20,7 +20,7 @@ HEALTH = "Is it all there?"
 
 app = typer.Typer(
     name="pipeline",
-    help="What queues forget, remembered: history, reports, archive, bulk load and moves between stores, on Spark.",
+    help="History, reports, archive, bulk load and moves between stores, on Spark.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

@@ -23,7 +23,7 @@ from jobwire.counted import counted
 
 Store = Annotated[
     str | None,
-    typer.Argument(metavar="[URL]", help="Where the queue lives. Without it: JOBWIRE_URL.", show_default=False),
+    typer.Argument(metavar="[URL]", help="The store of the queue. Without it: JOBWIRE_URL.", show_default=False),
 ]
 
 
@@ -35,7 +35,7 @@ def archive(
         str, typer.Option(metavar="TIME", help="Jobs that finished before this time.", show_default=False)
     ],
     purge: Annotated[
-        bool, typer.Option("--purge", metavar="", help="Then remove them from the queue, if they are unchanged.")
+        bool, typer.Option("--purge", metavar="", help="Then remove those that are unchanged from the queue.")
     ] = False,
     lake: LakeRoot = LAKE,
     table_format: Format = "parquet",
@@ -43,7 +43,7 @@ def archive(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Copy finished jobs into the lake whole, read them back and compare; with --purge, remove them from the queue."""
+    """Copy finished jobs into the lake, read them back and compare. With --purge, then remove them from the queue."""
     from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
@@ -74,17 +74,24 @@ def restore(
     *,
     queue: OneQueue,
     job_id: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="A job; may be given again.", show_default=False)
+        list[str] | None,
+        typer.Option("--id", metavar="ID", help="The id of a job; may be repeated.", show_default=False),
     ] = None,
     where: Annotated[
         str | None,
-        typer.Option(metavar="SQL", help="Jobs of the archive for which this is true.", show_default=False),
+        typer.Option(metavar="SQL", help="Restore jobs for which this condition is true.", show_default=False),
     ] = None,
     from_store: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The archive's store, if another.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The store that the jobs were archived from, if another.", show_default=False
+        ),
     ] = None,
     from_queue: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The archive's queue, if another.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The queue that the jobs were archived from, if another.", show_default=False
+        ),
     ] = None,
     lake: LakeRoot = LAKE,
     table_format: Format = "parquet",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def build(
     *,
     since: Annotated[
-        str | None, typer.Option("--from", metavar="DAY", help="First day to make again.", show_default=False)
+        str | None, typer.Option("--from", metavar="DAY", help="The first day to build again.", show_default=False)
     ] = None,
     until: Annotated[
         str | None, typer.Option("--to", metavar="DAY", help="The day after the last one.", show_default=False)
@@ -30,7 +30,7 @@ def build(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Make jobs, runs and hourly figures from what was ingested: what is new, or all of some days."""
+    """Build the tables of jobs, runs and hourly figures from new ingested data, or again for some days."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import emit
     from jobwire.pipeline.history.build import build as make
@@ -49,7 +49,7 @@ def build(
 
 
 def show(result: BuildResult) -> None:
-    """A line per table."""
+    """Prints a line per table."""
     from rich.table import Table
 
     from jobwire.cli.output import console

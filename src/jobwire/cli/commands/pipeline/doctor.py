@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def doctor(
     stores: Stores = None, lake: LakeRoot = LAKE, master: Master = None, conf: Conf = None, as_json: Json = False
 ) -> None:
-    """See whether Java, Spark, the stores and the lake are there. Exit code 1 if something is not."""
+    """Check that Java, Spark, the stores and the lake can be used. The exit code is 1 if one can't."""
     from rich.text import Text
 
     from jobwire import urls

@@ -31,15 +31,17 @@ def ingest(
     queues: Queues = None,
     lake: LakeRoot = LAKE,
     continuous: Annotated[
-        bool, typer.Option("--continuous/--once", help="Go on until Ctrl-C, or take what is there and end.")
+        bool, typer.Option("--continuous/--once", help="Run until Ctrl-C, or ingest what is there and end.")
     ] = False,
-    every: Annotated[float, typer.Option(metavar="SECONDS", help="With --continuous: how often to look.", min=1)] = 10,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="With --continuous: the time between two reads.", min=1)
+    ] = 10,
     table_format: Format = "parquet",
     master: Master = None,
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Take in the events and jobs of queues, before the queues forget them."""
+    """Copy the events and jobs of queues into the lake, before the queues delete them."""
     from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import interrupted, staged, started
     from jobwire.cli.output import emit
@@ -65,7 +67,7 @@ def ingest(
 
 
 def show(result: IngestResult) -> None:
-    """A line per source."""
+    """Prints a line per source."""
     from rich.table import Table
 
     from jobwire.cli.output import console, printable

@@ -35,25 +35,27 @@ def load(
     to: Annotated[str, typer.Option(metavar="URL", help="The store to load into.", show_default=False)],
     queue: OneQueue,
     kind: Annotated[
-        Kind | None, typer.Option(help="What the source is. Default: by its ending.", show_default=False)
+        Kind | None, typer.Option(help="The kind of source. Default: by the file's ending.", show_default=False)
     ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
             metavar="MEANING=COLUMN",
-            help="Which column is the id, payload, name, priority, attempts, run_at, unique_key or options; "
-            "may be given again. Columns without a meaning make up the job's data.",
+            help="The column for id, payload, name, priority, attempts, run_at, unique_key or options; "
+            "may be repeated. The other columns make up the job's data.",
             show_default=False,
         ),
     ] = None,
-    infer: Annotated[bool, typer.Option("--infer", metavar="", help="Find out the types of CSV columns.")] = False,
+    infer: Annotated[bool, typer.Option("--infer", metavar="", help="Infer the types of CSV columns.")] = False,
     invalid: Annotated[Invalid, typer.Option(help="What to do with rows that can't become jobs.")] = Invalid.QUARANTINE,
-    hold: Annotated[bool, typer.Option("--hold", metavar="", help="Pause the queue until all is loaded.")] = False,
+    hold: Annotated[
+        bool, typer.Option("--hold", metavar="", help="Pause the queue until everything is loaded.")
+    ] = False,
     run: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A load of the same name goes on with it. Default: made from the files and the target.",
+            help="The load's name: a load of the same name is continued. Default: made from the files and the target.",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +65,7 @@ def load(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Turn the rows of a file or table into jobs. The same command again adds nothing twice."""
+    """Turn the rows of a file or table into jobs. Repeating the command adds no job twice."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import emit
     from jobwire.pipeline.lake.lake import Lake

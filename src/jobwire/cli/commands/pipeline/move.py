@@ -20,30 +20,38 @@ if TYPE_CHECKING:
 
 def move(
     *,
-    source: Annotated[str, typer.Option("--from", metavar="URL", help="Where the jobs are.", show_default=False)],
-    target: Annotated[str, typer.Option("--to", metavar="URL", help="Where they shall be.", show_default=False)],
+    source: Annotated[
+        str, typer.Option("--from", metavar="URL", help="The store that has the jobs.", show_default=False)
+    ],
+    target: Annotated[str, typer.Option("--to", metavar="URL", help="The store to move them to.", show_default=False)],
     queue: OneQueue,
     to_queue: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The queue's name there. Default: the same.", show_default=False)
+        str | None,
+        typer.Option(metavar="NAME", help="The queue's name in the new store. Default: the same.", show_default=False),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Show the plan, change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Show the plan and change nothing.")] = False,
     verify_only: Annotated[
-        bool, typer.Option("--verify-only", metavar="", help="Compare what an unfinished move has copied so far.")
+        bool,
+        typer.Option("--verify-only", metavar="", help="Compare the jobs that an unfinished move has copied so far."),
     ] = False,
     abandon: Annotated[
-        bool, typer.Option("--abandon", metavar="", help="Give up a move that was interrupted before its cut over.")
+        bool, typer.Option("--abandon", metavar="", help="Abandon a move that was interrupted before its cut-over.")
     ] = False,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="WHAT", help="What jobs may lose: names, unique_keys or parents.", show_default=False),
+        typer.Option(
+            metavar="WHAT", help="Properties that jobs may lose: names, unique_keys or parents.", show_default=False
+        ),
     ] = None,
-    leave: Annotated[bool, typer.Option("--leave", metavar="", help="Leave behind what can't be moved.")] = False,
+    leave: Annotated[
+        bool, typer.Option("--leave", metavar="", help="Leave jobs that can't be moved in the source.")
+    ] = False,
     include: Annotated[
         list[str] | None,
         typer.Option(metavar="STATE", help="Move finished jobs too: completed, failed.", show_default=False),
     ] = None,
     drain_timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long to wait for jobs that are being run.", min=0)
+        float, typer.Option(metavar="SECONDS", help="How long to wait for jobs that are running.", min=0)
     ] = 60,
     resume_source: Annotated[
         bool, typer.Option("--resume-source", metavar="", help="Do not leave the source paused.")
@@ -53,7 +61,7 @@ def move(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Move a queue from one store to another, in its order. The same command again goes on after a crash."""
+    """Move a queue from one store to another, in its order. After a crash, run the same command again to continue."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.lake.lake import Lake
@@ -98,7 +106,7 @@ def move(
 
 
 def _shown(outcome: MovePlan | Verified | MoveResult, *, quiet: bool) -> bool:
-    """Print what came of it, and say whether it is what was wanted."""
+    """Prints the result. Returns True if the command has succeeded."""
     from jobwire.pipeline.move.move import MoveResult
     from jobwire.pipeline.move.plan import MovePlan
 

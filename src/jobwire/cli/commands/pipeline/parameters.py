@@ -11,15 +11,13 @@ Stores = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[URL]...",
-        help="Where the queues live, such as bullmq+redis://host:6379/0. Without one: JOBWIRE_URL, else ./.jobwire.",
+        help="The store of the queues, such as bullmq+redis://host:6379/0. Without one: JOBWIRE_URL, else ./.jobwire.",
         show_default=False,
     ),
 ]
 Queues = Annotated[
     list[str] | None,
-    typer.Option(
-        "--queue", metavar="NAME", help="Only this queue; may be given again. Default: all.", show_default=False
-    ),
+    typer.Option("--queue", metavar="NAME", help="Only this queue; may be repeated. Default: all.", show_default=False),
 ]
 OneQueue = Annotated[str, typer.Option("--queue", metavar="NAME", help="The queue's name.", show_default=False)]
 LakeRoot = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="Where the tables are kept.")]
@@ -36,17 +34,17 @@ Master = Annotated[
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be given again.", show_default=False),
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.", show_default=False),
 ]
 
 
 def settings(conf: list[str] | None) -> dict[str, str]:
-    """Spark's settings from the command line."""
+    """Returns Spark's settings from the command line."""
     return pairs("--conf", conf)
 
 
 def pairs(option: str, given: list[str] | None) -> dict[str, str]:
-    """What an option of the form KEY=VALUE was given."""
+    """Returns the values of an option of the form KEY=VALUE."""
     wrong = [one for one in given or () if "=" not in one]
     if wrong:
         raise typer.BadParameter(f"{option}: write KEY=VALUE (got {wrong[0]!r})")
@@ -58,7 +56,7 @@ def moment_or_none(option: str, text: str | None) -> datetime | None:
 
 
 def moment(option: str, text: str) -> datetime:
-    """A time from the command line; a day alone is its first moment in UTC."""
+    """Returns a time from the command line. A day alone means its start in UTC."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

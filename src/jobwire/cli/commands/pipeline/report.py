@@ -30,7 +30,7 @@ def report(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Write what happened as one HTML page with pictures, and its tables as CSV and JSON."""
+    """Write the history as one HTML page with charts, and its tables as CSV and JSON."""
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.lake.lake import Lake

@@ -1,4 +1,4 @@
-"""How far a command is, on a terminal: the stage, a count, the time. Elsewhere a line per stage."""
+"""Progress of a command: in a terminal the stage, a count and the time; elsewhere a line per stage."""
 
 # ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
 
@@ -42,7 +42,7 @@ class Stages:
 
 @contextmanager
 def staged(*, quiet: bool) -> Generator[Progress]:
-    """A Progress that shows itself on stderr; with `quiet`, one that doesn't."""
+    """Yields a Progress that prints to stderr, or with `quiet` one that prints nothing."""
     from jobwire.pipeline.spark.progress import silent
 
     if quiet:
@@ -57,7 +57,7 @@ def staged(*, quiet: bool) -> Generator[Progress]:
 
 
 def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> SparkSession:
-    """The Spark session of a command."""
+    """Starts the Spark session of a command."""
     from jobwire.pipeline.spark.session import spark_session
 
     progress("starting Spark", 0, None)
@@ -66,7 +66,7 @@ def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> 
 
 @contextmanager
 def interrupted() -> Generator[Event]:
-    """An event that Ctrl-C and SIGTERM set, instead of ending the process in the middle of something."""
+    """Yields an event that Ctrl-C and SIGTERM set, instead of ending the process at once."""
     stop = Event()
 
     def end(_number: int, _frame: object) -> None:

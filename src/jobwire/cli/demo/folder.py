@@ -1,4 +1,4 @@
-"""The folder of a demo. A demo empties its queues first, so no two may share one."""
+"""The folder of a demo. A demo deletes all jobs in its queues first, so two must not share a folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DemoRunning(JobwireError):
 
 @contextmanager
 def reserved(folder: Path) -> Generator[None]:
-    """Hold the folder until the demo is over; the lock goes with the process, however it ends."""
+    """Locks the folder for the block. The lock is freed when the process ends, however it ends."""
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():
