@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from jobwire.backoff import Backoff
-from jobwire.boundary import Capabilities
+from jobwire.boundary import Capabilities, Feature
 from jobwire.cli.demo.moment import Moment
 from jobwire.cli.demo.report import QueueReport, Report, StationReport
 from jobwire.cli.demo.run import Plan, run
@@ -152,7 +152,6 @@ def test_a_job_is_cut_to_what_a_protocol_can_hold() -> None:
     job = NewJob(1, "welcome", priority=10, attempts=3, backoff=Backoff.exponential(1.0))
     bare = fitted(job, Capabilities("bare"))
     assert bare == NewJob(1)
-    rich = Capabilities(
-        "rich", job_names=True, priority="low_first", per_job_attempts=True, backoff=frozenset({"exponential"})
-    )
+    features = {Feature.JOB_NAMES, Feature.PRIORITIES, Feature.ATTEMPTS, Feature.BACKOFF_EXPONENTIAL}
+    rich = Capabilities("rich", frozenset(features), priority="low_first")
     assert fitted(job, rich) == NewJob(1, "welcome", priority=10, attempts=3, backoff=Backoff.exponential(1.0))
