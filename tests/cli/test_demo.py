@@ -57,7 +57,7 @@ def test_its_json_accounts_for_every_job_and_names_the_report_of_all_stores(spaw
         assert f"{protocol}</" in page, protocol
     assert (report["nothing_lost"], report["interrupted"]) == (True, False)
     stations = {station["protocol"]: station["queues"] for station in report["stations"]}
-    assert list(stations) == ["bullmq", "bridgemq", "pgboss", "monque"]
+    assert list(stations) == ["bullmq", "bridgemq", "monque", "pgboss"]
     for queue in (queue for queues in stations.values() for queue in queues):
         assert queue["added"] == queue["completed"] + queue["failed"], queue
         assert 0 < queue["wait_p50"] <= queue["wait_p95"], queue

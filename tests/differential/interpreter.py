@@ -213,15 +213,10 @@ class JobwireInterpreter:
         return sorted((await recovery.run()).recovered)
 
     async def do_progress(self, queue: str, job_id: str, value: Any) -> None:
-        await self._act(queue, job_id, "update_progress", codec.dumps(value))
+        await (await self.queue(queue)).update_progress(job_id, value)
 
     async def do_log(self, queue: str, job_id: str, line: str, keep: int = 0) -> None:
-        await self._act(queue, job_id, "log", line, keep)
-
-    async def _act(self, queue: str, job_id: str, verb: str, *args: Any) -> None:
-        opened = await self.queue(queue)
-        acted = await getattr(self._connection.backend, verb)(queue, job_id, *args)
-        opened._expect(job_id, [acted], verb)
+        await (await self.queue(queue)).log(job_id, line, keep=keep)
 
     # --- operators --------------------------------------------------------------------------------------------------
 
