@@ -16,6 +16,7 @@ import asyncio
 import atexit
 import functools
 import inspect
+import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
@@ -38,12 +39,17 @@ from jobwire.preparing import AddedJobs
 __all__ = ["ClaimedJob", "Connection", "Flow", "Job", "JobTree", "Page", "Queue", "Worker", "connect"]
 
 
+_LONGEST_CALLBACK, _LONGEST_FORK = 2.0, 10.0
+"""How long a fork waits for the portal to stand still, and the portal for the fork to be over, in seconds."""
+
+
 class Portal:
     """An event loop in a thread, started when first needed, for blocking callers to run coroutines in."""
 
     def __init__(self) -> None:
         self._start_over()
         forking.follow(self, Portal._start_over)
+        os.register_at_fork(before=self._stand_still, after_in_parent=self._go_on)
         atexit.register(self._stop)
 
     def _start_over(self) -> None:
@@ -52,6 +58,26 @@ class Portal:
         """Another one in each forked child."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._held: dict[int, threading.Event] = {}
+
+    def _stand_still(self) -> None:
+        """Keeps the loop between two callbacks while a thread forks. Inside of one it may be importing a module, and
+        the lock of that import would be held in the child for good."""
+        if self._loop is None or threading.current_thread() is self._thread:
+            return
+        stands, go_on = threading.Event(), self._held.setdefault(threading.get_ident(), threading.Event())
+
+        def stand() -> None:
+            stands.set()
+            go_on.wait(_LONGEST_FORK)
+
+        self._loop.call_soon_threadsafe(stand)
+        stands.wait(_LONGEST_CALLBACK)
+
+    def _go_on(self) -> None:
+        if (held := self._held.pop(threading.get_ident(), None)) is not None:
+            held.set()
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """The coroutine's result. Interrupting the caller cancels the coroutine."""
@@ -79,8 +105,8 @@ class Portal:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=self._loop.run_forever, name="jobwire-sync", daemon=True)
-                thread.start()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="jobwire-sync", daemon=True)
+                self._thread.start()
             return self._loop
 
     def _stop(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from jobwire.boundary import Backend, Feature
 from jobwire.errors import RateLimited, WaitForChildren
 from jobwire.flow import Flow, FlowJob
@@ -78,9 +76,9 @@ async def test_children_from_a_handler_are_refused_where_there_are_none(queue, w
     job = await queue.add(1)
     async with work(handle):
         done = await finished(queue, job.id)
-    with contextlib.suppress(AttributeError):
-        assert "flows" in done.error
     assert done.state is State.FAILED
+    if done.error:  # not every protocol stores a reason
+        assert ("children" if queue.capabilities.has(Feature.FLOWS) else "flows") in done.error
 
 
 async def test_a_job_is_completed_in_its_handlers_transaction_or_there_is_none(queue, work, finished):
