@@ -87,6 +87,22 @@ def test_a_demo_out_of_its_bounds(call: Call, tmp_path: Any, arguments: tuple[st
     _is_one_sentence(call("demo", *arguments, "--folder", tmp_path), arguments[0][2:])
 
 
+# Not `sys.modules[package] = None`: pyarrow takes that for a pandas that is there.
+WITHOUT = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] == {package!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from jobwire.cli import main
+sys.exit(main({arguments!r}))
+"""
+
+
 @pytest.mark.parametrize(
     ("package", "arguments", "advice"),
     [
@@ -98,9 +114,7 @@ def test_a_demo_out_of_its_bounds(call: Call, tmp_path: Any, arguments: tuple[st
     ],
 )
 def test_a_missing_package(package: str, arguments: list[str], advice: str) -> None:
-    program = (
-        f"import sys; sys.modules[{package!r}] = None; from jobwire.cli import main; sys.exit(main({arguments!r}))"
-    )
+    program = WITHOUT.format(package=package, arguments=arguments)
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (1, ""), done
     assert done.stderr.count("\n") == 1, done.stderr
