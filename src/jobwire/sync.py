@@ -40,7 +40,7 @@ __all__ = ["ClaimedJob", "Connection", "Flow", "Job", "JobTree", "Page", "Queue"
 
 
 _LONGEST_CALLBACK, _LONGEST_FORK = 2.0, 10.0
-"""How long a fork waits for the portal to stand still, and the portal for the fork to be over, in seconds."""
+"""Seconds that a fork waits for the portal to stand still, and the portal for the end of the fork."""
 
 
 class Portal:

@@ -175,6 +175,8 @@ def surveyed(target: str, raw: Mapping[str, Any]) -> Mapping[str, Any]:
 def fake_control(protocol: str, capabilities: Any, schedules: list[Schedule]) -> BlockingBackend:
     """A store that is not there: planning asks it for its schedules and for nothing else."""
     backend = load_backend(urls.parse(URLS[protocol]))
-    shown = SimpleNamespace(check=backend.check, capabilities=capabilities, schedules=lambda queue: schedules)
+    shown = SimpleNamespace(
+        check=backend.check, capabilities=capabilities, schedules=SimpleNamespace(schedules=lambda queue: schedules)
+    )
     control = SimpleNamespace(url=URLS[protocol], backend=shown, can=capabilities, ask=lambda answer: answer)
     return cast("BlockingBackend", control)
