@@ -2,7 +2,7 @@
 
 from jobwire._version import __version__
 from jobwire.backoff import Backoff
-from jobwire.boundary import Capabilities
+from jobwire.boundary import Capabilities, Feature
 from jobwire.claimed import ClaimedJob
 from jobwire.connection import Connection, connect
 from jobwire.errors import (
@@ -45,6 +45,7 @@ __all__ = [
     "Connection",
     "Event",
     "EventKind",
+    "Feature",
     "Flow",
     "FlowJob",
     "HandlerCrashed",

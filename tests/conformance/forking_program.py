@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
+import importlib
 import multiprocessing
 import os
+import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,6 +99,27 @@ def busy_parent(url: str) -> None:
         for thread in threads:
             thread.join()
         assert total(queue) == added + 5
+
+
+def importing_parent(url: str) -> None:
+    """Forks while the portal's thread imports a module: its lock is not held in the child."""
+    with tempfile.TemporaryDirectory() as folder, sync.Queue(QUEUE, url) as queue:
+        Path(folder, "slowly_imported.py").write_text(
+            "import builtins\nbuiltins.importing.set()\nbuiltins.ready.wait(1)\n"
+        )
+        sys.path.insert(0, folder)
+        importing = builtins.importing = threading.Event()  # type: ignore[attr-defined]
+        builtins.ready = threading.Event()  # type: ignore[attr-defined]
+        sync._portal.soon(lambda: importlib.import_module("slowly_imported"))
+        assert importing.wait(20)
+
+        def child() -> None:
+            signal.alarm(20)  # ends a child that waits for the lock
+            importlib.import_module("slowly_imported")
+            queue.add(1)
+
+        in_child(child)
+        queue.add(2)
 
 
 _opened: list[Any] = []

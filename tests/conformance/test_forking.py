@@ -18,6 +18,7 @@ SCENARIOS = [
     "open_queue",
     "closed_queue",
     "busy_parent",
+    "importing_parent",
     "pool",
     "waited_for",
     "worker_in_child",

@@ -1,8 +1,8 @@
 """What a protocol can hold and do.
 
 A `Feature` is something that some protocols have and others lack. A backend states its features in `Capabilities`, and
-has a part (`jobwire.parts`) for each one that needs code of its own. Whoever needs a feature asks for it before the
-first write; what is missing is refused with the protocol's nearest alternative, never ignored.
+has a part (`boundary.parts`) for each one that needs code of its own. A feature is asked for before the first write.
+One that is missing is refused with the protocol's nearest alternative, never ignored.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ class Capabilities:
     """For a missing feature: what the protocol offers instead, as the end of a sentence."""
 
     def has(self, feature: Feature) -> bool:
+        """Returns True if the protocol has the feature: `queue.capabilities.has(Feature.FLOWS)`."""
         return feature in self.features
 
     def require(self, feature: Feature) -> None:
@@ -122,6 +123,7 @@ class Capabilities:
             raise self.refusal(feature)
 
     def refusal(self, feature: Feature) -> NotSupported:
+        """Returns the error for a missing feature."""
         return NotSupported(self.protocol, feature.value, self.nearest.get(feature, ""))
 
     def part(self, found: Part | None, feature: Feature) -> Part:
