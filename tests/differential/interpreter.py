@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from jobwire import Queue, codec, connect
-from jobwire.backends.bullmq import retries
+from jobwire.backends.bullmq.work import retry
 from jobwire.backends.redisio.clock import ServerClock
 from jobwire.boundary import (
     Claim,
@@ -65,7 +65,7 @@ class JobwireInterpreter:
             mock.patch("time.time", return_value=self._clock / 1000 + 5e-7),
             mock.patch.object(ServerClock, "now_ms", mock.AsyncMock(return_value=self._clock)),
             mock.patch.object(ServerClock, "last_known_ms", return_value=float(self._clock)),
-            mock.patch.object(retries.decide, "__defaults__", (lambda: JITTER,)),
+            mock.patch.object(retry.decide, "__defaults__", (lambda: JITTER,)),
         ):
             yield
 

@@ -16,7 +16,7 @@ from awaiting import eventually
 from faults.proxy import Proxy
 from faults.siege import echo
 from jobwire import Queue, StoreUnavailable, Worker, connect
-from jobwire.backends.pgboss.statements import statement
+from jobwire.backends.pgboss.connection.statements import statement
 from jobwire.native import PgBossWorker
 from jobwire.urls import parse
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from jobwire.backends.bullmq import codec
-from jobwire.backends.bullmq.retries import decide, milliseconds
-from jobwire.backends.bullmq.stored_options import DEFAULTS, StoredBackoff, StoredOptions, kept, read_options
+from jobwire.backends.bullmq.work.retry import decide, milliseconds
+from jobwire.backends.bullmq.work.stored_options import DEFAULTS, StoredBackoff, StoredOptions, kept, read_options
 from jobwire.backoff import Backoff
 from jobwire.boundary import Claim, ConsumerSettings, Failed
 from jobwire.model import Job, State

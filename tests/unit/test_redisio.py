@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import exceptions as driver
 
-from jobwire.backends.redisio.failure import failure_of, reaching
+from jobwire.backends.redisio.errors import failure_of, reaching
 from jobwire.backends.redisio.scripts import load
 from jobwire.errors import JobNotFound, StoreRefused, StoreUnavailable
 

@@ -14,7 +14,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Connection, InvalidOption, Queue, State, Worker
-from jobwire.backends.memory.consumer import MemoryConsumer
+from jobwire.backends.memory.work.consumer import MemoryConsumer
 from worker import handlers
 from worker.test_engine_states import EngineStates
 

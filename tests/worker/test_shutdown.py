@@ -15,7 +15,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Connection, Queue, State, StoreUnavailable, Worker
-from jobwire.backends.memory.consumer import MemoryConsumer
+from jobwire.backends.memory.work.consumer import MemoryConsumer
 from jobwire.boundary import Outcome, Settled
 
 

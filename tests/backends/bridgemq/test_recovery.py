@@ -9,7 +9,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import NewJob
-from jobwire.backends.bridgemq import scheduler
+from jobwire.backends.bridgemq.upkeep import scheduler
 from jobwire.boundary import Completed
 from jobwire.model import State
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from jobwire import Backoff, JobFailed, Target
-from jobwire.backends.bridgemq.retries import curve, decide
+from jobwire.backends.bridgemq.work.retry import curve, decide
 from jobwire.boundary import Claim, Failed
 from jobwire.model import Job
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobwire.backends.bridgemq.routing import PLAIN, Profile, Route, parse_words, route_of
+from jobwire.backends.bridgemq.native.routing import PLAIN, Profile, Route, parse_words, route_of
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, Target
 

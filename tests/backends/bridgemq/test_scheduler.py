@@ -11,9 +11,8 @@ import pytest
 
 from awaiting import assert_left, eventually
 from jobwire import Backoff, NewJob, Queue
-from jobwire.backends.bridgemq import crontab
 from jobwire.backends.bridgemq.keys import Keys
-from jobwire.backends.bridgemq.scheduler import Deposed, Scheduler
+from jobwire.backends.bridgemq.upkeep.scheduler import Deposed, Scheduler
 from jobwire.boundary import Completed, Failed
 from jobwire.model import State
 
@@ -238,7 +237,7 @@ def ms(*moment):
 )
 def test_clock_changes_neither_lose_nor_double_a_tick(cron, after, expected):
     data = json.dumps({"type": "mail", "schedule": {"cron": cron, "timezone": "America/New_York"}})
-    assert crontab.tick_of(b"j", after - 1, data.encode(), after).next_due == expected
+    assert cron.tick_of(b"j", after - 1, data.encode(), after).next_due == expected
 
 
 async def test_due_jobs_of_all_types_are_moved_by_the_leader(scheduler, queue, peer, connection):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from jobwire import NewerSideData, Queue, StoreRefused, Worker, connect
-from jobwire.backends.bridgemq import side_version
+from jobwire.backends.bridgemq.connection import side_version
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from awaiting import eventually
 from jobwire import Queue, Worker
-from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.bullmq.work import wakeup
 from jobwire.boundary import Backend
 from jobwire.embedded import Server
 from jobwire.options import NewJob
@@ -42,8 +42,8 @@ async def account(redis: Redis, prefix: str, jobwire_valkey: Server) -> AsyncIte
 async def test_a_worker_without_a_right_works_and_says_so_once(
     account: Account, missing: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doorbell, "LONGEST_BLIND", 0.2)
-    monkeypatch.setattr(doorbell, "LONGEST_DEAF", 0.2)
+    monkeypatch.setattr(wakeup, "LONGEST_BLIND", 0.2)
+    monkeypatch.setattr(wakeup, "LONGEST_DEAF", 0.2)
     url = await account(missing)
     done: list[int] = []
 
@@ -71,7 +71,7 @@ async def test_a_worker_without_a_right_works_and_says_so_once(
 async def test_a_wait_that_is_broken_off_with_an_error_keeps_the_job_behind_it(
     backend: Backend, redis: Redis, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doorbell, "LONGEST_BLIND", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
     worker = consumer(backend, name="w1")
     await claim(worker)
     for turn in range(1, 11):

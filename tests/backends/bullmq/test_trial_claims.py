@@ -13,8 +13,8 @@ from redis.asyncio import Redis
 
 from awaiting import eventually
 from jobwire import Queue, State, Worker
-from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.bullmq.work import wakeup
 from jobwire.boundary import Backend, Completed, Consumer
 from jobwire.embedded import Server
 from jobwire.native import BullMQWorker
@@ -28,7 +28,7 @@ from .test_wait import FOR_EVER, blocked
 @pytest.fixture
 async def no_look_unasked(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wait ends by its marker only; and the server knows the script, without which an order brings nothing."""
-    monkeypatch.setattr(doorbell, "LONGEST_BLIND", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
     await claim(consumer(backend, "another"))
 
 

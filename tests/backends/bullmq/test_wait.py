@@ -10,8 +10,8 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import eventually
-from jobwire.backends.bullmq import doorbell
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.bullmq.work import wakeup
 from jobwire.boundary import Backend, Completed, Consumer
 from jobwire.embedded import Server
 from jobwire.errors import JobwireError, StoreUnavailable
@@ -27,8 +27,8 @@ FOR_EVER = 3600.0
 def no_look_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that look for jobs by themselves every few seconds would hide a wake-up that was lost. Without that a
     wait ends because of what happened, however slow the machine is, or with the time that a test has."""
-    monkeypatch.setattr(doorbell, "LONGEST_BLIND", FOR_EVER)
-    monkeypatch.setattr(doorbell, "LONGEST_KNOWN", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_KNOWN", FOR_EVER)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from jobwire import codec
 from jobwire.backends.memory import open_backend
 from jobwire.backends.memory.backend import MemoryBackend
-from jobwire.backends.memory.event_log import KEPT_EVENTS
-from jobwire.backends.memory.store import Store
+from jobwire.backends.memory.store.event_log import KEPT_EVENTS
+from jobwire.backends.memory.store.store import Store
 from jobwire.backoff import Backoff
 from jobwire.boundary import Completed, ConsumerSettings, Failed, PreparedJob
 from jobwire.connection import connect

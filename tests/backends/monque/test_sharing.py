@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from awaiting import eventually
 from jobwire import Queue, Worker, connect
-from jobwire.backends.monque import adding
+from jobwire.backends.monque.produce import add as adding
 from jobwire.boundary import Completed, ConsumerSettings, PreparedJob, Verdict
 from jobwire.errors import StoreRefused
 from jobwire.native import MonqueInstance, MonqueWorker

@@ -8,7 +8,7 @@ import pytest
 from pymongo import MongoClient
 
 from jobwire import NewerSideData, Queue, StoreRefused, Worker, connect
-from jobwire.backends.monque import side_version
+from jobwire.backends.monque.connection import side_version
 
 STAMP = {"_id": "jobwire:version", "version": 1}
 

@@ -10,8 +10,8 @@ from pymongo import MongoClient
 
 from awaiting import eventually
 from jobwire import Queue, Worker, connect
-from jobwire.backends.monque import line
-from jobwire.backends.monque.indexes import CLAIM_INDEX
+from jobwire.backends.monque.connection.indexes import CLAIM_INDEX
+from jobwire.backends.monque.work import claim
 from jobwire.boundary import Completed
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 from jobwire.model import State
@@ -28,7 +28,7 @@ async def test_a_claim_reads_the_index_from_its_head_and_no_more_jobs_than_it_ta
 
 
 async def test_a_batch_is_settled_and_the_next_one_claimed_in_one_command(queue, consume, jobs, monkeypatch):
-    monkeypatch.setattr(line, "_FRESH", 60.0)  # a busy machine may take longer than the shortlist is trusted
+    monkeypatch.setattr(claim, "_FRESH", 60.0)  # a busy machine may take longer than the shortlist is trusted
     await queue.add_many([NewJob(n) for n in range(60)])
     consumer = consume()
     claims = (await consumer.settle([], claim=10)).claims

@@ -10,7 +10,7 @@ import pytest
 from awaiting import eventually
 from faults.siege import echo
 from jobwire import NewJob, Queue, Worker, connect
-from jobwire.backends.pgboss.statements import statement
+from jobwire.backends.pgboss.connection.statements import statement
 
 WORKERS = 10
 OPEN = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = %s"

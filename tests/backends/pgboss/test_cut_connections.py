@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from awaiting import eventually
 from faults.proxy import Proxy
-from jobwire.backends.pgboss.wire import Wire
+from jobwire.backends.pgboss.connection.pipelined import Wire
 from jobwire.embedded import Server
 
 

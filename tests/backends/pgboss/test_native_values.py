@@ -8,7 +8,9 @@ import pytest
 
 from jobwire import NewJob, State, connect
 from jobwire import codec as json_codec
-from jobwire.backends.pgboss import Boss, codec, ids, native, schema
+from jobwire.backends.pgboss import Boss, codec
+from jobwire.backends.pgboss.connection import schema
+from jobwire.backends.pgboss.produce import ids, native_options
 from jobwire.boundary import Failed
 
 
@@ -52,7 +54,7 @@ def test_other_texts_are_no_ids(text):
     ],
 )  # fmt: skip
 def test_a_start_is_read_as_node_reads_it(given, meant):
-    assert native.start_of(given) == meant
+    assert native_options.start_of(given) == meant
 
 
 @pytest.mark.parametrize("value", ["plain", "\\u0000 as text", {"a\\b": "\\\\u0000"}, "é🚀", "\x01"])

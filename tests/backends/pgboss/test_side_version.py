@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from jobwire import NewerSideData, Queue, StoreRefused, Worker, connect
-from jobwire.backends.pgboss import side_version
+from jobwire.backends.pgboss.connection import side_version
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, Worker
-from jobwire.backends.bullmq import doorbell
+from jobwire.backends.bullmq.work import wakeup
 from jobwire.model import State
 from jobwire.worker import engine
 
@@ -27,7 +27,7 @@ KINDS = {"plain": {}, "with priority": {"priority": 3}, "in front": {"lifo": Tru
 
 @pytest.fixture(autouse=True)
 def no_look_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, name in ((doorbell, "LONGEST_BLIND"), (doorbell, "LONGEST_KNOWN"), (engine, "_LONGEST_WAIT")):
+    for place, name in ((wakeup, "LONGEST_BLIND"), (wakeup, "LONGEST_KNOWN"), (engine, "_LONGEST_WAIT")):
         monkeypatch.setattr(place, name, FOR_EVER)
 
 

@@ -6,16 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobwire.backends.bridgemq import admin, producer, reading, side_version
-from jobwire.backends.bridgemq.consumer import BridgeConsumer
-from jobwire.backends.bridgemq.namespace import Namespace
-from jobwire.backends.bridgemq.options import WorkerOptions
-from jobwire.backends.bridgemq.pause import BridgePause
-from jobwire.backends.bridgemq.progress_and_logs import BridgeLogs, BridgeProgress
+from jobwire.backends.bridgemq.connection import side_version
+from jobwire.backends.bridgemq.connection.namespace import Namespace
+from jobwire.backends.bridgemq.native.unroutable import BridgeRouting
+from jobwire.backends.bridgemq.operate import admin, read
+from jobwire.backends.bridgemq.operate.pause import BridgePause
+from jobwire.backends.bridgemq.operate.workers import BridgeWorkers
+from jobwire.backends.bridgemq.produce.add import add
+from jobwire.backends.bridgemq.produce.schedules import BridgeSchedules
 from jobwire.backends.bridgemq.rules import CAPABILITIES, check
-from jobwire.backends.bridgemq.schedules import BridgeSchedules
-from jobwire.backends.bridgemq.unroutable import BridgeRouting
-from jobwire.backends.bridgemq.workers import BridgeWorkers
+from jobwire.backends.bridgemq.work.consumer import BridgeConsumer
+from jobwire.backends.bridgemq.work.progress_and_logs import BridgeLogs, BridgeProgress
+from jobwire.backends.bridgemq.worker_options import WorkerOptions
 from jobwire.backends.side_version import bring_up_to_date
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
 from jobwire.errors import StoreRefused
@@ -95,7 +97,7 @@ class BridgeMQ:
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
         if connection is not None:
             CAPABILITIES.require(Feature.TRANSACTIONAL_ADD)
-        return await producer.add(self._namespace.type(queue), jobs)
+        return await add(self._namespace.type(queue), jobs)
 
     def check_worker(self, settings: ConsumerSettings) -> None:
         WorkerOptions.read(settings)
@@ -104,15 +106,15 @@ class BridgeMQ:
         return BridgeConsumer(self._namespace.store, self._namespace.scripts, self._namespace.keys, settings)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
-        return await reading.get(self._namespace.type(queue), job_ids)
+        return await read.get(self._namespace.type(queue), job_ids)
 
     async def jobs(
         self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
     ) -> Page:
-        return await reading.jobs(self._namespace.type(queue), state, limit, cursor, skip=skip, reverse=reverse)
+        return await read.jobs(self._namespace.type(queue), state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
-        return await reading.counts(self._namespace.type(queue))
+        return await read.counts(self._namespace.type(queue))
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         return await admin.retry(self._namespace.type(queue), job_ids)

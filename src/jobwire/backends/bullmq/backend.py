@@ -7,21 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobwire._version import __version__
-from jobwire.backends.bullmq import admin, producer, reading
-from jobwire.backends.bullmq.bulk import BullBulk
-from jobwire.backends.bullmq.consumer import BullConsumer
-from jobwire.backends.bullmq.edits import BullEdits
-from jobwire.backends.bullmq.event_control import DEFAULT_EVENTS, BullEventControl
-from jobwire.backends.bullmq.events import BullEvents
-from jobwire.backends.bullmq.flows import BullFlows
-from jobwire.backends.bullmq.limits import BullLimits
-from jobwire.backends.bullmq.pause import BullPause
-from jobwire.backends.bullmq.progress_and_logs import BullLogs, BullProgress
+from jobwire.backends.bullmq.connection import Server
+from jobwire.backends.bullmq.operate import admin, read
+from jobwire.backends.bullmq.operate.bulk import BullBulk
+from jobwire.backends.bullmq.operate.edits import BullEdits
+from jobwire.backends.bullmq.operate.event_control import DEFAULT_EVENTS, BullEventControl
+from jobwire.backends.bullmq.operate.events import BullEvents
+from jobwire.backends.bullmq.operate.limits import BullLimits
+from jobwire.backends.bullmq.operate.pause import BullPause
+from jobwire.backends.bullmq.operate.unique_owners import BullUniqueOwners
+from jobwire.backends.bullmq.operate.workers import BullWorkers
+from jobwire.backends.bullmq.produce.add import add
+from jobwire.backends.bullmq.produce.flows import BullFlows
+from jobwire.backends.bullmq.produce.schedules import BullSchedules
 from jobwire.backends.bullmq.rules import CAPABILITIES, check
-from jobwire.backends.bullmq.schedules import BullSchedules
-from jobwire.backends.bullmq.server import Server
-from jobwire.backends.bullmq.unique_owners import BullUniqueOwners
-from jobwire.backends.bullmq.workers import BullWorkers
+from jobwire.backends.bullmq.work.consumer import BullConsumer
+from jobwire.backends.bullmq.work.progress_and_logs import BullLogs, BullProgress
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
 from jobwire.errors import StoreRefused
 from jobwire.model import Job, Page, State
@@ -103,7 +104,7 @@ class BullMQ:
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
         if connection is not None:
             CAPABILITIES.require(Feature.TRANSACTIONAL_ADD)
-        return await producer.add(self._server.store, self._server.scripts, self._server.keys(queue), jobs)
+        return await add(self._server.store, self._server.scripts, self._server.keys(queue), jobs)
 
     def check_worker(self, settings: ConsumerSettings) -> None:
         self._server.keys(settings.queue)
@@ -113,15 +114,15 @@ class BullMQ:
         return BullConsumer(self._server.store, self._server.scripts, self._server.keys(settings.queue), settings)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
-        return await reading.get(self._server, queue, job_ids)
+        return await read.get(self._server, queue, job_ids)
 
     async def jobs(
         self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
     ) -> Page:
-        return await reading.jobs(self._server, queue, state, limit, cursor, skip=skip, reverse=reverse)
+        return await read.jobs(self._server, queue, state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
-        return await reading.counts(self._server, queue)
+        return await read.counts(self._server, queue)
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         return await admin.retry(self._server, queue, job_ids)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from jobwire import codec
-from jobwire.backends.bullmq.stored_options import StoredOptions, read_options
+from jobwire.backends.bullmq.work.stored_options import StoredOptions, read_options
 from jobwire.backoff import Backoff
 from jobwire.errors import MalformedPayload
 from jobwire.model import Job, State

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobwire.backends.memory import adding, admin, listing
-from jobwire.backends.memory.access import Access
-from jobwire.backends.memory.bulk import MemoryBulk
-from jobwire.backends.memory.consumer import MemoryConsumer
-from jobwire.backends.memory.edits import MemoryEdits
-from jobwire.backends.memory.events import MemoryEventControl, MemoryEvents
-from jobwire.backends.memory.flows import MemoryFlows
-from jobwire.backends.memory.limits import MemoryLimits
-from jobwire.backends.memory.pause_and_cancel import MemoryCancels, MemoryPause
-from jobwire.backends.memory.progress_and_logs import MemoryLogs, MemoryProgress
+from jobwire.backends.memory.connection import Access
+from jobwire.backends.memory.operate import admin, read
+from jobwire.backends.memory.operate.bulk import MemoryBulk
+from jobwire.backends.memory.operate.edits import MemoryEdits
+from jobwire.backends.memory.operate.events import MemoryEventControl, MemoryEvents
+from jobwire.backends.memory.operate.limits import MemoryLimits
+from jobwire.backends.memory.operate.pause_and_cancel import MemoryCancels, MemoryPause
+from jobwire.backends.memory.operate.unique_owners import MemoryUniqueOwners
+from jobwire.backends.memory.operate.workers import MemoryWorkers
+from jobwire.backends.memory.produce.add import add
+from jobwire.backends.memory.produce.flows import MemoryFlows
+from jobwire.backends.memory.produce.schedules import MemorySchedules
 from jobwire.backends.memory.rules import OWN_RULES, imitated
-from jobwire.backends.memory.schedules import MemorySchedules
-from jobwire.backends.memory.store import Store
-from jobwire.backends.memory.unique_owners import MemoryUniqueOwners
-from jobwire.backends.memory.workers import MemoryWorkers
+from jobwire.backends.memory.store.store import Store
+from jobwire.backends.memory.work.consumer import MemoryConsumer
+from jobwire.backends.memory.work.progress_and_logs import MemoryLogs, MemoryProgress
 from jobwire.backends.rules import rules_of
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
 from jobwire.errors import InvalidOption
@@ -78,7 +79,7 @@ class MemoryBackend:
         for job in jobs:
             self._rules.check_encoded(job)
         with self._access.locked(queue) as (state, now):
-            return [adding.add(state, job, now) for job in jobs]
+            return [add(state, job, now) for job in jobs]
 
     def check_worker(self, settings: ConsumerSettings) -> None:
         self._rules.check_worker(settings)
@@ -100,12 +101,12 @@ class MemoryBackend:
     ) -> Page:
         with self._access.locked(queue) as (held, now):
             held.promote_due(now)
-            return listing.page(held, state, limit, cursor, skip=skip, reverse=reverse)
+            return read.page(held, state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         with self._access.locked(queue) as (state, now):
             state.promote_due(now)
-            return listing.counts(state)
+            return read.counts(state)
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         return self._access.each(queue, job_ids, admin.retry)

@@ -12,7 +12,7 @@ from jobwire.boundary import Backend
 from jobwire.urls import Address
 
 if TYPE_CHECKING:
-    from jobwire.backends.monque.management import (
+    from jobwire.backends.monque.native.management import (
         CursorPage,
         Management,
         QueueView,
@@ -45,4 +45,4 @@ def __getattr__(name: str) -> Any:
     """The names above, imported when they are asked for: they need the driver."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.management"), name)
+    return getattr(importlib.import_module(f"{__name__}.native.management"), name)

@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jobwire.backends.monque import adding, admin, reading
-from jobwire.backends.monque.cancels import MonqueCancels
-from jobwire.backends.monque.clock import ms_of
-from jobwire.backends.monque.consumer import MonqueConsumer
-from jobwire.backends.monque.doorbell import Doorbell
-from jobwire.backends.monque.events import MonqueEvents
-from jobwire.backends.monque.notes import Notes
-from jobwire.backends.monque.pause import MonquePause
-from jobwire.backends.monque.progress_and_logs import MonqueLogs, MonqueProgress
+from jobwire.backends.monque.address import place_of, worker_settings
+from jobwire.backends.monque.connection.clock import ms_of
+from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.store import Store
+from jobwire.backends.monque.operate import admin, read
+from jobwire.backends.monque.operate.cancel import MonqueCancels
+from jobwire.backends.monque.operate.events import MonqueEvents
+from jobwire.backends.monque.operate.pause import MonquePause
+from jobwire.backends.monque.produce.add import add, add_in, documents, given_ids
+from jobwire.backends.monque.produce.schedules import MonqueSchedules
 from jobwire.backends.monque.rules import CAPABILITIES, check, check_name, check_worker
-from jobwire.backends.monque.schedules import MonqueSchedules
-from jobwire.backends.monque.settings import place_of, worker_settings
-from jobwire.backends.monque.store import Store
+from jobwire.backends.monque.work.consumer import MonqueConsumer
+from jobwire.backends.monque.work.progress_and_logs import MonqueLogs, MonqueProgress
+from jobwire.backends.monque.work.wakeup import Doorbell
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
 from jobwire.model import Job, Page, State
 from jobwire.options import NewJob
@@ -81,10 +82,10 @@ class Monque:
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
         await self.store.look_at_clock()
-        made = adding.documents(queue, jobs, self.store.clock.now_ms())
+        made = documents(queue, jobs, self.store.clock.now_ms())
         if connection is not None:
-            return await adding.add_in(self.store, made, connection)
-        added = await adding.add(self.store, made, adding.given_ids(jobs))
+            return await add_in(self.store, made, connection)
+        added = await add(self.store, made, given_ids(jobs))
         if made:
             self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))
         return added
@@ -98,17 +99,17 @@ class Monque:
         return MonqueConsumer(self.store, self.notes, self._doorbell, settings)
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
-        return await reading.get(self.store, self.notes, queue, job_ids)
+        return await read.get(self.store, self.notes, queue, job_ids)
 
     async def jobs(
         self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
     ) -> Page:
-        return await reading.jobs(
+        return await read.jobs(
             self.store, self.notes, queue, state, limit=limit, cursor=cursor, skip=skip, reverse=reverse
         )
 
     async def counts(self, queue: str) -> Mapping[State, int]:
-        return await reading.counts(self.store, queue)
+        return await read.counts(self.store, queue)
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         acted = await admin.retry(self.store, queue, job_ids)

@@ -15,7 +15,7 @@ from typing import Any, cast
 from bson import Code, DatetimeMS, ObjectId
 
 from jobwire import codec as json_codec
-from jobwire.backends.monque.clock import moment, ms_of
+from jobwire.backends.monque.connection.clock import moment, ms_of
 from jobwire.backends.monque.payload import from_bson
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import Job, State

@@ -12,13 +12,18 @@ from jobwire.boundary import Backend
 from jobwire.urls import Address
 
 if TYPE_CHECKING:
-    from jobwire.backends.pgboss.boss import Boss, QueueInfo
-    from jobwire.backends.pgboss.flows import FlowJob
-    from jobwire.backends.pgboss.schema_install import install
+    from jobwire.backends.pgboss.connection.schema_install import install
+    from jobwire.backends.pgboss.native.boss import Boss, QueueInfo
+    from jobwire.backends.pgboss.native.flows import FlowJob
 
 __all__ = ["Boss", "FlowJob", "QueueInfo", "install", "open_backend"]
 
-_HOMES = {"Boss": "boss", "QueueInfo": "boss", "FlowJob": "flows", "install": "schema_install"}
+_HOMES = {
+    "Boss": "native.boss",
+    "QueueInfo": "native.boss",
+    "FlowJob": "native.flows",
+    "install": "connection.schema_install",
+}
 
 
 def open_backend(address: Address) -> Backend:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobwire.backends.pgboss import pace
-from jobwire.backends.pgboss.adding import Adding
-from jobwire.backends.pgboss.admin import Admin
-from jobwire.backends.pgboss.consumer import PgConsumer
-from jobwire.backends.pgboss.cron_pass import CronPass
-from jobwire.backends.pgboss.duties import Duties
-from jobwire.backends.pgboss.job_transactions import PgTransactions
-from jobwire.backends.pgboss.pause import PgPause
-from jobwire.backends.pgboss.progress_and_logs import PgLogs, PgProgress
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.operate.admin import Admin
+from jobwire.backends.pgboss.operate.pause import PgPause
+from jobwire.backends.pgboss.operate.read import Reading
+from jobwire.backends.pgboss.produce.add import Adding
+from jobwire.backends.pgboss.produce.schedules import PgSchedules
 from jobwire.backends.pgboss.queues import Queues
-from jobwire.backends.pgboss.reading import Reading
 from jobwire.backends.pgboss.rules import CAPABILITIES, check, check_worker
-from jobwire.backends.pgboss.schedules import PgSchedules
-from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.supervision import Supervision
+from jobwire.backends.pgboss.upkeep.cron import CronPass
+from jobwire.backends.pgboss.upkeep.duties import Duties
+from jobwire.backends.pgboss.upkeep.supervise import Supervision
+from jobwire.backends.pgboss.work import rate_limit
+from jobwire.backends.pgboss.work.consumer import PgConsumer
+from jobwire.backends.pgboss.work.job_transactions import PgTransactions
+from jobwire.backends.pgboss.work.progress_and_logs import PgLogs, PgProgress
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import (
     Acted,
@@ -93,7 +93,7 @@ class PgBossBackend:
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         self.check_worker(settings)
-        if pace.is_wanted(settings, WorkerOptions.of(settings.native)):
+        if rate_limit.is_wanted(settings, WorkerOptions.of(settings.native)):
             self.store.check_side("rate limits")
         return PgConsumer(self.store, self.queues, self._duties, settings)
 

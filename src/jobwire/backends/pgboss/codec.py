@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from jobwire import codec
-from jobwire.backends.pgboss.rows import Row, Unreadable
+from jobwire.backends.pgboss.connection.rows import Row, Unreadable
 from jobwire.model import Job, State
 
 READY = {"created", "retry"}

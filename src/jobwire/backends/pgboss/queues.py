@@ -9,10 +9,10 @@ from typing import Any
 
 import orjson
 
+from jobwire.backends.pgboss.connection.schema import lock_key
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import text
 from jobwire.backends.pgboss.rules import SETTING_RULES, check_name
-from jobwire.backends.pgboss.schema import lock_key
-from jobwire.backends.pgboss.store import Store
-from jobwire.backends.pgboss.values import text
 from jobwire.errors import InvalidOption, StoreRefused
 
 NEW_QUEUE: Mapping[str, Any] = {"policy": "standard", "retryLimit": 0, "notify": True}

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from jobwire import codec as json_codec
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
-from jobwire.backends.pgboss.ids import is_id
+from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.backends.rules import Rules
 from jobwire.boundary import Capabilities, ConsumerSettings, Feature
 from jobwire.errors import InvalidOption, NotSupported

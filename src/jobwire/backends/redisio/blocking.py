@@ -10,7 +10,7 @@ from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] i
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import NoPermissionError, ResponseError
 
-from jobwire.backends.redisio.failure import reaching
+from jobwire.backends.redisio.errors import reaching
 
 if TYPE_CHECKING:
     from jobwire.backends.redisio.connect import RedisStore

@@ -27,11 +27,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from jobwire import embedded
+from jobwire.backends.redisio.bare_connections import Lines
 from jobwire.backends.redisio.blocking import BlockingLink
 from jobwire.backends.redisio.client_settings import ClientSettings
 from jobwire.backends.redisio.clock import ServerClock
-from jobwire.backends.redisio.failure import reaching
-from jobwire.backends.redisio.lines import Lines
+from jobwire.backends.redisio.errors import reaching
 from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.urls import SENTINELS_OWN, Address, check_driver_options
 

@@ -1,8 +1,8 @@
 """Lua scripts kept as files beside the protocol that owns them.
 
-A script is `<package>/scripts/<name>.lua`. A line `--@include word` is replaced by `scripts/lib/word.lua`, once per
-script, however often it is included. Scripts are called by their hash. A server that does not have one yet is sent its
-text.
+A script is `<package>/scripts/<duty>/<name>.lua`; its name alone identifies it. A line `--@include word` is replaced by
+`scripts/lib/word.lua`, once per script, however often it is included. Scripts are called by their hash. A server that
+does not have one yet is sent its text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from redis.exceptions import NoScriptError, ResponseError
 
 from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.failure import failure_of
+from jobwire.backends.redisio.errors import failure_of
 from jobwire.errors import JobwireError, StoreRefused
 
 _INCLUDE = re.compile(r"^--@include (\S+)[ \t]*$", re.MULTILINE)
@@ -37,9 +37,15 @@ class Script:
 @lru_cache(maxsize=256)
 def load(package: str, name: str) -> Script:
     """Returns a script with its includes expanded."""
-    folder = files(package) / "scripts"
-    text = _expand(folder / "lib", (folder / f"{name}.lua").read_text("utf-8"), set())
+    text = _expand(files(package) / "scripts" / "lib", _sources(package)[name].read_text("utf-8"), set())
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+@lru_cache(maxsize=8)
+def _sources(package: str) -> dict[str, Traversable]:
+    """Returns the files of a package's scripts by name, without the shared ones in `lib`."""
+    duties = [folder for folder in (files(package) / "scripts").iterdir() if folder.is_dir() and folder.name != "lib"]
+    return {file.name.removesuffix(".lua"): file for folder in duties for file in folder.iterdir()}
 
 
 def _expand(lib: Traversable, text: str, seen: set[str]) -> str:

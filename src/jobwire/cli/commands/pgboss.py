@@ -30,8 +30,8 @@ def group() -> None: ...
 def init(url: Url = None) -> None:
     """Create pg-boss's schema in an empty database. Node pg-boss 12.38 then starts on it without a migration."""
     from jobwire import urls
-    from jobwire.backends.pgboss.schema import NEWEST
-    from jobwire.backends.pgboss.schema_install import install
+    from jobwire.backends.pgboss.connection.schema import NEWEST
+    from jobwire.backends.pgboss.connection.schema_install import install
     from jobwire.errors import InvalidOption
 
     where = url if url is not None else urls.default_url()

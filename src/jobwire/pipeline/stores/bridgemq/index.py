@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobwire.backends.bridgemq.healing import READERS_STEPS
 from jobwire.backends.bridgemq.keys import Keys
+from jobwire.backends.bridgemq.upkeep.reindex import READERS_STEPS
 from jobwire.backends.redisio.scripts import load
 from jobwire.model import State
 from jobwire.pipeline.stores.redisio.connection import RedisConnection

@@ -12,7 +12,7 @@ from jobwire import codec as json_codec
 from jobwire import embedded
 from jobwire.backends.bullmq import rules
 from jobwire.backends.bullmq.codec import to_ms
-from jobwire.backends.bullmq.stored_options import Kept, StoredBackoff, read_options
+from jobwire.backends.bullmq.work.stored_options import Kept, StoredBackoff, read_options
 from jobwire.backoff import Backoff
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.options import Keep

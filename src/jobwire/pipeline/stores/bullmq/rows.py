@@ -13,7 +13,7 @@ import orjson
 
 from jobwire import codec
 from jobwire.backends.bullmq.keys import Keys
-from jobwire.backends.bullmq.stored_options import read_options
+from jobwire.backends.bullmq.work.stored_options import read_options
 from jobwire.errors import MalformedPayload
 from jobwire.pipeline.lake.rows import JobRow
 from jobwire.pipeline.stores.bullmq.containers import DUE_SCALE, Container

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import PRIVATE, STATES, cron_of, fail_count, fault_of, job_of
+from jobwire.backends.monque.connection.clock import ms_of
 from jobwire.backends.monque.payload import from_bson
 from jobwire.pipeline.stores.monque.rows import json_text
 

@@ -16,7 +16,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from jobwire.backends.monque.clock import moment, ms_of
+from jobwire.backends.monque.connection.clock import moment, ms_of
 from jobwire.pipeline.lake.rows import EventRow
 from jobwire.pipeline.lake.schemas import EVENTS
 from jobwire.pipeline.stores.batches import Rows

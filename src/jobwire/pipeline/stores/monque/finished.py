@@ -14,9 +14,9 @@ from pymongo import errors as driver
 
 from jobwire import codec as json_codec
 from jobwire.backends.monque import payload
-from jobwire.backends.monque.clock import ms_of
-from jobwire.backends.monque.failure import DUPLICATE_KEY
-from jobwire.backends.monque.notes import Run
+from jobwire.backends.monque.connection.clock import ms_of
+from jobwire.backends.monque.connection.errors import DUPLICATE_KEY
+from jobwire.backends.monque.connection.side_data import Run
 from jobwire.backends.monque.rules import to_bson
 from jobwire.errors import InvalidOption
 from jobwire.model import State

@@ -16,8 +16,8 @@ from typing import Any, cast
 import pyarrow as pa
 from pymongo.client_session import ClientSession
 
-from jobwire.backends.monque.clock import now_ms
 from jobwire.backends.monque.codec import STATES
+from jobwire.backends.monque.connection.clock import now_ms
 from jobwire.model import State
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.stores.batches import Rows

@@ -13,10 +13,10 @@ from pymongo.collection import Collection
 from pymongo.database import Database
 from pymongo.read_concern import ReadConcern
 
-from jobwire.backends.monque.failure import reaching
-from jobwire.backends.monque.settings import place_of
-from jobwire.backends.monque.side_version import VERSION_ID
-from jobwire.backends.monque.store import READABLE
+from jobwire.backends.monque.address import place_of
+from jobwire.backends.monque.connection.errors import reaching
+from jobwire.backends.monque.connection.side_version import VERSION_ID
+from jobwire.backends.monque.connection.store import READABLE
 from jobwire.errors import InvalidOption
 from jobwire.urls import Address
 

@@ -12,9 +12,9 @@ import orjson
 from bson import ObjectId, json_util
 
 from jobwire import codec as json_codec
-from jobwire.backends.monque.clock import ms_of
 from jobwire.backends.monque.codec import fault_of, job_of
-from jobwire.backends.monque.store import READABLE
+from jobwire.backends.monque.connection.clock import ms_of
+from jobwire.backends.monque.connection.store import READABLE
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.lake.rows import JobRow
 

@@ -12,9 +12,9 @@ import psycopg
 import pyarrow as pa
 from psycopg.sql import Literal
 
-from jobwire.backends.pgboss.failure import failure, sqlstate_of
-from jobwire.backends.pgboss.schema import Layout, bare, check_columns, check_version, identifier
-from jobwire.backends.pgboss.statements import source, statement
+from jobwire.backends.pgboss.connection.errors import failure, sqlstate_of
+from jobwire.backends.pgboss.connection.schema import Layout, bare, check_columns, check_version, identifier
+from jobwire.backends.pgboss.connection.statements import source, statement
 from jobwire.errors import StoreRefused
 from jobwire.pipeline.stores.pgboss import arrow
 from jobwire.urls import Address

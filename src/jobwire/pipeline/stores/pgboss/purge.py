@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobwire.backends.pgboss.ids import is_id
+from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.pipeline.stores.boundary import Purged, Stamp
 from jobwire.pipeline.stores.pgboss.database import Database, sql
 from jobwire.pipeline.stores.pgboss.table import FINGERPRINT, QueueTable

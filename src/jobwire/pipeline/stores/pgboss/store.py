@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from jobwire.backends.pgboss.ids import is_id
+from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.pgboss import events, finished, jobs, purge
 from jobwire.pipeline.stores.pgboss.database import Database

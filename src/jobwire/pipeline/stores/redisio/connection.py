@@ -18,7 +18,7 @@ from redis.connection import SSLConnection, parse_url
 from redis.exceptions import NoScriptError, ResponseError
 from redis.retry import Retry
 
-from jobwire.backends.redisio.failure import reaching
+from jobwire.backends.redisio.errors import reaching
 from jobwire.backends.redisio.scripts import Argument, Script
 from jobwire.urls import Address
 

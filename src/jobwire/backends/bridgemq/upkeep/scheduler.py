@@ -1,0 +1,143 @@
+"""The scheduler: one worker of a namespace leads, and does for all what the spec leaves to "the scheduler".
+
+The leader holds `scheduler:lock`, renews it every 10 s of its 30, and steps down by itself when it could not for 25 s.
+It may be stopped at any moment and wake up when another one leads. So every script that acts for it compares the lock
+first, in the same breath as it acts: what a leader of the past sends does nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from jobwire.backends.bridgemq.keys import Keys
+from jobwire.backends.bridgemq.upkeep.cron import Crontab
+from jobwire.backends.bridgemq.upkeep.reindex import Healing
+from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.boundary import DutyReport
+from jobwire.counted import counted
+
+_log = logging.getLogger("jobwire.bridgemq")
+
+TICK = 1.0
+LEASE = 30
+RENEW_EVERY = 10.0
+ASK_EVERY = 5.0
+STEP_DOWN_AFTER = 25.0
+ORPHANS_EVERY = 5.0
+TIDY_EVERY = 60.0
+FORGET_WORKERS_AFTER = 300.0
+_BATCH = 100
+_HEAL_STEPS = 20
+
+
+class Deposed(Exception):
+    """The lock is another's: whatever was to be done is that one's business now."""
+
+
+class Scheduler:
+    """A candidate for the leadership of its namespace, and the leader's work if it is elected."""
+
+    def __init__(self, scripts: Scripts, keys: Keys, scheduler_id: str) -> None:
+        self._scripts = scripts
+        self._keys = keys
+        self.id = scheduler_id
+        self._crontab = Crontab(scripts, keys)
+        self._healing = Healing(scripts, keys)
+        self.leads = False
+        self._asked_at = self._renewed_at = self._orphans_at = self._tidied_at = float("-inf")
+
+    async def tick(self) -> DutyReport:
+        """A second's work, if it is ours to do."""
+        if not await self.elect():
+            return DutyReport()
+        try:
+            await self.promote()
+            await self.fire()
+            await self.heal()
+            recovered: list[str] = await self._now_and_then("_orphans_at", ORPHANS_EVERY, self.orphans) or []
+            await self._now_and_then("_tidied_at", TIDY_EVERY, self.tidy)
+        except Deposed:
+            self.leads = False
+            return DutyReport(note="another scheduler leads now")
+        return DutyReport(recovered)
+
+    async def elect(self) -> bool:
+        """Become the leader, or stay it. Asks the store only as often as needed."""
+        now = time.monotonic()
+        if self.leads and now - self._renewed_at > STEP_DOWN_AFTER:
+            self.leads = False
+        due = now - self._renewed_at >= RENEW_EVERY if self.leads else now - self._asked_at >= ASK_EVERY
+        if due:
+            self._asked_at = now
+            self.leads = bool(await self._scripts.run("elect", [self._keys.base], [self.id, LEASE]))
+            if self.leads:
+                self._renewed_at = now
+        return self.leads
+
+    async def step_down(self) -> None:
+        """Let another one lead at once rather than after the lease."""
+        if self.leads:
+            self.leads = False
+            await self._scripts.run("elect", [self._keys.base], [self.id, 0])
+
+    async def promote(self) -> int:
+        """Move what has come due to waiting; how many jobs that were."""
+        total = 0
+        while True:
+            moved, *aside = await self._act("lead_delayed", [_BATCH])
+            if moved < 0:
+                raise Deposed
+            if aside:
+                _log.error("set aside %d jobs that can't be run: %s", len(aside) // 2, _few(aside))
+            total += moved
+            if moved < _BATCH:
+                return total
+
+    async def fire(self) -> list[int]:
+        """Let due cron jobs run; per job 1 pushed, 0 skipped, 2 not due any more."""
+        ticks = await self._crontab.due()
+        if not ticks:
+            return []
+        args = [part for tick in ticks for part in tick.arguments()]
+        answers: list[int] = await self._act("lead_cron", args)
+        if answers == [-1]:
+            raise Deposed
+        return answers
+
+    async def heal(self) -> None:
+        """Take notice of what peers did; safe for anyone to do."""
+        await self._healing.go_on(_HEAL_STEPS)
+
+    async def orphans(self) -> list[str]:
+        ids: list[Any] = await self._act("lead_orphans", [round(ORPHANS_EVERY * 1000)])
+        if ids == [-1]:
+            raise Deposed
+        return [job_id.decode(errors="replace") for job_id in ids]
+
+    async def tidy(self) -> None:
+        done: list[int] = await self._act("lead_tidy", [round(FORGET_WORKERS_AFTER * 1000)])
+        if done == [-1]:
+            raise Deposed
+        counters, workers, _ = done
+        if counters or workers:
+            _log.info("set %s right, struck %s off", counted(counters, "counter"), counted(workers, "dead worker"))
+
+    async def _act(self, script: str, args: list[Argument]) -> Any:
+        return await self._scripts.run(script, [self._keys.base], [self.id, *args])
+
+    async def _now_and_then(self, clock: str, every: float, work: Callable[[], Awaitable[Any]]) -> Any:
+        now = time.monotonic()
+        if now - getattr(self, clock) < every:
+            return None
+        setattr(self, clock, now)
+        return await work()
+
+
+def _few(aside: list[bytes], most: int = 5) -> str:
+    """Ids and reasons for the log; an id that is not text is shown by its bytes."""
+    pairs = list(zip(aside[: 2 * most : 2], aside[1 : 2 * most : 2], strict=True))
+    words = [f"{job_id.decode(errors='backslashreplace')} ({why.decode(errors='replace')})" for job_id, why in pairs]
+    return ", ".join(words) + (", …" if len(aside) > 2 * most else "")

@@ -1,0 +1,39 @@
+"""What is written about a run that ended: the spec's Result, and the job's data with the failure counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobwire import codec as json_codec
+from jobwire.backends.bridgemq import codec
+from jobwire.backends.bridgemq.work.retry import error_name
+from jobwire.boundary import Completed, Failed
+
+
+def success(outcome: Completed, started_ms: int, now_ms: int, worker: bytes) -> bytes:
+    """The worker's name comes as JSON: it is the same for all, and this is written for every job."""
+    return b'{"success":true,"data":%b,%b' % (outcome.result, _ending(outcome, started_ms, now_ms, worker))
+
+
+def failure(outcome: Failed, started_ms: int, now_ms: int, worker: bytes) -> bytes:
+    error = {"message": outcome.error, "stack": outcome.stack, "name": error_name(outcome)}
+    ending = _ending(outcome, started_ms, now_ms, worker)
+    return b'{"success":false,"error":%b,%b' % (json_codec.dumps(error), ending)
+
+
+def _ending(outcome: Completed | Failed, started_ms: int, now_ms: int, worker: bytes) -> bytes:
+    took = round(outcome.claim.run_seconds * 1000)
+    about = (now_ms, took, worker, started_ms)
+    return b'"completedAt":%d,"processingTime":%d,"x":{"worker":%b,"startedAt":%d}}' % about
+
+
+def after_failure(document: codec.Document, *, reroute: bool = False, start_anew: bool = False) -> bytes:
+    """The job's data with one more failed try (none, if it will start anew at its next tick), and without its server if
+    it is to run elsewhere."""
+    changed: dict[str, Any] = dict(document)
+    changed["attempts"] = 0 if start_anew else codec.integer(document.get("attempts"), 0) + 1
+    if reroute:
+        changed["target"] = {
+            name: value for name, value in codec.mapping(document.get("target")).items() if name != "server"
+        }
+    return codec.rewritten(changed)

@@ -1,0 +1,116 @@
+"""The registry of workers: who they are, what they can do, and who of them is alive.
+
+A worker is alive while its heartbeat key exists: 30 s, renewed every 10 s, and by every claim. The spec's metadata
+says nothing about job types, so ours are noted beside it, in `x:handlers:<type>`; a peer's worker may handle any type.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from jobwire.backends.bridgemq import codec
+from jobwire.backends.bridgemq.job_type import JobType
+from jobwire.backends.bridgemq.keys import Keys
+from jobwire.backends.bridgemq.native.routing import Profile
+from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.model import WorkerInfo
+
+BEAT_EVERY = 10.0
+SESSION = 90.0
+"""How long a worker that beats no more keeps others of its server id from striking the id off when they leave."""
+
+
+def handlers_key(keys: Keys, job_type: str) -> str:
+    return f"{keys.base}x:handlers:{job_type}"
+
+
+class Registration:
+    """One worker's entry, which it may share with others of its server id."""
+
+    def __init__(self, scripts: Scripts, keys: Keys, profile: Profile, job_type: str, name: str) -> None:
+        self._scripts = scripts
+        self._keys = keys
+        self._profile = profile
+        self._name = name
+        self._type = job_type
+        self._session = uuid.uuid4().hex
+        self._registered = False
+
+    async def beat(self) -> None:
+        """Register, and say that the worker is alive."""
+        profile = self._profile
+        about = {
+            "serverId": profile.server,
+            "stack": profile.stack,
+            "region": profile.region,
+            "capabilities": sorted(profile.capabilities),
+            "pid": os.getpid(),
+            "hostname": socket.gethostname(),
+            "x": {"client": "jobwire"},
+        }
+        self._registered = True
+        await self._run("beat", round(SESSION * 1000), self._name, codec.rewritten(about)[:-1])
+
+    async def leave(self) -> None:
+        if not self._registered:
+            return
+        self._registered = False
+        await self._run("leave")
+
+    async def _run(self, action: str, *args: Argument) -> None:
+        about: list[Argument] = [action, self._profile.server, self._type, self._session, *args]
+        await self._scripts.run("register", [self._keys.base], about)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWorker:
+    """A worker that is alive and may handle the type."""
+
+    profile: Profile
+    info: WorkerInfo
+
+
+async def live_workers(kind: JobType) -> Sequence[LiveWorker]:
+    """Workers of the type that beat: ours that registered for it, and peers' of any type."""
+    store, keys = kind.store, kind.keys
+    members, handlers = await store.calls([("SMEMBERS", keys.workers), ("HGETALL", handlers_key(keys, kind.name))])
+    servers = sorted(raw.decode(errors="replace") for raw in members)
+    if not servers:
+        return []
+    names = {server.decode(errors="replace"): name.decode(errors="replace") for server, name in _pairs(handlers)}
+    answers = await store.calls(
+        [command for one in servers for command in (("EXISTS", keys.heartbeat(one)), ("MGET", keys.worker(one)))]
+    )
+    found: list[LiveWorker] = []
+    for server, alive, [raw] in zip(servers, answers[::2], answers[1::2], strict=True):
+        about = codec.parse(raw) if raw else None
+        if not alive or about is None:
+            continue
+        if server not in names and codec.mapping(about.get("x")).get("client") == "jobwire":
+            continue
+        info = WorkerInfo(names.get(server) or server, _text(about.get("hostname")), about)
+        found.append(LiveWorker(_profile(server, about), info))
+    return found
+
+
+def _profile(server: str, about: codec.Document) -> Profile:
+    capabilities = about.get("capabilities")
+    listed = cast(Sequence[Any], capabilities) if isinstance(capabilities, list) else ()
+    can = frozenset(item for item in listed if isinstance(item, str))
+    return Profile(server, _text(about.get("stack")), can, _text(about.get("region")))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _pairs(reply: Any) -> Sequence[tuple[bytes, bytes]]:
+    """HGETALL as the driver shapes it, alone or in a pipeline."""
+    if isinstance(reply, dict):
+        return list(cast(dict[bytes, bytes], reply).items())
+    return list(zip(reply[::2], reply[1::2], strict=True))

@@ -1,0 +1,29 @@
+"""What a BridgeMQ worker can be told beyond what every worker can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobwire.backends.bridgemq.keys import check_server_id
+from jobwire.backends.bridgemq.native.routing import Profile
+from jobwire.backends.bridgemq.rules import check_worker
+from jobwire.boundary import ConsumerSettings
+from jobwire.native import BridgeMQWorker, of_kind
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """BridgeMQWorker as the consumer reads it."""
+
+    profile: Profile
+    max_concurrent: int | None = None
+    max_per_minute: int | None = None
+
+    @classmethod
+    def read(cls, settings: ConsumerSettings) -> WorkerOptions:
+        check_worker(settings)
+        native = of_kind(BridgeMQWorker, settings.native, "BridgeMQ")
+        server = native.server_id if native.server_id is not None else settings.worker_id
+        check_server_id(server)
+        profile = Profile(server, native.stack or "", frozenset(native.capabilities), native.region or "")
+        return cls(profile, native.max_concurrent, native.max_per_minute)

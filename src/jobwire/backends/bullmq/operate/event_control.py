@@ -1,0 +1,33 @@
+"""Writing to the event stream, and its length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jobwire.backends.bullmq.codec import number
+from jobwire.backends.bullmq.connection import Server
+
+DEFAULT_EVENTS = 10_000
+
+
+class BullEventControl:
+    """Implements EventControl."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
+        """Trimmed to the queue's own limit; Node's producer of events would cut the stream to 1000."""
+        keys = self._server.keys(queue)
+        kept = number(await self._server.store.call("HGET", keys.meta, "opts.maxLenEvents")) or DEFAULT_EVENTS
+        parts = [part for pair in fields.items() for part in pair]
+        raw_id: bytes = await self._server.store.call(
+            "XADD", keys.events, "MAXLEN", "~", kept, "*", "event", event, *parts
+        )
+        return raw_id.decode()
+
+    async def trim_events(self, queue: str, keep: int) -> int:
+        return await self._server.store.call("XTRIM", self._server.keys(queue).events, "MAXLEN", "~", keep)
+
+    async def limit_events(self, queue: str, keep: int) -> None:
+        await self._server.store.call("HSET", self._server.keys(queue).meta, "opts.maxLenEvents", keep)

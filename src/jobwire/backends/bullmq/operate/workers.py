@@ -1,0 +1,42 @@
+"""The workers that are connected to a queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from jobwire.backends.bullmq.connection import Server
+from jobwire.backends.redisio.connect import RedisStore
+from jobwire.backends.redisio.errors import reaching
+from jobwire.model import WorkerInfo
+
+
+class BullWorkers:
+    """Implements Workers."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def workers(self, queue: str) -> Sequence[WorkerInfo]:
+        """Workers known by the name of their blocking connection; in a cluster, those of all nodes."""
+        unnamed = self._server.keys(queue).connection_name(None)
+        named = f"{unnamed}:w:"
+        found: list[WorkerInfo] = []
+        for connection in await _connections(self._server.store):
+            name = connection.get("name", "")
+            if name == unnamed or name.startswith(named):
+                found.append(
+                    WorkerInfo(name.removeprefix(unnamed).removeprefix(":w:"), connection.get("addr", ""), connection)
+                )
+        return found
+
+
+async def _connections(store: RedisStore) -> list[dict[str, str]]:
+    """CLIENT LIST of every node that holds keys."""
+    with reaching(store.where):
+        async with store.slots, asyncio.timeout(store.patience):
+            client = store.client
+            if not store.cluster:
+                return list(await client.client_list())
+            answers: dict[str, list[dict[str, str]]] = await client.client_list(target_nodes=client.PRIMARIES)
+            return [connection for answer in answers.values() for connection in answer]

@@ -1,0 +1,59 @@
+"""The queue's event stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from jobwire.backends.memory.connection import Access
+from jobwire.errors import InvalidOption
+from jobwire.model import Event
+
+
+class MemoryEvents:
+    """Implements Events."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def cursor(self, queue: str) -> str:
+        with self._access.locked(queue) as (state, _):
+            return str(state.log.last)
+
+    async def events(self, queue: str, since: str) -> AsyncIterator[Event]:
+        if not since.isdecimal():
+            raise InvalidOption("since", since, "must be the id of an event, or a cursor")
+        last = int(since)
+        store = self._access.store()
+        while True:
+            with self._access.locked(queue) as (state, _):
+                happened = state.log.after(last)
+                sleeper = state.news.enroll() if not happened else None
+            if sleeper is not None:
+                try:
+                    await sleeper
+                finally:
+                    with store.lock:
+                        state.news.leave(sleeper)
+            for happening in happened:
+                last = happening.number
+                yield happening.event()
+
+
+class MemoryEventControl:
+    """Implements EventControl."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
+        with self._access.locked(queue) as (state, now):
+            state.happen(event, now, None, **fields)
+            return str(state.log.last)
+
+    async def trim_events(self, queue: str, keep: int) -> int:
+        with self._access.locked(queue) as (state, _):
+            return state.log.trim(keep)
+
+    async def limit_events(self, queue: str, keep: int) -> None:
+        with self._access.locked(queue) as (state, _):
+            state.log.keep(keep)

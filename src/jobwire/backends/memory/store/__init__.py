@@ -1,0 +1,1 @@
+"""The store itself, inside this process."""

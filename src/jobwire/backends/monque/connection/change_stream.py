@@ -1,0 +1,65 @@
+"""A change stream whose every answer has a deadline, and whose end is not waited for.
+
+The server answers at least once a second, if only to say that nothing has changed. A connection that died without a
+sign would otherwise keep its reader waiting, first for the answer and then for the driver's own tries to resume.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pymongo.asynchronous.change_stream import AsyncChangeStream
+
+from jobwire.backends.monque.connection.store import CALL, Document, Store
+
+AWAIT_MS = 1000
+_ANSWER_WITHIN = 6.0
+UNREADABLE_PLACE = range(50_809, 50_832)
+"""Codes of a server that can't read a token of its own: MongoDB 6.0 has that with tokens of jobs whose `_id` is a
+fraction."""
+
+Change = Mapping[str, Any]
+
+
+class Stream:
+    """One open change stream; `open_stream` makes it."""
+
+    def __init__(self, store: Store, stream: AsyncChangeStream[Document]) -> None:
+        self._store = store
+        self._stream = stream
+        self._asked: asyncio.Task[Document | None] | None = None
+
+    @property
+    def token(self) -> Mapping[str, Any] | None:
+        """Where the stream can go on."""
+        return self._stream.resume_token
+
+    async def next(self) -> Change | None:
+        """The next change, or None if there was none for a second."""
+        self._asked = self._store.send(self._stream.try_next())
+        return await self._store.answer(self._asked, _ANSWER_WITHIN)
+
+    def leave(self) -> None:
+        # A read that is cancelled closes the stream itself.
+        if self._asked is not None and not self._asked.done():
+            self._asked.cancel()
+        else:
+            self._store.send(self._close())
+
+    async def _close(self) -> None:
+        async with self._store.reaching(_ANSWER_WITHIN):
+            await self._stream.close()
+
+
+@asynccontextmanager
+async def open_stream(
+    store: Store, opening: Coroutine[Any, Any, AsyncChangeStream[Document]]
+) -> AsyncGenerator[Stream]:
+    stream = Stream(store, await store.answer(store.send(opening), CALL))
+    try:
+        yield stream
+    finally:
+        stream.leave()

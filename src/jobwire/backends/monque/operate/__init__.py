@@ -1,0 +1,1 @@
+"""Reading a queue and changing it: what operators and tools use."""

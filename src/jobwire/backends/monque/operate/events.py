@@ -1,0 +1,198 @@
+"""What happens on a queue, told from a change stream over the jobs and our notes.
+
+One change may tell two things (a job was added, and it waits), so an event's id is the place before its change and how
+many of the change's events are over: `<token>+1`; the last one of a change is at `<its own token>+0`. A deletion does
+not say what it deleted, so a reader is told of every job that is removed from the collection, except those that it has
+seen to be of another queue; ids are unique over all queues.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bson import Timestamp
+from pymongo import errors as driver
+from pymongo.asynchronous.change_stream import AsyncChangeStream
+
+from jobwire.backends.monque.codec import hashable, json_of, runs_of
+from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
+from jobwire.backends.monque.connection.clock import ms_of
+from jobwire.backends.monque.connection.errors import failure_of, reaching, transient
+from jobwire.backends.monque.connection.store import Document, Store
+from jobwire.backends.monque.rules import CAPABILITIES
+from jobwire.backoff import reconnect_delay
+from jobwire.boundary import Feature
+from jobwire.errors import InvalidOption, StoreUnavailable
+from jobwire.model import Event, EventKind
+
+_REMEMBERED = 10_000
+_CURSOR = re.compile(r"([0-9A-Fa-f]+)\+([0-9]{1,2})")
+
+
+class MonqueEvents:
+    """Implements Events."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def cursor(self, queue: str) -> str:
+        return await Reader(self._store, queue).cursor()
+
+    def events(self, queue: str, since: str) -> AsyncIterator[Event]:
+        return Reader(self._store, queue).read(since)
+
+
+class Reader:
+    """One reader of one queue's events."""
+
+    def __init__(self, store: Store, queue: str) -> None:
+        self._store = store
+        self._queue = queue
+        self._others: OrderedDict[Hashable, None] = OrderedDict()
+
+    async def cursor(self) -> str:
+        with reaching(self._store.where):
+            async with open_stream(self._store, self._watch(None)) as stream:
+                while (token := stream.token) is None:
+                    await stream.next()
+        return f"{token['_data']}+0"
+
+    async def read(self, since: str) -> AsyncIterator[Event]:
+        found = _CURSOR.fullmatch(since)
+        if found is None:
+            raise InvalidOption("since", since, "must be the id of an event, or a cursor")
+        place, over = found[1], int(found[2])
+        failures, by_time = 0, False
+        while True:
+            try:
+                async with open_stream(self._store, self._watch(place, by_time=by_time)) as stream:
+                    while True:
+                        change = await stream.next()
+                        token, failures = stream.token, 0
+                        # Places are in the order of their texts. Read by time, changes at the place come again.
+                        if change is not None and by_time and change["_id"]["_data"] <= place:
+                            continue
+                        by_time = False
+                        if change is not None:
+                            told = await self._told(change)
+                            for number, event in enumerate(told, 1):
+                                last = number == len(told)
+                                here = f"{change['_id']['_data']}+0" if last else f"{place}+{number}"
+                                if number > over:
+                                    yield _placed(event, here)
+                            over = 0
+                            place = change["_id"]["_data"]
+                        elif token is not None:
+                            place, over = token["_data"], 0
+            except (driver.PyMongoError, StoreUnavailable) as error:
+                # A resumable one: go on from the place. The driver itself waits for a new primary.
+                if isinstance(error, driver.OperationFailure) and error.code in UNREADABLE_PLACE and not by_time:
+                    by_time = True
+                    continue
+                if isinstance(error, driver.PyMongoError) and not transient(error):
+                    raise failure_of(error, self._store.where) from error
+                await asyncio.sleep(reconnect_delay(failures))
+                failures += 1
+
+    def _watch(self, place: str | None, *, by_time: bool = False) -> Coroutine[Any, Any, AsyncChangeStream[Document]]:
+        if not self._store.streams:
+            raise CAPABILITIES.refusal(Feature.EVENTS)
+        names = [self._store.place.collection, self._store.place.side]
+        return self._store.database.watch(
+            [{"$match": {"ns.coll": {"$in": names}}}],
+            full_document="updateLookup",
+            max_await_time_ms=AWAIT_MS,
+            resume_after=None if place is None or by_time else {"_data": place},
+            start_at_operation_time=_time_of(place) if place is not None and by_time else None,
+        )
+
+    async def _told(self, change: Mapping[str, Any]) -> list[Event]:
+        kind = change["operationType"]
+        document: Document = change.get("fullDocument") or {}
+        if kind not in ("insert", "update", "replace", "delete"):
+            return []
+        key = change["documentKey"]["_id"]
+        at = _when(change)
+        aside = change["ns"]["coll"] == self._store.place.side
+        if kind == "delete":
+            return [] if aside or hashable(key) in self._others else [_event(EventKind.REMOVED, key, at)]
+        if document.get("name") != self._queue:
+            if document and not aside:
+                self._remember(hashable(key))
+            return []
+        fields: Mapping[str, Any] = change["updateDescription"]["updatedFields"] if kind == "update" else document
+        if aside:
+            return _of_note(key, fields, at)
+        if kind == "insert":
+            return [
+                _event(EventKind.ADDED, key, at, name=self._queue),
+                *await self._of_status(key, fields, document, at),
+            ]
+        return await self._of_status(key, fields, document, at)
+
+    async def _of_status(self, key: Any, fields: Mapping[str, Any], document: Document, at: datetime) -> list[Event]:
+        match fields.get("status"):
+            case "pending":
+                due = ms_of(fields.get("nextRunAt", document.get("nextRunAt")))
+                later = due is not None and due > self._store.clock.now_ms()
+                return [_event(EventKind.DELAYED if later else EventKind.WAITING, key, at)]
+            case "processing":
+                return [_event(EventKind.ACTIVE, key, at, worker=str(fields.get("claimedBy")))]
+            case "completed":
+                return [_event(EventKind.COMPLETED, key, at, result=await self._result(key, fields))]
+            case "failed":
+                reason = fields.get("failReason", document.get("failReason", ""))
+                return [_event(EventKind.FAILED, key, at, error=str(reason))]
+            case "cancelled":
+                return [_event(EventKind.CANCELLED, key, at)]
+            case None if "nextRunAt" in fields:
+                return [replace(_event(EventKind.DELAYED, key, at), native_type="rescheduled")]
+            case _:
+                return []
+
+    async def _result(self, key: Any, fields: Mapping[str, Any]) -> Any:
+        async with self._store.reaching():
+            note = await self._store.side.find_one({"_id": key}, {"runs": 1})
+        return json_of(runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result"))
+
+    def _remember(self, key: Hashable) -> None:
+        self._others[key] = None
+        if len(self._others) > _REMEMBERED:
+            self._others.popitem(last=False)
+
+
+def _of_note(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
+    if "paused" in fields:
+        return [_event(EventKind.PAUSED if fields["paused"] else EventKind.RESUMED, None, at)]
+    if "progress" in fields:
+        return [_event(EventKind.PROGRESS, key, at, progress=json_of(fields["progress"]))]
+    return []
+
+
+def _event(
+    kind: EventKind, key: Any, at: datetime, *, result: Any = None, error: str | None = None, **data: Any
+) -> Event:
+    """Monque has no words of its own for changes of a document, so the native one is ours too."""
+    return Event("", kind, kind.value, None if key is None else str(key), at, data, result, error)
+
+
+def _placed(event: Event, here: str) -> Event:
+    return replace(event, id=here)
+
+
+def _time_of(place: str) -> Timestamp:
+    """The cluster time with which a token begins, after a byte for its type."""
+    return Timestamp(int(place[2:10], 16), int(place[10:18], 16))
+
+
+def _when(change: Mapping[str, Any]) -> datetime:
+    wall = change.get("wallTime")
+    if isinstance(wall, datetime):
+        return wall
+    return datetime.fromtimestamp(change["clusterTime"].time, UTC)

@@ -1,0 +1,1 @@
+"""Adding jobs and schedules."""

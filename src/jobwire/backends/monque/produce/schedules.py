@@ -1,0 +1,147 @@
+"""Recurring jobs. In Monque a schedule is a job with a cron text: one document, which goes back into the line after
+each success. Its key is the job's unique key, so a schedule of a key exists once per queue.
+
+The peer leaves an existing one as it is when it is scheduled again; here the newer call wins, by updating it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from jobwire import codec as json_codec
+from jobwire.backends.monque import payload
+from jobwire.backends.monque.codec import cron_of, key_of, new_document
+from jobwire.backends.monque.connection.clock import ms_of
+from jobwire.backends.monque.connection.indexes import LIVE
+from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.store import Document, Store
+from jobwire.backends.monque.produce.add import add
+from jobwire.backends.monque.rules import check_key, to_bson
+from jobwire.backends.monque.work.wakeup import Doorbell
+from jobwire.boundary import PreparedJob
+from jobwire.cron import Cron
+from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
+from jobwire.model import Schedule
+from jobwire.options import NewSchedule, text
+
+_DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
+_ROUNDS = 6
+_FIELDS = (5, 6)
+_RECURRING: Document = {"$type": "string", "$ne": ""}
+
+
+class MonqueSchedules:
+    """Implements Schedules."""
+
+    def __init__(self, store: Store, notes: Notes, doorbell: Doorbell) -> None:
+        self._store = store
+        self._notes = notes
+        self._doorbell = doorbell
+
+    async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
+        for option in _DECIDED_BY_THE_SCHEDULE:
+            value = getattr(schedule.job, option)
+            if value is not None:
+                raise InvalidOption(option, value, "can't be given: the schedule decides it for its jobs")
+        cron = schedule.cron or ""
+        check_key("key", schedule.key)
+        # The peer fills missing fields up from the left: what looks like minutes would be a weekday.
+        if not cron.startswith("@") and len(cron.split()) not in _FIELDS:
+            raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
+        await self._store.look_at_clock()
+        now = self._store.clock.now_ms()
+        due = Cron.parse(cron).next_ms(now, self._store.place.tz)
+        data = to_bson(json_codec.loads(job.data))
+        document = new_document(queue, data, now=now, due=due, unique_key=schedule.key, cron=cron)
+        payload.check_size(document, len(job.data))
+        for _ in range(_ROUNDS):
+            stands = await _replace(self._store, document)
+            if stands is not None:
+                return self._scheduled(stands)
+            [added] = await add(self._store, [document])
+            if added.refused is None:
+                return self._scheduled(document)
+            await _refuse_if_it_does_not_repeat(self._store, queue, schedule.key)
+        raise StoreUnavailable(
+            f"{self._store.where}: the schedule {schedule.key!r} changed hands in every one of {_ROUNDS} tries"
+        )
+
+    async def unschedule(self, queue: str, key: str) -> bool:
+        """Deletes the job that waits for its next turn. One that runs goes on, and does not repeat."""
+        text("key", key)
+        named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
+        own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
+        for _ in range(_ROUNDS):
+            async with self._store.reaching():
+                gone = await self._store.jobs.find_one_and_delete({**own, "status": "pending"})
+            if gone is not None:
+                await self._notes.forget([gone["_id"]])
+                return True
+            async with self._store.reaching():
+                running = await self._store.jobs.update_one(
+                    {**own, "status": "processing"}, {"$unset": {"repeatInterval": ""}}
+                )
+                if running.matched_count:
+                    return True
+                if await self._store.jobs.find_one(own, {"_id": 1}) is None:
+                    return False
+        raise StoreUnavailable(
+            f"{self._store.where}: the schedule {key!r} changed hands in every one of {_ROUNDS} tries"
+        )
+
+    async def schedules(self, queue: str) -> Sequence[Schedule]:
+        live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
+        async with self._store.reaching():
+            found = await self._store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
+        return [_described(one, self._store.place.tz) for one in found]
+
+    def _scheduled(self, document: Document) -> Schedule:
+        """Describes a schedule that was just written, and wakes this connection's workers for its next run."""
+        made = _described(document, self._store.place.tz)
+        if made.next_run is not None:
+            self._doorbell.ring(made.queue, ms_of(made.next_run) or 0)
+        return made
+
+
+async def _replace(store: Store, document: Document) -> Document | None:
+    """Change the schedule that stands. One whose job runs keeps its due time: the end of the run decides the next."""
+    own = {"name": document["name"], "uniqueKey": document["uniqueKey"], "repeatInterval": _RECURRING}
+    change = {name: document[name] for name in ("data", "repeatInterval", "updatedAt")}
+    async with store.reaching():
+        stands = await store.jobs.find_one_and_update(
+            {**own, "status": "pending"},
+            {"$set": {**change, "nextRunAt": document["nextRunAt"]}},
+            return_document=True,
+        )
+        if stands is None:
+            del change["updatedAt"]  # a running job's own: by it an outcome is recognised
+            stands = await store.jobs.find_one_and_update(
+                {**own, "status": "processing"}, {"$set": change}, return_document=True
+            )
+    return stands
+
+
+async def _refuse_if_it_does_not_repeat(store: Store, queue: str, key: str) -> None:
+    live = {"name": queue, "uniqueKey": key, "status": {"$in": list(LIVE)}}
+    async with store.reaching():
+        holder = await store.jobs.find_one(live, {"repeatInterval": 1})
+    if holder is not None and cron_of(holder) is None:
+        raise WrongState(f"the key {key!r} is held by job {holder['_id']}, which does not repeat")
+
+
+def _described(document: Document, tz: str) -> Schedule:
+    key: Any = document.get("uniqueKey")
+    name = str(document["name"])
+    due = document.get("nextRunAt")
+    return Schedule(
+        key=key if isinstance(key, str) else str(document["_id"]),
+        queue=name,
+        name=name,
+        cron=cron_of(document),
+        tz=tz,
+        data=payload.from_bson(document.get("data")),
+        next_run=due if isinstance(due, datetime) else None,
+        raw=document,
+    )

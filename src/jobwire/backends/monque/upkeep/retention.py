@@ -1,0 +1,91 @@
+"""Deleting what is no longer wanted: old finished jobs, and notes of jobs that a peer has deleted."""
+
+from __future__ import annotations
+
+from bson import ObjectId
+
+from jobwire.backends.monque.codec import hashable
+from jobwire.backends.monque.connection import indexes
+from jobwire.backends.monque.connection.clock import moment
+from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.store import LONG, Document, Store
+from jobwire.boundary import ConsumerSettings, DutyReport
+from jobwire.counted import counted
+from jobwire.options import Keep, seconds
+
+_AT_ONCE = 1000
+_YOUNG_MS = 60_000
+_FIRST = ObjectId("0" * 24)
+
+
+class Retention:
+    """What `Worker(keep_completed=…, keep_failed=…)` asks for, on the worker's queue. `cancelled` jobs stay, as in
+    the peer; recurring jobs that failed for good go, as there."""
+
+    def __init__(self, store: Store, notes: Notes, settings: ConsumerSettings) -> None:
+        self._store = store
+        self._notes = notes
+        self._queue = settings.queue
+        rules = {"completed": settings.keep_completed, "failed": settings.keep_failed}
+        self._rules = {status: keep for status, keep in rules.items() if keep is not None and keep != Keep()}
+        self._indexed = False
+        self._swept = _FIRST
+
+    @property
+    def wanted(self) -> bool:
+        return bool(self._rules)
+
+    async def run(self) -> DutyReport:
+        if not self._indexed and self._store.place.create_indexes:
+            async with self._store.reaching(LONG):
+                await self._store.jobs.create_indexes([indexes.retention_index()])
+            self._indexed = True
+        gone = 0
+        for status, keep in self._rules.items():
+            gone += await self._delete(status, keep)
+        return DutyReport(note=f"deleted {gone} old jobs" if gone else "")
+
+    async def _delete(self, status: str, keep: Keep) -> int:
+        finished: Document = {"name": self._queue, "status": status}
+        gone = 0
+        if keep.age is not None:
+            limit = moment(self._store.clock.now_ms() - round(seconds("keep.age", keep.age) * 1000))
+            gone += await self._delete_all({**finished, "updatedAt": {"$lt": limit}}, 0)
+        if keep.count is not None:
+            gone += await self._delete_all(finished, keep.count)
+        return gone
+
+    async def _delete_all(self, condition: Document, spare: int) -> int:
+        """Delete all but the newest few that the condition finds."""
+        gone = 0
+        while True:
+            async with self._store.reaching():
+                found = await self._store.jobs.find(
+                    condition, {"_id": 1}, sort=[("updatedAt", -1), ("_id", -1)], skip=spare, limit=_AT_ONCE
+                ).to_list()
+                keys = [one["_id"] for one in found]
+                if keys:
+                    deleted = await self._store.jobs.delete_many({"_id": {"$in": keys}, **condition})
+                    gone += deleted.deleted_count
+            await self._notes.forget(keys)
+            if len(keys) < _AT_ONCE:
+                return gone
+
+    async def sweep(self) -> DutyReport:
+        """Look at the next thousand notes, and delete those whose job is gone; so all are seen in turn."""
+        async with self._store.reaching():
+            notes = await self._store.side.find(
+                {"_id": {"$gt": self._swept}}, {"_id": 1, "job": 1}, sort=[("_id", 1)], limit=_AT_ONCE
+            ).to_list()
+            about = {note["_id"]: note.get("job", note["_id"]) for note in notes}
+            named = {"_id": {"$in": list(about.values())}}
+            living = {hashable(job["_id"]) for job in await self._store.jobs.find(named, {"_id": 1}).to_list()}
+            orphans = [key for key, job in about.items() if hashable(job) not in living and self._is_old(key)]
+            if orphans:
+                await self._store.side.delete_many({"_id": {"$in": orphans}})
+        self._swept = notes[-1]["_id"] if len(notes) == _AT_ONCE else _FIRST
+        return DutyReport(note=f"deleted {counted(len(orphans), 'note')} of jobs that are gone" if orphans else "")
+
+    def _is_old(self, key: ObjectId) -> bool:
+        """A job may be added, and noted upon, between the two reads; then it is not older than this."""
+        return self._store.clock.now_ms() - round(key.generation_time.timestamp() * 1000) > _YOUNG_MS

@@ -1,0 +1,1 @@
+"""Claiming jobs, running them and settling what became of them."""

@@ -1,0 +1,198 @@
+"""The line of due jobs, and claiming from its head.
+
+Jobs are claimed in two steps: the head of the line is read, many jobs at once, and then taken by updates that touch
+only what is still pending. Whoever else claims meanwhile, with the peer's findOneAndUpdate or like us, an update of one
+document is atomic, so each job has one winner. While nobody else takes from the line, one read serves several claims:
+a shortlist of what comes next is kept for a moment, and a claim costs no call of its own but rides with the outcomes.
+When others are seen to take from the line too, there is no shortlist, and claims start at different places of its head.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from typing import Any
+
+import bson
+from pymongo import errors as driver
+
+from jobwire.backends.monque.codec import PRIVATE, id_fault, stalls_of
+from jobwire.backends.monque.connection.clock import EARLIEST, moment, ms_of
+from jobwire.backends.monque.connection.indexes import CLAIM_INDEX
+from jobwire.backends.monque.connection.store import Document, Store
+from jobwire.backends.monque.upkeep import malformed
+from jobwire.backends.monque.work.settle import GONE, Request, several
+
+_LEAST_AHEAD, _MOST_AHEAD = 32, 400
+"""How many jobs are read ahead: twice as many as before if all were needed in time, half as many if they were not."""
+_AHEAD_BYTES = 1024 * 1024
+"""About so much is read ahead at most: large payloads are read as they are needed."""
+_FRESH = 0.1
+"""Seconds for which the shortlist counts: a job that comes into the line before its head waits that much at most."""
+_CROWDED_FOR = 1.0
+_TRIES = 3
+_NO_SUCH_INDEX = 2
+
+
+class Line:
+    """One queue's line, as one worker sees it."""
+
+    def __init__(self, store: Store, queue: str, worker: str, beat_ms: int, lease_ms: int) -> None:
+        self._store = store
+        self._queue = queue
+        self._worker = worker
+        self._beat_ms = beat_ms
+        self._lease_ms = lease_ms
+        self._shortlist: deque[Document] = deque()
+        self._read_at = 0.0
+        self._taking: dict[Any, float] = {}
+        self._crowded_until = 0.0
+        self._ahead = _LEAST_AHEAD
+        self._hint: str | None = CLAIM_INDEX
+        self._job_size = 1024
+
+    @property
+    def crowded(self) -> bool:
+        return time.monotonic() < self._crowded_until
+
+    def note_rivals(self) -> None:
+        """Others take from this line."""
+        self._crowded_until = time.monotonic() + _CROWDED_FOR
+        self._shortlist.clear()
+
+    def forget(self) -> None:
+        """The line was changed by ourselves: read it anew."""
+        self._shortlist.clear()
+
+    async def head(self, wanted: int, now: int) -> list[Document]:
+        """Up to that many jobs to be claimed, in order; `done_with` must be called for them."""
+        fresh = time.monotonic() - self._read_at <= _FRESH
+        # A short rest is read anew, or its claim would be a small one.
+        if not fresh or len(self._shortlist) < wanted:
+            begun = time.monotonic()
+            busy = len(self._taking)
+            self._ahead = min(self._ahead * 2, _MOST_AHEAD) if fresh else max(self._ahead // 2, _LEAST_AHEAD)
+            ahead = min(self._ahead, _AHEAD_BYTES // self._job_size)
+            found = await self._read(max(ahead, wanted) + busy, now)
+            if found:
+                self._job_size = len(bson.encode(found[0]))
+            # What another call of this worker was about to take while this one read is not ours to take.
+            taken = {key for key, since in self._taking.items() if since >= begun or since == 0.0}
+            self._shortlist = deque(one for one in found if one["_id"] not in taken)
+            self._read_at = begun
+            self._taking = {key: since for key, since in self._taking.items() if since == 0.0}
+        heads = [self._shortlist.popleft() for _ in range(min(wanted, len(self._shortlist)))]
+        for one in heads:
+            self._taking[one["_id"]] = 0.0
+        return heads
+
+    def done_with(self, heads: list[Document]) -> None:
+        for one in heads:
+            self._taking[one["_id"]] = time.monotonic()
+
+    async def _read(self, limit: int, now: int) -> list[Document]:
+        due = {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}}
+        found = await self._find(due, limit)
+        sound = [one for one in found if id_fault(one["_id"]) is None]
+        if len(sound) < len(found):  # they fail here, or every claim would meet them
+            await malformed.fail_unsound_ids(self._store, due, len(found))
+        return sound
+
+    async def _find(self, due: Document, limit: int) -> list[Document]:
+        # A negative limit asks for one reply, which the server ends at 16 MB: a line of large jobs fills no memory.
+        async with self._store.reaching():
+            try:
+                return await self._store.jobs.find(
+                    due, sort=[("nextRunAt", 1)], limit=-limit, hint=self._hint
+                ).to_list()
+            except driver.OperationFailure as error:
+                if error.code != _NO_SUCH_INDEX or self._hint is None:
+                    raise
+                self._hint = None  # a collection whose owner makes its indexes himself
+                return await self._store.jobs.find(due, sort=[("nextRunAt", 1)], limit=-limit).to_list()
+
+    def claim_fields(self, token: str, now: int) -> Document:
+        """What a claim writes: the peer's fields, all of them, and our own sub-document."""
+        at = moment(now)
+        return {
+            "status": "processing",
+            "claimedBy": self._worker,
+            "lockedAt": at,
+            "lastHeartbeat": at,
+            "heartbeatInterval": self._beat_ms,
+            "updatedAt": at,
+            PRIVATE: {"claim": token, "by": self._worker, "at": at, "until": moment(now + self._lease_ms)},
+        }
+
+    def requests(self, heads: list[Document], token: str, now: int) -> list[Request]:
+        """The updates that take the jobs. They also put the new fields into the documents at hand."""
+        fields = self.claim_fields(token, now)
+        still_there = {"status": "pending", "nextRunAt": {"$lte": moment(now)}}
+        by_stalls: dict[int, list[Any]] = {}
+        for one in heads:
+            by_stalls.setdefault(stalls_of(one), []).append(one["_id"])
+        requests: list[Request] = []
+        for stalls, keys in by_stalls.items():
+            change = fields if not stalls else {**fields, PRIVATE: {**fields[PRIVATE], "stalls": stalls}}
+            requests.append(several(keys, still_there, {"$set": change}))
+        for one in heads:
+            stalls = stalls_of(one)
+            one.update(fields if not stalls else {**fields, PRIVATE: {**fields[PRIVATE], "stalls": stalls}})
+        return requests
+
+    async def won(self, keys: list[Any], token: str) -> list[Document]:
+        """Which of the jobs this claim got, read back in order."""
+        mine = {"_id": {"$in": keys}, "status": "processing", "claimedBy": self._worker, f"{PRIVATE}.claim": token}
+        async with self._store.reaching():
+            found = {one["_id"]: one for one in await self._store.jobs.find(mine).to_list()}
+        return [found[key] for key in keys if key in found]
+
+    async def take_among_rivals(self, wanted: int, token: str, now: int) -> tuple[list[Document], bool]:
+        """Claim with others at the line: the jobs, and whether there may be more."""
+        if wanted == 1:
+            one = await self._take_one(token, now)
+            return ([], False) if one is None else ([one], False)
+        for _ in range(_TRIES):
+            found = await self._read(3 * wanted, now)
+            if not found:
+                return [], False
+            # Rivals that all begin at the very head would meet at every job.
+            start = random.randint(0, max(0, len(found) - wanted))
+            chosen = found[start : start + wanted]
+            async with self._store.reaching():
+                result = await self._store.jobs.bulk_write(self.requests(chosen, token, now), ordered=False)
+            if result.matched_count == len(chosen):
+                return chosen, len(found) > len(chosen)
+            self.note_rivals()
+            got = await self.won([one["_id"] for one in chosen], token)
+            if got:
+                return got, True
+        return [], True
+
+    async def _take_one(self, token: str, now: int) -> Document | None:
+        """The peer's own way: the server finds and takes one job in one step."""
+        due = {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}, "_id": malformed.SOUND_ID}
+        fields = self.claim_fields(token, now)
+        change = {name: {"$literal": value} for name, value in fields.items() if name != PRIVATE}
+        stalls = {"$cond": [{"$isNumber": f"${PRIVATE}.stalls"}, {"stalls": f"${PRIVATE}.stalls"}, {}]}
+        ours = {"$mergeObjects": [{"$literal": fields[PRIVATE]}, stalls]}
+        async with self._store.reaching():
+            one = await self._store.jobs.find_one_and_update(
+                due, [{"$set": {**change, PRIVATE: ours}}],
+                sort=[("nextRunAt", 1)], hint=self._hint, return_document=True,
+            )  # fmt: skip
+            fault = None if one is None else id_fault(one["_id"])
+            if fault is not None:
+                # It is named by the claim, since its `_id` was not read as it is stored.
+                mine = {"name": self._queue, "status": "processing", f"{PRIVATE}.claim": token}
+                await self._store.jobs.update_one(mine, {"$set": malformed.failure(self._store, fault), "$unset": GONE})
+        return one if fault is None else None
+
+    async def next_due(self) -> int | None:
+        """When the first of the pending jobs comes due, in ms; None if there is none."""
+        dated = {"$gte": EARLIEST, "$not": {"$type": "array"}}
+        pending = {"name": self._queue, "status": "pending", "nextRunAt": dated}
+        async with self._store.reaching():
+            first = await self._store.jobs.find_one(pending, {"nextRunAt": 1}, sort=[("nextRunAt", 1)])
+        return ms_of(first["nextRunAt"]) if first is not None else None

@@ -1,0 +1,221 @@
+"""Waking workers that wait: one change stream for all of them, or looking now and then where there are none.
+
+The stream runs only while somebody waits. Each who waits looks at the line once the stream is open, so nothing can fall
+between a claim that found nothing and the first event. After an error the stream goes on from its token; if the server
+no longer knows that place, it starts anew and everybody looks. The first event wakes at once: there is no debounce that
+a steady flow of inserts could hold up for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from pymongo import errors as driver
+
+from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
+from jobwire.backends.monque.connection.clock import ServerClock, ms_of
+from jobwire.backends.monque.connection.errors import failure_of
+from jobwire.backends.monque.connection.store import Document, Store
+from jobwire.backoff import reconnect_delay
+from jobwire.errors import JobwireError
+
+NextDue = Callable[[], Coroutine[Any, Any, int | None]]
+
+_log = logging.getLogger("jobwire.monque")
+
+POLL = 1.0
+"""Seconds between two looks where the server pushes nothing (Monque's pollInterval)."""
+_OPEN_WITHIN = 2.0
+_LINGER = 2.0
+_PLACE_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
+_NO_STREAMS = frozenset({40_573, 40_415})
+
+# The peer's events, and `replace` too, which it does not hear.
+PIPELINE: list[Mapping[str, Any]] = [
+    {
+        "$match": {
+            "$or": [
+                {"operationType": {"$in": ["insert", "replace"]}, "fullDocument.status": "pending"},
+                {
+                    "operationType": "update",
+                    "$or": [
+                        {"updateDescription.updatedFields.status": "pending"},
+                        {"updateDescription.updatedFields.nextRunAt": {"$exists": True}},
+                    ],
+                },
+            ]
+        }
+    },
+    {"$project": {"fullDocument.name": 1, "fullDocument.nextRunAt": 1, "fullDocument.status": 1}},
+]
+
+
+class Bell:
+    """One who waits. `due_ms` is the earliest time at which a job of the queue is known to come due."""
+
+    def __init__(self, clock: ServerClock) -> None:
+        self._clock = clock
+        self.due_ms: int | None = None
+        self.look = True
+        self.changed = asyncio.Event()
+        self.hears = False
+        """The line has been looked at, and whatever comes into it since then rings here."""
+
+    def ring(self, due_ms: int) -> None:
+        if self.due_ms is None or due_ms < self.due_ms:
+            self.due_ms = due_ms
+            self.changed.set()
+
+    def look_again(self) -> None:
+        self.look = True
+        self.hears = False
+        self.changed.set()
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing is due, and whoever waits here would know."""
+        return self.hears and not self.is_due
+
+    @property
+    def is_due(self) -> bool:
+        return self.due_ms is not None and self._clock.soon(self.due_ms) == 0
+
+
+class Doorbell:
+    """Shared by all consumers of a backend."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._bells: dict[str, set[Bell]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._open = asyncio.Event()
+        self._token: Mapping[str, Any] | None = None
+
+    @property
+    def listening(self) -> bool:
+        return self._open.is_set()
+
+    def ring(self, queue: str, due_ms: int) -> None:
+        """A job of the queue was written through this very connection."""
+        for bell in self._bells.get(queue, ()):
+            bell.ring(due_ms)
+
+    async def wait(self, queue: str, timeout: float, next_due: NextDue, bell: Bell) -> None:
+        """Return when a job of the queue is due, or after the timeout. The bell is new, and of no use afterwards."""
+        self._bells.setdefault(queue, set()).add(bell)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._listen()
+                    await self._until_due(bell, next_due)
+        finally:
+            bell.hears = False
+            bells = self._bells[queue]
+            bells.discard(bell)
+            if not bells:
+                del self._bells[queue]
+
+    async def _until_due(self, bell: Bell, next_due: NextDue) -> None:
+        while True:
+            bell.changed.clear()
+            if bell.look:
+                bell.look = False
+                listening = self.listening
+                due = await self._store.sheltered(next_due())
+                if due is not None:
+                    bell.ring(due)
+                bell.hears = listening and self.listening and not bell.look
+            if bell.is_due:
+                return
+            patience = self._store.clock.soon(bell.due_ms) if bell.due_ms is not None else None
+            if not bell.hears:
+                patience = POLL if patience is None else min(patience, POLL)
+            try:
+                async with asyncio.timeout(patience):
+                    await bell.changed.wait()
+            except TimeoutError:
+                bell.look = not bell.is_due
+
+    # --- the stream -------------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        if not self._store.streams:
+            return
+        if self._task is None or self._task.done():
+            self._open.clear()
+            self._token = None
+            self._task = asyncio.create_task(self._watch())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OPEN_WITHIN):
+                await self._open.wait()
+
+    async def _watch(self) -> None:
+        failures = 0
+        while self._bells:
+            try:
+                await self._read_stream()
+                failures = 0
+            # Whatever it is, an outage of the stream must not be its end: workers would wake by polling from then on.
+            except Exception as error:
+                self._open.clear()
+                self._wake_all()
+                code = error.code if isinstance(error, driver.OperationFailure) else None
+                if code in _NO_STREAMS:
+                    self._store.streams = False
+                    return
+                if code in _PLACE_LOST or code in UNREADABLE_PLACE:
+                    self._token = None
+                pause = reconnect_delay(failures)
+                failures += 1
+                reason = error if isinstance(error, JobwireError) else failure_of(error, self._store.where)
+                _log.warning("the change stream broke (%s); polling, and trying again in %.1f s", reason, pause)
+                await asyncio.sleep(pause)
+
+    async def _read_stream(self) -> None:
+        """Deliver events until nobody has waited for a while."""
+        quiet = 0.0
+        clock = asyncio.get_running_loop().time
+        resumed = self._token is not None
+        opening = self._store.jobs.watch(
+            PIPELINE, full_document="updateLookup", max_await_time_ms=AWAIT_MS, resume_after=self._token
+        )
+        async with open_stream(self._store, opening) as stream:
+            self._open.set()
+            if resumed:
+                _log.info("the change stream goes on from where it was")
+            while True:
+                change = await stream.next()
+                self._token = stream.token
+                if change is not None:
+                    self._deliver(change)
+                if self._bells:
+                    quiet = 0.0
+                elif not quiet:
+                    quiet = clock()
+                elif clock() - quiet > _LINGER:
+                    self._open.clear()
+                    self._token = None
+                    return
+
+    def _deliver(self, change: Mapping[str, Any]) -> None:
+        document: Document = change.get("fullDocument") or {}
+        due = ms_of(document.get("nextRunAt"))
+        if document.get("status") == "pending" and due is not None:
+            self.ring(str(document.get("name")), due)
+
+    def _wake_all(self) -> None:
+        """Everybody looks at the line: the stream may be behind."""
+        for bells in self._bells.values():
+            for bell in bells:
+                bell.look_again()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+        self._open.clear()

@@ -1,0 +1,72 @@
+"""Statements in a transaction of the caller's own: psycopg connections, sync or async, and SQLAlchemy's over them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from jobwire.backends.pgboss.connection.errors import failure
+from jobwire.backends.pgboss.connection.pipelined import Call
+from jobwire.backends.pgboss.connection.rows import Row
+from jobwire.errors import InvalidOption
+
+
+async def run(connection: Any, call: Call, where: str) -> list[Row]:
+    """Run one statement on the caller's connection, in whatever transaction it is; the rows."""
+    statement, values = call
+    ordered = [None if (value := values[name]) is None else value.decode() for name in statement.values]
+    text = statement.text.decode()
+    driver = await _driver(connection)
+    try:
+        if isinstance(driver, psycopg.AsyncConnection):
+            async with psycopg.AsyncRawCursor(driver, row_factory=tuple_row) as cursor:
+                await cursor.execute(text, ordered)  # pyright: ignore[reportArgumentType] our own text
+                return [_plain(row) for row in await cursor.fetchall()]
+        return await asyncio.to_thread(_run_blocking, driver, text, ordered)
+    except psycopg.Error as error:
+        raise failure(where, str(error), error.sqlstate or "") from error
+
+
+def _run_blocking(connection: psycopg.Connection[Any], text: str, values: list[str | None]) -> list[Row]:
+    with psycopg.RawCursor(connection, row_factory=tuple_row) as cursor:
+        cursor.execute(text, values)  # pyright: ignore[reportArgumentType] our own text
+        return [_plain(row) for row in cursor.fetchall()]
+
+
+def _plain(row: Row) -> Row:
+    return tuple(str(value) if isinstance(value, UUID) else value for value in row)
+
+
+async def _driver(connection: Any) -> psycopg.AsyncConnection[Any] | psycopg.Connection[Any]:
+    """The psycopg connection behind what the caller gave."""
+    found = connection
+    if type(connection).__module__.startswith("sqlalchemy"):
+        found = await _behind_sqlalchemy(connection)
+    if isinstance(found, (psycopg.AsyncConnection, psycopg.Connection)):
+        return found  # pyright: ignore[reportUnknownVariableType]
+    raise InvalidOption(
+        "connection", connection, "must be a psycopg 3 connection, sync or async, or SQLAlchemy's over that driver"
+    )
+
+
+async def _behind_sqlalchemy(connection: Any) -> Any:
+    """An AsyncConnection, an AsyncSession, a Connection or a Session, down to the driver's own.
+
+    SQLAlchemy commits only a transaction that it knows of, and it sees nothing of what is said on the driver's
+    connection: it is made to begin one, as its own first statement would.
+    """
+    if hasattr(connection, "get_raw_connection"):
+        if not connection.in_transaction():
+            await connection.begin()
+        return (await connection.get_raw_connection()).driver_connection
+    if hasattr(connection, "run_sync"):
+        return await _behind_sqlalchemy(await connection.connection())
+    if callable(connection.connection):  # a Session
+        connection = connection.connection()
+    if not connection.in_transaction():
+        connection.begin()
+    return connection.connection.driver_connection

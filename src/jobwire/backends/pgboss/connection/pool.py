@@ -1,0 +1,192 @@
+"""The connections of one event loop to one server: few at rest, more under load, none that stays without use.
+
+A call that finds every connection busy waits for one to come back. Only when one caller has waited for long, or all
+of them for a while in sum, is another connection made, so the workers of a process that look at their queues at the
+same moment share one connection, and two lanes under load soon have two. How many are kept follows from how busy they
+were of late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Sequence
+
+from jobwire.backends.pgboss.connection.errors import failure
+from jobwire.backends.pgboss.connection.pipelined import CALL_WITHIN, Call, Wire
+from jobwire.backends.pgboss.connection.rows import Row
+
+_MOST = 10
+_LONG_WAIT = 0.1
+"""Seconds of waiting of one caller, after which he makes another connection."""
+_CROWDED = 0.1
+"""The same for the waiting of all callers, in sum."""
+_FORGIVEN = 0.1
+"""Seconds of that sum that are forgotten in each second."""
+_LOOK_EVERY = 0.02
+_PERIOD = 10.0
+"""Seconds over which the use of the connections is measured."""
+_ROOM = 1.5
+"""How many are kept for each that was busy all the time. The last one stays."""
+
+
+class Pool:
+    def __init__(self, url: str, where: str) -> None:
+        self.within = CALL_WITHIN
+        """Seconds without a sign of the server after which a call fails."""
+        self._url = url
+        self._where = where
+        self._loop = asyncio.get_running_loop()
+        self._idle: list[Wire] = []
+        self._busy = 0
+        self._worked = 0.0
+        self._waiters: deque[tuple[asyncio.Future[Wire | None], float]] = deque()
+        self._crowded = 0.0
+        self._crowded_at = 0.0
+        self._growth: asyncio.TimerHandle | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._epoch = 0
+        self._closed = False
+
+    async def run(self, calls: Sequence[Call], within: float | None = None) -> list[list[Row]]:
+        """Run the statements as one transaction in one round trip."""
+        wire = self._pop() or await self._obtain()
+        try:
+            return await wire.run(calls, within or self.within)
+        finally:
+            self.give(wire)
+
+    async def take(self) -> Wire:
+        """A connection for the caller alone, who gives it back."""
+        return self._pop() or await self._obtain()
+
+    def give(self, wire: Wire) -> None:
+        """Take a connection back, for whoever waits for one or for later."""
+        if wire.silent:
+            self.reset()  # the others were made at the same time and over the same network
+        if self._closed or wire.epoch != self._epoch or not wire.reusable:
+            wire.close()
+            self._leave()
+            return
+        now = self._loop.time()
+        self._worked += now - wire.taken
+        wire.taken = now
+        if not self._offer(wire):
+            self._busy -= 1
+            self._idle.append(wire)
+            if self._sweeper is None:
+                self._plan_sweep()
+
+    def reset(self) -> None:
+        """Drop every connection: idle ones at once, the others when they are given back."""
+        self._epoch += 1
+        idle, self._idle = self._idle, []
+        for wire in idle:
+            wire.close()
+
+    def close(self) -> None:
+        self._closed = True
+        self.reset()
+        for timer in (self._growth, self._sweeper):
+            if timer is not None:
+                timer.cancel()
+        self._growth = self._sweeper = None
+
+    # --- getting one ------------------------------------------------------------------------------------------------
+
+    def _pop(self) -> Wire | None:
+        while self._idle:
+            wire = self._idle.pop()
+            if not wire.broken:
+                self._busy += 1
+                wire.taken = self._loop.time()
+                return wire
+            wire.close()
+        return None
+
+    async def _obtain(self) -> Wire:
+        if self._busy:
+            wire = await self._wait()
+            if wire is not None:
+                return wire
+        self._busy += 1
+        try:
+            wire = await Wire.connect(self._url, self._where)
+        except BaseException:
+            self._leave()
+            raise
+        wire.epoch = self._epoch
+        wire.taken = self._loop.time()
+        return wire
+
+    def _leave(self) -> None:
+        """One connection less: a caller who waits for it makes one instead."""
+        self._busy -= 1
+        self._offer(None)
+
+    def _offer(self, wire: Wire | None) -> bool:
+        while self._waiters:
+            waiter, _ = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(wire)
+                return True
+        return False
+
+    async def _wait(self) -> Wire | None:
+        """A connection that came back; None if the caller should make one."""
+        waiter: asyncio.Future[Wire | None] = self._loop.create_future()
+        self._waiters.append((waiter, self._loop.time()))
+        if self._growth is None:
+            self._plan_growth()
+        try:
+            async with asyncio.timeout(self.within):
+                try:
+                    return await waiter
+                except asyncio.CancelledError:
+                    if waiter.done() and not waiter.cancelled():  # given just now: it is for another
+                        self._hand_on(waiter.result())
+                    raise
+        except TimeoutError:
+            raise failure(self._where, f"no connection came free within {self.within:g} s") from None
+
+    def _hand_on(self, wire: Wire | None) -> None:
+        if wire is not None:
+            self.give(wire)
+        else:
+            self._offer(None)
+
+    # --- more of them, fewer of them --------------------------------------------------------------------------------
+
+    def _plan_growth(self) -> None:
+        now = self._loop.time()
+        self._crowded = max(self._crowded - _FORGIVEN * (now - self._crowded_at), 0.0)
+        self._crowded_at = now
+        self._growth = self._loop.call_later(_LOOK_EVERY, self._grow)
+
+    def _grow(self) -> None:
+        """Let a caller make a connection if they have waited for too long."""
+        self._growth = None
+        now = self._loop.time()
+        self._crowded += now - self._crowded_at
+        self._crowded_at = now
+        if self._waiters and self._busy < _MOST:
+            too_long = now - self._waiters[0][1] >= _LONG_WAIT
+            if too_long or self._crowded >= _CROWDED:
+                self._crowded = 0.0
+                self._offer(None)
+        if self._waiters:
+            self._plan_growth()
+
+    def _plan_sweep(self) -> None:
+        if len(self._idle) + self._busy > 1:
+            self._worked = 0.0
+            self._sweeper = self._loop.call_later(_PERIOD, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close the connections that the work of the last period did not need."""
+        self._sweeper = None
+        keep = max(1, math.ceil(_ROOM * self._worked / _PERIOD))
+        while self._idle and len(self._idle) + self._busy > keep:
+            self._idle.pop(0).close()
+        self._plan_sweep()

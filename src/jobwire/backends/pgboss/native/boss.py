@@ -1,0 +1,175 @@
+"""What only pg-boss has: settings of queues, publish and subscribe, flows, redrive, changing jobs that wait.
+
+    async with connect("pgboss+postgresql://…") as connection:
+        boss = Boss(connection)
+        await boss.create_queue("mail", policy="stately", retryLimit=3, deadLetter="mail-dead")
+
+Names of settings and options are pg-boss's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import orjson
+
+from jobwire import codec as json_codec
+from jobwire.backends.pgboss.backend import PgBossBackend
+from jobwire.backends.pgboss.connection.schema import own_channel
+from jobwire.backends.pgboss.connection.values import moment, number, plain_list, text
+from jobwire.backends.pgboss.native.change_jobs import Changing
+from jobwire.backends.pgboss.native.flows import FlowJob, add_flow
+from jobwire.backends.pgboss.operate.drop_queue import drop_queue
+from jobwire.backends.pgboss.queues import check_settings
+from jobwire.backends.pgboss.rules import check_name
+from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.boundary import Added
+from jobwire.errors import InvalidOption, StoreRefused
+from jobwire.native import PgBossWorker
+from jobwire.options import whole
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue and its settings; `raw` is its whole row, the counts of the last monitoring among it."""
+
+    name: str
+    policy: str
+    partition: bool
+    notify: bool
+    dead_letter: str | None
+    raw: Mapping[str, Any]
+
+
+class Boss:
+    """Takes a Connection (or anything with such a `backend`) whose protocol is pg-boss."""
+
+    def __init__(self, connection: Any) -> None:
+        backend: object = connection.backend
+        if not isinstance(backend, PgBossBackend):
+            raise InvalidOption("connection", connection, "must be a connection to pg-boss")
+        self._backend = backend
+        self._store = backend.store
+        self._queues = backend.queues
+        self._changing = Changing(backend.store, backend.queues, backend.adding)
+        self._own_bell = text(own_channel(backend.store.name))
+
+    # --- queues -----------------------------------------------------------------------------------------------------
+
+    async def create_queue(self, name: str, **settings: Any) -> None:
+        """Make a queue with pg-boss's defaults for what is not given; one that exists stays as it is."""
+        check_name("queue", name)
+        await self._queues.create(name, {"policy": "standard", **check_settings(settings)})
+        self._queues.forget(name)
+
+    async def update_queue(self, name: str, **settings: Any) -> None:
+        """Change settings of a queue for the jobs to come. Policy and partition never change."""
+        for fixed in ("policy", "partition"):
+            if fixed in settings:
+                raise InvalidOption(fixed, settings[fixed], "can't be changed after the queue was made")
+        values = {"queue": text(name), "options": orjson.dumps(check_settings(settings))}
+        if not await self._store.ask("update_queue", values):
+            raise StoreRefused(f"there is no queue {name!r}")
+        self._queues.forget(name)
+
+    async def delete_queue(self, name: str) -> None:
+        """Delete a queue with its jobs, schedules and subscriptions."""
+        await drop_queue(self._store, self._queues, name)
+
+    async def queues(self) -> list[QueueInfo]:
+        return [
+            QueueInfo(name, row["policy"], row["partition"], row.get("notify", False), row["dead_letter"], row)
+            for name, row in await self._store.ask("queues", {})
+        ]
+
+    # --- publish and subscribe --------------------------------------------------------------------------------------
+
+    async def subscribe(self, event: str, queue: str) -> None:
+        """Let the queue have a copy of every job published under the event from now on."""
+        await self._store.ask("subscribe", {"event": text(event), "queue": text(queue)})
+
+    async def unsubscribe(self, event: str, queue: str) -> bool:
+        return bool(await self._store.ask("unsubscribe", {"event": text(event), "queue": text(queue)}))
+
+    async def publish(self, event: str, data: Any = None, **options: Any) -> dict[str, Added]:
+        """Send a copy of the job to every queue that has subscribed; what became of each."""
+        rows = await self._store.ask("subscribers", {"event": text(event)})
+        return {name: await self._changing.send(name, data, options) for (name,) in rows}
+
+    # --- sending with a limit ---------------------------------------------------------------------------------------
+
+    async def send(self, queue: str, data: Any = None, **options: Any) -> Added:
+        """Send a job with pg-boss's own options, as Node's `send`."""
+        return await self._changing.send(queue, data, options)
+
+    async def throttled(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
+        """Admit one job of a key in each slot of so many seconds; the others are refused."""
+        slot = {"singletonSeconds": whole("seconds", seconds, minimum=1), "singletonKey": key}
+        return await self._changing.send(queue, data, {**options, **slot})
+
+    async def debounced(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
+        """The same, but the first job that is refused is put into the next slot instead."""
+        return await self._changing.debounce(queue, data, whole("seconds", seconds, minimum=1), key, options)
+
+    # --- jobs that wait ---------------------------------------------------------------------------------------------
+
+    async def update(
+        self,
+        queue: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the name it has everywhere else
+        singletonKey: str | None = None,  # noqa: N803 - pg-boss's name
+        match: Literal["newest", "oldest", "all"] = "newest",
+        **changes: Any,
+    ) -> list[str]:
+        """Change jobs that wait, by id or by key; `data` and pg-boss's options. Their ids."""
+        return await self._changing.update(queue, id, singletonKey, match, changes)
+
+    async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Added:  # noqa: N803
+        """Change the job of this key that waits, or send one; `refused` says "updated" if it was changed."""
+        return await self._changing.upsert(queue, singletonKey, data, options)
+
+    async def resume(self, queue: str, job_ids: Sequence[str]) -> int:
+        """Let cancelled jobs wait for their turn again; how many."""
+        acted = await self._backend.admin.act("resume", queue, job_ids)
+        return sum(one.value == "done" for one in acted)
+
+    # --- flows and dead letters -------------------------------------------------------------------------------------
+
+    async def flow(self, jobs: Sequence[FlowJob]) -> dict[str, str]:
+        """Add jobs that wait for others of the same call, all or none; the id of each by its ref."""
+        return await add_flow(self._store, self._queues, self._backend.adding, jobs)
+
+    async def redrive(
+        self,
+        queue: str,
+        *,
+        destination: str | None = None,
+        source: str | None = None,
+        data: Any = None,
+        created_before: datetime | None = None,
+        ids: Sequence[str] | None = None,
+        limit: int = 1000,
+    ) -> int:
+        """Move jobs that wait in a dead letter queue back to where they came from, oldest first; how many."""
+        row = await self._queues.find(queue)
+        if row is None:
+            raise StoreRefused(f"there is no queue {queue!r}")
+        values = {
+            "queue": text(queue), "destination": text(destination), "source": text(source),
+            "data": None if data is None else json_codec.dumps(data), "before": moment(created_before),
+            "ids": None if ids is None else plain_list(ids), "limit": number(limit), "own_bell": self._own_bell,
+        }  # fmt: skip
+        [(moved, _)] = await self._store.ask("redrive", values, table=row.table)
+        return int(moved)
+
+    async def supervise(self, native: PgBossWorker | None = None) -> str:
+        """One pass of monitoring and maintenance now, for the queues whose turn it is; what it found to do."""
+        options = WorkerOptions.of(native)
+        words = await self._backend.supervision.run(options)
+        if self._store.layout.has("version.flow_on"):
+            await self._backend.supervision.unblock(options.flowIntervalSeconds)
+        return words

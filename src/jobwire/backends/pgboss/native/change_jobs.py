@@ -1,0 +1,94 @@
+"""Sending with pg-boss's own options, and changing jobs that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from jobwire import codec as json_codec
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
+from jobwire.backends.pgboss.connection.schema import channel, own_channel
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import text
+from jobwire.backends.pgboss.produce.add import NO_SUCH_QUEUE, Adding
+from jobwire.backends.pgboss.produce.ids import is_id, new_ids
+from jobwire.backends.pgboss.produce.native_options import columns_of
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rules import check_options
+from jobwire.boundary import Added
+from jobwire.errors import InvalidOption
+
+UPDATED = "updated"
+
+
+class Changing:
+    def __init__(self, store: Store, queues: Queues, adding: Adding) -> None:
+        self._store = store
+        self._queues = queues
+        self._adding = adding
+        self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
+
+    async def send(self, name: str, data: Any, options: Mapping[str, Any], **columns: Any) -> Added:
+        check_options(options)
+        queue = await self._queues.find(name)
+        if queue is None:
+            return Added("", NO_SUCH_QUEUE)
+        [job_id] = new_ids(1)
+        row = {"id": job_id, **columns_of(options), **columns, "data": orjson.Fragment(_encoded(data))}
+        [added] = await self._adding.insert(queue, [row])
+        return added
+
+    async def debounce(self, name: str, data: Any, seconds: int, key: str | None, options: Mapping[str, Any]) -> Added:
+        slot = {**options, "singletonSeconds": seconds, "singletonKey": key, "singletonNextSlot": True}
+        return await self.send(name, data, slot)
+
+    async def update(
+        self, name: str, job_id: str | None, key: str | None, match: str, changes: Mapping[str, Any]
+    ) -> list[str]:
+        if (job_id is None) == (key is None):
+            raise InvalidOption("id", job_id, "give exactly one of id and singletonKey")
+        if match not in ("newest", "oldest", "all"):
+            raise InvalidOption("match", match, "must be newest, oldest or all")
+        queue = await self._queues.find(name)
+        if queue is None or (job_id is not None and not is_id(job_id)):
+            return []
+        options = {option: value for option, value in changes.items() if option != "data"}
+        check_options(options)
+        features = ["by_id" if job_id is not None else "by_key"]
+        if key is not None and match != "all":
+            features.append(match)
+        if "data" in changes:
+            features.append("with_data")
+        values = {
+            "queue": text(name), "id": text(job_id), "key": text(key), **self._bells,
+            "options": orjson.dumps(columns_of(options)), "data": _column(changes.get("data")),
+        }  # fmt: skip
+        rows = await self._store.ask("update_jobs", values, table=queue.table, features=features)
+        return [row[0] for row in rows]
+
+    async def upsert(self, name: str, key: str, data: Any, options: Mapping[str, Any]) -> Added:
+        """Change the job, else send one, else change the one that came in between."""
+        changes = {**options, "data": data}
+        changed = await self.update(name, None, key, "newest", changes)
+        if not changed:
+            mark = {"upsert_by_key": True} if self._store.layout.has("upsert_by_key") else {}
+            added = await self.send(name, data, {**options, "singletonKey": key}, **mark)
+            if added.refused is None or added.refused == NO_SUCH_QUEUE:
+                return added
+            changed = await self.update(name, None, key, "newest", changes)
+            if not changed:
+                return added
+        return Added(changed[0], UPDATED)
+
+
+def _encoded(data: Any) -> bytes:
+    encoded = json_codec.dumps(data)
+    if not storable(encoded):
+        raise InvalidOption("data", "…", CAN_NOT_HOLD)
+    return encoded
+
+
+def _column(data: Any) -> bytes | None:
+    return None if data is None else _encoded(data)

@@ -1,0 +1,103 @@
+"""Flows: jobs that wait until others have completed, added together or not at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from jobwire import codec as json_codec
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
+from jobwire.backends.pgboss.connection.pipelined import Call
+from jobwire.backends.pgboss.connection.statements import statement
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import plain_list, text_list
+from jobwire.backends.pgboss.produce.add import Adding
+from jobwire.backends.pgboss.produce.ids import new_ids
+from jobwire.backends.pgboss.produce.native_options import columns_of
+from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.pgboss.rules import check_options
+from jobwire.errors import InvalidOption, NotSupported, StoreRefused
+
+_BEGIN = statement("begin", "BEGIN")
+_COMMIT = statement("commit", "COMMIT")
+_ROLLBACK = statement("rollback", "ROLLBACK")
+
+
+@dataclass(frozen=True, slots=True)
+class FlowJob:
+    """One job of a flow. `ref` names it for the others, which list it in `depends_on` to wait for it."""
+
+    ref: str
+    queue: str
+    data: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    depends_on: Sequence[str] = ()
+
+
+async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[FlowJob]) -> dict[str, str]:
+    if not store.layout.has("job_dependency"):
+        raise NotSupported("pgboss", "flows before schema 31")
+    _check(jobs)
+    ids = dict(zip((job.ref for job in jobs), new_ids(len(jobs)), strict=True))
+    parents = {ref for job in jobs for ref in job.depends_on}
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for job in jobs:
+        waits_for = len(set(job.depends_on))
+        row = {**columns_of(job.options), "id": ids[job.ref], "data": orjson.Fragment(json_codec.dumps(job.data))}
+        row |= {"blocked": waits_for > 0, "pending": waits_for, "blocking": job.ref in parents}
+        rows.setdefault(job.queue, []).append(row)
+    tables = {name: await _queue(queues, name) for name in rows}
+    inserts: list[Call] = [adding.call(tables[name], own) for name, own in rows.items()]
+    by_ref = {job.ref: job for job in jobs}
+    edges = [(job, by_ref[ref]) for job in jobs for ref in dict.fromkeys(job.depends_on)]
+    depend: Call = (
+        store.statements.get("depend"),
+        {
+            "child_names": text_list([child.queue for child, _ in edges]),
+            "child_ids": plain_list([ids[child.ref] for child, _ in edges]),
+            "parent_names": text_list([parent.queue for _, parent in edges]),
+            "parent_ids": plain_list([ids[parent.ref] for _, parent in edges]),
+        },
+    )
+    async with store.wire() as wire:
+        answers = await wire.run([(_BEGIN, {}), *inserts, depend])
+        there = {row[0] for answer in answers[1:-1] for row in answer}
+        left_out = [ref for ref, job_id in ids.items() if job_id not in there]
+        await wire.run([(_ROLLBACK if left_out else _COMMIT, {})])
+    if left_out:
+        raise StoreRefused(f"no job of the flow was added: {', '.join(left_out)} would break the policy of its queue")
+    return ids
+
+
+async def _queue(queues: Queues, name: str) -> QueueRow:
+    queue = await queues.find(name)
+    if queue is None:
+        raise StoreRefused(f"there is no queue {name!r}")
+    return queue
+
+
+def _check(jobs: Sequence[FlowJob]) -> None:
+    refs = Counter(job.ref for job in jobs)
+    for job in jobs:
+        check_options(job.options)
+        if not storable(json_codec.dumps(job.data)):
+            raise InvalidOption(f"{job.ref}.data", "…", CAN_NOT_HOLD)
+        if refs[job.ref] > 1:
+            raise InvalidOption("ref", job.ref, "must be given once only")
+        for ref in job.depends_on:
+            if ref not in refs:
+                raise InvalidOption("depends_on", ref, "must be the ref of a job of the same flow")
+    _check_cycles({job.ref: set(job.depends_on) for job in jobs})
+
+
+def _check_cycles(waiting: dict[str, set[str]]) -> None:
+    while waiting:
+        free = [ref for ref, others in waiting.items() if not others & waiting.keys()]
+        if not free:
+            raise InvalidOption("depends_on", sorted(waiting), "must not go round in a circle")
+        for ref in free:
+            del waiting[ref]

@@ -1,0 +1,26 @@
+"""A stop of all claims from a queue. pg-boss has none, so it is kept in side data, which our workers heed."""
+
+from __future__ import annotations
+
+from jobwire.backends.pgboss.connection.schema import own_channel
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import text
+
+
+class PgPause:
+    """Implements Pause."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._own_bell = text(own_channel(store.name))
+
+    async def pause(self, queue: str) -> None:
+        await self._store.need_side()
+        await self._store.ask("hold", {"queue": text(queue)})
+
+    async def resume(self, queue: str) -> None:
+        if await self.paused(queue):
+            await self._store.ask("unhold", {"queue": text(queue), "own_bell": self._own_bell})
+
+    async def paused(self, queue: str) -> bool:
+        return await self._store.find_side() and bool(await self._store.ask("is_held", {"queue": text(queue)}))

@@ -1,0 +1,94 @@
+"""Looking at jobs and counting them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jobwire.backends.pgboss.codec import read_job
+from jobwire.backends.pgboss.connection.pipelined import Value
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import number, plain_list, text
+from jobwire.backends.pgboss.produce.ids import is_id
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.errors import InvalidOption
+from jobwire.model import Job, Page, State
+
+_COUNTED = (
+    State.WAITING,
+    State.DELAYED,
+    State.ACTIVE,
+    State.COMPLETED,
+    State.FAILED,
+    State.CANCELLED,
+    State.WAITING_CHILDREN,
+)
+_PAGES = {
+    State.WAITING: ("page_waiting",),
+    State.DELAYED: ("page_delayed",),
+    State.ACTIVE: ("page_active",),
+    State.WAITING_CHILDREN: ("page_blocked",),
+    State.COMPLETED: ("page_completed", "page_finished"),
+    State.FAILED: ("page_failed", "page_finished"),
+    State.CANCELLED: ("page_cancelled", "page_finished"),
+}
+
+
+class Reading:
+    def __init__(self, store: Store, queues: Queues) -> None:
+        self._store = store
+        self._queues = queues
+
+    async def get(self, name: str, job_ids: Sequence[str]) -> list[Job | None]:
+        queue = await self._queues.find(name)
+        ids = [job_id for job_id in job_ids if is_id(job_id)]
+        if queue is None or not ids:
+            return [None] * len(job_ids)
+        rows = await self._store.look("get", {"queue": text(name), "ids": plain_list(ids)}, table=queue.table)
+        found = {row[0]: read_job(name, row) for row in rows}
+        return [found.get(job_id.lower()) for job_id in job_ids]
+
+    async def jobs(self, name: str, state: State, limit: int, cursor: str | None, *, skip: int, reverse: bool) -> Page:
+        queue = await self._queues.find(name)
+        features = _PAGES.get(state)
+        if (
+            queue is None
+            or features is None
+            or (state is State.WAITING_CHILDREN and not self._store.layout.has("blocked"))
+        ):
+            return Page()
+        values: dict[str, Value] = {"queue": text(name), "limit": number(limit + 1)}
+        features = (*features, "backward" if reverse else "forward")
+        if cursor is not None:
+            values |= _place(cursor)
+            features = (*features, "after")
+        if skip:
+            values["skip"] = number(skip)
+            features = (*features, "skip")
+        rows = await self._store.look("page", values, table=queue.table, features=features)
+        jobs = [read_job(name, row) for row in rows[:limit]]
+        return Page(jobs, _cursor(jobs[-1]) if len(rows) > limit else None)
+
+    async def counts(self, name: str) -> Mapping[State, int]:
+        queue = await self._queues.find(name)
+        if queue is None:
+            return dict.fromkeys(_COUNTED, 0)
+        [row] = await self._store.ask("counts", {"queue": text(name)}, table=queue.table)
+        return dict(zip(_COUNTED, row, strict=True))
+
+
+def _cursor(job: Job) -> str:
+    """Where a page ended: priority, due time, the moment that the order goes by, id."""
+    moment = "completed_on" if job.state.finished else "started_on" if job.state is State.ACTIVE else "created_on"
+    # As the database writes them: it knows times that Python has no number for.
+    due, at = job.raw.get("start_after", ""), job.raw.get(moment) or "infinity"
+    return f"{-job.priority}_{due}_{at}_{job.id}"
+
+
+def _place(cursor: str) -> dict[str, Value]:
+    try:
+        priority, due, moment, job_id = cursor.split("_")
+        if not is_id(job_id):
+            raise ValueError(job_id)
+        return {"number": number(int(priority)), "due": text(due), "moment": text(moment), "id": text(job_id)}
+    except ValueError:
+        raise InvalidOption("cursor", cursor, "must be the cursor of a page of this queue") from None

@@ -1,0 +1,177 @@
+"""Adding jobs: what the caller asks for, in pg-boss's terms, and why a job was not added."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from jobwire.backends.pgboss.connection import caller_transaction
+from jobwire.backends.pgboss.connection.errors import (
+    CHECK_VIOLATION,
+    FOREIGN_KEY_VIOLATION,
+    UNDEFINED_TABLE,
+    UNIQUE_VIOLATION,
+    Refused,
+)
+from jobwire.backends.pgboss.connection.pipelined import Call
+from jobwire.backends.pgboss.connection.rows import Row
+from jobwire.backends.pgboss.connection.schema import channel, own_channel
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import plain_list, text
+from jobwire.backends.pgboss.produce.ids import new_ids
+from jobwire.backends.pgboss.produce.native_options import columns_of, is_plain, options_of
+from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.boundary import Added, PreparedJob
+
+_TOGETHER = 2000
+_BETWEEN = b"\x1f"
+"""In JSON it is always written as an escape."""
+_MOVED = (UNDEFINED_TABLE, CHECK_VIOLATION, FOREIGN_KEY_VIOLATION)
+NO_SUCH_QUEUE = "no such queue"
+DUPLICATE_ID = "duplicate id"
+NEEDS_KEY = "a queue of policy key_strict_fifo takes no job without a key"
+NO_INDEX = "the queue has a table of its own, made for another policy: it can't hold unique keys"
+
+
+def row_of(job: PreparedJob, job_id: str, policy: str) -> dict[str, Any]:
+    """The job as `sql/insert` reads it; what is left out is the queue's."""
+    new = job.new
+    row: dict[str, Any] = {"id": job_id, "data": orjson.Fragment(job.data)}
+    row |= columns_of(options_of(new))
+    if new.unique is not None and policy == "standard":
+        # On a standard queue a key means nothing. Policies are enforced by a job's own column, so this one job
+        # carries the policy that admits one job of a key until it has finished.
+        row["policy"] = "exclusive"
+    return row
+
+
+class Adding:
+    """The producer's side of a store."""
+
+    def __init__(self, store: Store, queues: Queues) -> None:
+        self._store = store
+        self._queues = queues
+        self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
+
+    async def add(self, name: str, jobs: Sequence[PreparedJob], connection: Any = None) -> list[Added]:
+        """Add jobs in order; with a connection inside its transaction."""
+        queue = await self._queues.find(name)
+        if queue is None:
+            return [Added("", NO_SUCH_QUEUE)] * len(jobs)
+        if not jobs:
+            return []
+        ids = new_ids(len(jobs))
+        if connection is None and queue.policy == "standard" and all(is_plain(job.new) for job in jobs):
+            return await self._add_plain(queue, jobs, ids)
+        return await self._add_rows(queue, jobs, ids, connection)
+
+    async def _add_rows(
+        self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str], connection: Any
+    ) -> list[Added]:
+        rows = [row_of(job, job_id, queue.policy) for job, job_id in zip(jobs, ids, strict=True)]
+        added: list[Added] = []
+        for start in range(0, len(rows), _TOGETHER):
+            added += await self.insert(queue, rows[start : start + _TOGETHER], connection)
+        return added
+
+    async def _add_plain(self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str]) -> list[Added]:
+        statement = self._store.statements.get("insert_plain", queue.table)
+        for start in range(0, len(jobs), _TOGETHER):
+            together = slice(start, start + _TOGETHER)
+            data = _BETWEEN.join([job.data for job in jobs[together]])
+            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._bells}
+            try:
+                [[(count, _)]] = await self._store.run([(statement, values)])
+            except Refused as error:
+                if error.sqlstate not in (*_MOVED, UNIQUE_VIOLATION):
+                    raise
+                count = 0
+            if not count:  # the queue is not what it was: the other way asks where it is, and what it is now
+                done = [Added(job_id) for job_id in ids[:start]]
+                return done + await self._add_rows(queue, jobs[start:], ids[start:], None)
+        return [Added(job_id) for job_id in ids]
+
+    async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any = None) -> list[Added]:
+        """Store rows; one answer each."""
+        faults = [_fault(queue, row) for row in rows]
+        good = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        there: set[str] = set()
+        if good:
+            found = await self._insert_into(queue, good, connection)
+            if found and found[0][0] is None:
+                self._queues.forget(queue.name)
+                return [Added("", NO_SUCH_QUEUE)] * len(rows)
+            there = {row[0] for row in found}
+            there |= await self._insert_into_next_slot(queue, good, there, connection)
+        refused = [row for row in good if row["id"].lower() not in there]
+        reasons = await self._reasons(queue, refused, connection) if refused else {}
+        answers: list[Added] = []
+        told: set[str] = set()
+        for row, fault in zip(rows, faults, strict=True):
+            job_id = row["id"].lower()
+            if fault is not None:
+                answers.append(Added("", fault))
+            elif job_id not in there:
+                answers.append(reasons.get(job_id) or Added("", NO_SUCH_QUEUE))
+            elif job_id in told:
+                answers.append(Added(job_id, DUPLICATE_ID))
+            else:
+                told.add(job_id)
+                answers.append(Added(job_id))
+        return answers
+
+    async def _insert_into_next_slot(
+        self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], connection: Any
+    ) -> set[str]:
+        """Jobs that ask for it wait for the next time slot where this one is taken; the ids of those that could."""
+        late = [
+            {**row, "next_slot": True}
+            for row in rows
+            if row.get("singleton_next_slot") and row.get("singleton_seconds") and row["id"].lower() not in there
+        ]
+        return {row[0] for row in await self._insert_into(queue, late, connection)} if late else set()
+
+    async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> list[Row]:
+        call = self.call(queue, rows)
+        if connection is not None:
+            return await caller_transaction.run(connection, call, self._store.where)
+        try:
+            [found] = await self._store.run([call])
+            return found
+        except Refused as error:
+            if error.sqlstate not in _MOVED:
+                raise
+        # The queue was deleted, or made anew with another table: ask again where it is.
+        fresh = await self._queues.reread(queue.name)
+        if fresh is None:
+            return [(None, 0)]
+        [found] = await self._store.run([self.call(fresh, rows)])
+        return found
+
+    def call(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]]) -> Call:
+        """The statement that stores rows."""
+        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._bells}
+        # Most jobs bring nothing but data, and reading columns that are not there costs as much as reading them.
+        plain = all(len(row) == 2 for row in rows)
+        return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values
+
+    async def _reasons(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> dict[str, Added]:
+        """Who is in the way of jobs that were not added. Whoever it was may be gone by now: then nobody is named."""
+        asked = [{key: value for key, value in row.items() if key != "data"} for row in rows]
+        values = {"queue": text(queue.name), "jobs": orjson.dumps(asked)}
+        call: Call = (self._store.statements.get("refusal", queue.table), values)
+        if connection is not None:
+            found = await caller_transaction.run(connection, call, self._store.where)
+        else:
+            [found] = await self._store.run([call])
+        return {asked: Added(holder or "", reason) for asked, reason, holder in found}
+
+
+def _fault(queue: QueueRow, row: Mapping[str, Any]) -> str | None:
+    if queue.policy == "key_strict_fifo" and row.get("singleton_key") is None:
+        return NEEDS_KEY
+    if queue.partition and row.get("policy") is not None:
+        return NO_INDEX
+    return None

@@ -1,0 +1,61 @@
+"""Recovers jobs whose worker has died: their leases are not renewed, so their heartbeats end.
+
+The jobs run again without being charged an attempt, up to `max_stalled` times each; after that they fail.
+"""
+
+from __future__ import annotations
+
+import math
+
+from jobwire.backends.pgboss.codec import failure_output
+from jobwire.backends.pgboss.connection.pipelined import Value
+from jobwire.backends.pgboss.connection.schema import own_channel
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import number, plain_list, text
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.boundary import ConsumerSettings
+
+STALLED = "job stalled more than allowable limit"
+
+
+def lease_of(settings: ConsumerSettings) -> int:
+    """A worker's lease in whole seconds, as `heartbeat_seconds` holds it."""
+    return max(1, math.ceil(settings.lease))
+
+
+class Recovery:
+    def __init__(self, store: Store, queues: Queues) -> None:
+        self._store = store
+        self._queues = queues
+        self._own_bell = text(own_channel(store.name))
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are heartbeats to go by, and a place to count in."""
+        return self._store.has_side and self._store.layout.has("heartbeat_on")
+
+    async def run(self, name: str, max_stalled: int, lease: int) -> list[str]:
+        """Recover up to a thousand jobs of a queue; the ids of all that were looked after."""
+        queue = await self._queues.find(name)
+        if queue is None or not self.possible:
+            return []
+        values = {
+            "queue": text(name), "most": number(max_stalled), "lease": number(lease), "own_bell": self._own_bell,
+        }  # fmt: skip
+        rows = await self._store.ask("recover", values, table=queue.table)
+        doomed = [(job_id, attempt, started) for job_id, back, attempt, started, _ in rows if not back]
+        if doomed:
+            ids, attempts, starts = zip(*doomed, strict=True)
+            fail: dict[str, Value] = {
+                "queue": text(name),
+                "ids": plain_list(ids),
+                "attempts": plain_list(attempts),
+                "starts": ('{"' + '","'.join(starts) + '"}').encode(),
+                "heartbeats": plain_list([None] * len(ids)),
+                "outputs": b"[" + b",".join([failure_output(STALLED, "")] * len(ids)) + b"]",
+                "finals": plain_list(["true"] * len(ids)),
+                "waits": plain_list([None] * len(ids)),
+                "reserves": plain_list([1] * len(ids)),
+            }
+            await self._store.ask("fail_or_retry", fail, table=queue.table)
+        return [row[0] for row in rows]

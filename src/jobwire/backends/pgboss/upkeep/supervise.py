@@ -1,0 +1,161 @@
+"""Supervision, shared with Node: every duty is claimed in the database, and whoever claims it does the whole of it.
+
+One pass monitors the queues that are due (counts them, fails jobs that ran too long or gave no sign of life, warns of a
+backlog) and cleans those that are due for that (deletes what has been kept long enough).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+import orjson
+
+from jobwire.backends.pgboss.connection.pipelined import Value
+from jobwire.backends.pgboss.connection.rows import Row
+from jobwire.backends.pgboss.connection.schema import own_channel
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.upkeep.recover import Recovery
+from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.counted import counted
+
+_log = logging.getLogger("jobwire.pgboss")
+
+_CHUNK = 100
+_SWEPT = 1000
+_DELETED = 10_000
+TIMED_OUT = b'{"value":{"message":"job timed out"}}'
+NO_HEARTBEAT = b'{"value":{"message":"job heartbeat timeout"}}'
+
+
+class Supervision:
+    def __init__(self, store: Store, queues: Queues) -> None:
+        self._store = store
+        self._queues = queues
+        self.recovery = Recovery(store, queues)
+
+    async def run(self, options: WorkerOptions, max_stalled: int = 1, lease: int = 30) -> str:
+        """One pass; a line for the log if there was something to do."""
+        monitored = await self._monitor(options, max_stalled, lease)
+        deleted = await self._maintain(options)
+        words: list[str] = []
+        if monitored:
+            words.append(f"failed or recovered {counted(monitored, 'job')} that ran too long or gave no sign of life")
+        if deleted:
+            words.append(f"deleted {counted(deleted, 'job')} that had been kept long enough")
+        return "; ".join(words)
+
+    # --- monitoring -------------------------------------------------------------------------------------------------
+
+    async def _monitor(self, options: WorkerOptions, max_stalled: int, lease: int) -> int:
+        turn = await self._store.ask("monitor_claim", {"every": number(options.monitorIntervalSeconds)})
+        failed = 0
+        for table, names in _by_table(turn):
+            if not await self._count(table, names, options):
+                await self._store.ask("monitor_release", {"names": text_list(names)})
+            failed += await self._sweep(table, names, max_stalled, lease)
+        return failed
+
+    async def _count(self, table: str, names: Sequence[str], options: WorkerOptions) -> bool:
+        """Count the queues, unless that is not wanted just now; whether it was done."""
+        values = {"names": text_list(names), "lock": await self._queues.lock("queue-stats")}
+        began = time.monotonic()
+        rows = await self._store.ask("count_queues", values, table=table)
+        took = time.monotonic() - began
+        if self._store.layout.has("version.monitor_backoff_on") and took > 1:
+            await self._store.ask("backoff", {"took": number(took)})
+        for name, queued, limit in rows:
+            if queued > (limit or options.warningQueueSize):
+                await self._warn_of_backlog(name, queued, limit or options.warningQueueSize, options.persistWarnings)
+        return bool(rows)
+
+    async def _warn_of_backlog(self, name: str, queued: int, limit: int, keep: bool) -> None:
+        _log.warning("queue %s has a backlog of %s, more than %d", name, counted(queued, "job"), limit)
+        if keep and self._store.layout.has("warning"):
+            data = {"name": name, "queuedCount": queued, "warningQueueSize": limit}
+            message = f"queue {name} has {counted(queued, 'queued job')}, more than {limit:,}"
+            values = {"type": text("queue_backlog"), "message": text(message), "data": orjson.dumps(data)}
+            await self._store.ask("warn", values)
+
+    async def _sweep(self, table: str, names: Sequence[str], max_stalled: int, lease: int) -> int:
+        """Fail jobs that ran too long, as a worker would have: each while it is still the attempt that we saw. Those
+        of dead workers are recovered, as their own queue's workers would have done."""
+        failed = 0
+        while True:
+            values = {"names": text_list(names), "lease": number(lease)}
+            rows = await self._store.ask("overdue", values, table=table)
+            by_queue: defaultdict[str, list[Row]] = defaultdict(list)
+            for row in rows:
+                by_queue[row[0]].append(row)
+            swept = 0
+            for name, overdue in by_queue.items():
+                ended = overdue
+                if self.recovery.possible and any(row[6] for row in overdue):
+                    swept += len(await self.recovery.run(name, max_stalled, lease))
+                    ended = [row for row in overdue if not row[6]]
+                if ended:
+                    swept += len(await self._store.ask("fail_or_retry", _failing(name, ended), table=table))
+            failed += swept
+            if len(rows) < _SWEPT or not swept:
+                return failed
+
+    # --- cleaning ---------------------------------------------------------------------------------------------------
+
+    async def _maintain(self, options: WorkerOptions) -> int:
+        turn = await self._store.ask("maintain_claim", {"every": number(options.maintenanceIntervalSeconds)})
+        deleted = 0
+        for name, table in turn:
+            values: dict[str, Value] = {"queue": text(name)}
+            while True:
+                [(gone,)] = await self._store.ask("delete_old", values, table=table)
+                deleted += gone
+                if gone < _DELETED:
+                    break
+            if self._store.layout.has("queue.retained_count"):
+                await self._store.ask("retained", values, table=table)
+            if self._store.layout.has("job_dependency"):
+                await self._store.ask("orphans", values)
+            if self._store.has_side:
+                await self._store.ask("side_orphans", values, table=table)
+        return deleted
+
+    # --- flows ------------------------------------------------------------------------------------------------------
+
+    async def unblock(self, every: float, *, force: bool = False) -> None:
+        """Let go of jobs whose parents have completed, if it is our turn."""
+        if not force and not await self._store.ask("flow_claim", {"every": number(every)}):
+            return
+        while True:
+            [(parents, _)] = await self._store.ask("unblock", {"own_bell": text(own_channel(self._store.name))})
+            if parents < _SWEPT:
+                return
+
+
+def _by_table(turn: Sequence[Row]) -> list[tuple[str, list[str]]]:
+    tables: defaultdict[str, list[str]] = defaultdict(list)
+    for name, table in turn:
+        tables[table].append(name)
+    return [
+        (table, names[start : start + _CHUNK])
+        for table, names in tables.items()
+        for start in range(0, len(names), _CHUNK)
+    ]
+
+
+def _failing(name: str, overdue: Sequence[Row]) -> dict[str, Value]:
+    outputs = [NO_HEARTBEAT if row[6] else TIMED_OUT for row in overdue]
+    return {
+        "queue": text(name),
+        "ids": plain_list([row[1] for row in overdue]),
+        "attempts": plain_list([row[2] for row in overdue]),
+        "starts": ('{"' + '","'.join(row[3] for row in overdue) + '"}').encode(),
+        "heartbeats": plain_list([row[4] for row in overdue]),
+        "outputs": b"[" + b",".join(outputs) + b"]",
+        "finals": plain_list(["false"] * len(overdue)),
+        "waits": plain_list([None] * len(overdue)),
+        "reserves": plain_list([row[5] for row in overdue]),
+    }

@@ -1,0 +1,134 @@
+"""Claims of pg-boss jobs, and the transaction that a handler may take for writes that commit with its job.
+
+A claim is told from every other of the same job by its attempt and the moment of its start: pg-boss's own fence is the
+attempt alone, which stays the same when a job is handed back uncharged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import psycopg
+
+from jobwire.backends.pgboss.connection import caller_transaction
+from jobwire.backends.pgboss.connection.errors import Refused, failure, sqlstate_of
+from jobwire.backends.pgboss.connection.pipelined import Call
+from jobwire.backends.pgboss.connection.rows import Row, Unreadable
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.queues import QueueRow
+from jobwire.backends.pgboss.work.handler_connections import Lent
+from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Verdict
+from jobwire.errors import JobwireError, LostLock
+from jobwire.model import Job, State
+
+
+@dataclass(slots=True, eq=False)
+class PgClaim(Claim):
+    """A claim with what its settling needs."""
+
+    attempt: int = 0
+    started: str = ""
+    own_heartbeat: int | None = None
+    """The job's own heartbeat, to be restored when the lease ends."""
+    store: Store | None = None
+    lapsed: bool = False
+    """Another client took the job back from a worker that died, and this is the first claim since."""
+    ended: bool = False
+    """Its outcome is being settled: a thread that goes on regardless gets no connection any more."""
+    lent: Lent | None = None
+    committed: Verdict | Outcome | None = None
+    """What the commit came to, kept for when the call that it was part of is made again."""
+
+    @property
+    def transactional(self) -> bool:
+        return self.lent is not None or self.committed is not None
+
+    async def connection(self, *, blocking: bool) -> Lent:
+        """A connection in a transaction that commits when the job is completed, and with it, or not at all."""
+        assert self.store is not None  # noqa: S101 - every claim of a worker has it
+        if self.lent is None:
+            lent = await self.store.lend(blocking=blocking)
+            if self.lent is not None or self.ended:  # asked for twice at once, or too late
+                await self.store.lending.roll_back(lent)
+            else:
+                self.lent = lent
+        if self.ended or self.lent is None:
+            raise LostLock(f"job {self.job.id!r} is no longer run here: it has no transaction any more")
+        return self.lent
+
+    async def commit(self, outcome: Completed, complete: Call) -> Verdict | Outcome:
+        """Complete the job and commit what the handler wrote, both or neither; the verdict, or what to settle instead.
+
+        A call that was cut off leaves the commit unknown. The job is then released: if the commit has landed, that
+        changes nothing, and if not, the job runs again, as its writes are gone too.
+        """
+        if self.committed is not None:
+            return self.committed
+        connection, self.lent = self.lent, None
+        assert connection is not None  # noqa: S101 - asked only of a claim that has borrowed
+        assert self.store is not None  # noqa: S101 - as above
+        lending, where = self.store.lending, self.store.where
+        self.committed = Released(self)
+        landed = False
+        try:
+            async with asyncio.timeout(lending.within):
+                rows = await caller_transaction.run(connection, complete, where)
+            await (lending.commit(connection) if rows else lending.roll_back(connection))
+            self.committed = Verdict.COMPLETED if rows else Verdict.LOST
+            landed = True
+        except (psycopg.Error, JobwireError, TimeoutError) as error:
+            told = error if isinstance(error, JobwireError) else failure(where, str(error), sqlstate_of(error))
+            if isinstance(told, Refused):  # the handler's own doing: a constraint, a statement that had failed
+                self.committed = Failed(outcome.claim, f"the job's transaction could not be committed: {told}")
+        finally:
+            if not landed:
+                await lending.drop(connection)
+        return self.committed
+
+    async def roll_back(self) -> None:
+        connection, self.lent = self.lent, None
+        if connection is not None and self.store is not None:
+            await self.store.lending.roll_back(connection)
+
+
+_LAST_ATTEMPT = 2**31 - 1
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+"""For a time that Python has no number for: -infinity, or before our era."""
+
+
+def read_claims(
+    store: Store, queue: QueueRow, rows: list[Row], *, lease: int, worker_timeout: float | None = None
+) -> list[PgClaim]:
+    """Rows of `sql/fetch` in the order in which they should start."""
+    if len(rows) > 1:
+        rows.sort(key=_order)
+    name = queue.name
+    usual = queue.expire_seconds
+    claims: list[PgClaim] = []
+    for row in rows:
+        job_id, data, priority, attempt, attempts, expire, created, due, started, key, heartbeat, group, lapsed = row
+        if lapsed and heartbeat == lease:
+            heartbeat = None  # the lease of the worker that died, and not the job's own
+        doomed = None
+        if isinstance(data, Unreadable):
+            doomed, data = f"data: {data.reason}", None
+        elif attempt == _LAST_ATTEMPT:
+            doomed = f"retry_count: {attempt} leaves no number for another attempt"
+        job = Job(
+            id=job_id, queue=name, name=name, data=data, state=State.ACTIVE, native_state="active", priority=priority,
+            attempts=attempts, attempts_made=attempt, created_at=created, run_at=due,
+            started_at=datetime.fromisoformat(started),
+            raw={"singleton_key": key, "group_id": group, "expire_seconds": expire},
+        )  # fmt: skip
+        # A limit that only repeats the queue's default leaves room for the worker's own.
+        own = None if worker_timeout is not None and expire == usual else float(expire)
+        claims.append(
+            PgClaim(job, f"{attempt}:{started}", own, doomed, 0.0, attempt, started, heartbeat, store, lapsed)
+        )
+    return claims
+
+
+def _order(row: Row) -> tuple[int, datetime]:
+    return -row[2], row[6] or _EARLIEST

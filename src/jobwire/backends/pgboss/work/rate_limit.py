@@ -1,0 +1,86 @@
+"""Rate limits, which pg-boss lacks: so many starts in so much time, per queue and per key. Jobs beyond it wait.
+
+Windows are kept in jobwire's own schema. A window opens with the first start after the last one has closed. Workers
+with a limit claim one after the other, each under the lock of the queue's row, so the count is exact over all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jobwire.backends.pgboss.connection.pipelined import Call
+from jobwire.backends.pgboss.connection.statements import statement
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.queues import QueueRow
+from jobwire.backends.pgboss.work.claims import PgClaim
+from jobwire.backends.pgboss.work.fetch import FetchPlan
+from jobwire.backends.pgboss.worker_options import WorkerOptions
+from jobwire.boundary import ConsumerSettings, Outcome, Settled
+
+if TYPE_CHECKING:
+    from jobwire.backends.pgboss.work.consumer import PgConsumer
+
+_BEGIN = statement("begin", "BEGIN")
+_COMMIT = statement("commit", "COMMIT")
+QUEUE_KEY = ""
+
+
+def is_wanted(settings: ConsumerSettings, options: WorkerOptions) -> bool:
+    return settings.rate is not None or options.keyRate is not None
+
+
+async def exchange(
+    consumer: PgConsumer, store: Store, queue: QueueRow, outcomes: Sequence[Outcome], *, wanted: int, lease: bytes
+) -> Settled:
+    """Settle, and claim no more than the windows allow."""
+    await store.need_side()
+    settings, options = consumer.settings, consumer.options
+    most, period = settings.rate if settings.rate is not None else (None, 0.0)
+    calls, kinds = consumer.settling.calls(queue, outcomes)
+    name = {"queue": text(queue.name)}
+    async with store.wire() as wire:
+        begun = await wire.run([(_BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
+        verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
+        started, left = begun[-1][0]
+        allowed = wanted if most is None else min(wanted, most - started)
+        claims: list[PgClaim] = []
+        if allowed > 0:
+            fetch = FetchPlan.of(queue, options, store, paced=True)
+            found = await wire.run(fetch.calls(queue.name, allowed, lease))
+            claims = consumer.claims_of(queue, found[-1])
+        counted = _counted(store, queue, settings, options, claims)
+        ends = await wire.run([*counted, (store.statements.get("rate_next"), _next(queue, options)), (_COMMIT, {})])
+    blocked = 0.0
+    if most is not None and started + len(claims) >= most:
+        blocked = left if started else period
+    due = ends[-2][0][0]
+    settled = await consumer.looked(queue, verdicts, claims, min(wanted, allowed) or wanted, due)
+    soonest = min((moment for moment in (settled.next_in, due) if moment is not None), default=None)
+    return Settled(verdicts, claims, soonest, blocked)
+
+
+def _counted(
+    store: Store, queue: QueueRow, settings: ConsumerSettings, options: WorkerOptions, claims: Sequence[PgClaim]
+) -> list[Call]:
+    """Statements that add the claims to the windows they fall into."""
+    count = store.statements.get("rate_count")
+    most, period = settings.rate if settings.rate is not None else (None, 0.0)
+    calls: list[Call] = []
+    if most is not None and claims:
+        values = {"keys": text_list([QUEUE_KEY]), "counts": plain_list([len(claims)]), "period": number(period)}
+        calls.append((count, {"queue": text(queue.name), **values}))
+    if options.keyRate is not None:
+        column, prefix = ("group_id", "group:") if options.keyRateBy == "group" else ("singleton_key", "key:")
+        keys = Counter(prefix + key for claim in claims if (key := claim.job.raw[column]) is not None)
+        if keys:
+            values = {"keys": text_list(list(keys)), "counts": plain_list(list(keys.values()))}
+            calls.append((count, {"queue": text(queue.name), **values, "period": number(options.keyRate[1])}))
+    return calls
+
+
+def _next(queue: QueueRow, options: WorkerOptions) -> dict[str, bytes | None]:
+    most = options.keyRate[0] if options.keyRate is not None else None
+    return {"queue": text(queue.name), "most": number(most)}

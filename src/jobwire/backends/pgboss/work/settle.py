@@ -1,0 +1,121 @@
+"""Outcomes as statements: what finishes a batch of jobs, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobwire.backends.pgboss.codec import failure_output, output_of
+from jobwire.backends.pgboss.connection.pipelined import Call, Value
+from jobwire.backends.pgboss.connection.rows import Row
+from jobwire.backends.pgboss.connection.schema import own_channel
+from jobwire.backends.pgboss.connection.store import Store
+from jobwire.backends.pgboss.connection.values import plain_list, text
+from jobwire.backends.pgboss.queues import QueueRow
+from jobwire.backends.pgboss.work.claims import PgClaim
+from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
+
+_CENTURY = 3e9
+"""Seconds. A longer wait would leave the times that PostgreSQL knows."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Outcomes of one kind, as the columns of a statement, and where they stood."""
+
+    places: list[int]
+    claims: list[PgClaim]
+
+
+class Settling:
+    """The outcomes of one queue's jobs."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._own_bell = text(own_channel(store.name))
+
+    def calls(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[Batch]]:
+        """The statements that finish the outcomes, and which of them each one holds."""
+        calls: list[Call] = []
+        kinds: list[Batch] = []
+        completed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
+        if completed:
+            batch = _batch(completed)
+            outputs = b"[" + b",".join([output_of(outcome.result) for _, outcome in completed]) + b"]"
+            calls.append(self._call("complete", queue, batch, outputs=outputs))
+            kinds.append(batch)
+        if len(completed) == len(outcomes):
+            return calls, kinds
+        failed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
+        if failed:
+            batch = _batch(failed)
+            outputs = b"[" + b",".join([failure_output(fault.error, fault.stack) for _, fault in failed]) + b"]"
+            finals = plain_list(["true" if fault.final else "false" for _, fault in failed])
+            waits = plain_list([fault.delay for _, fault in failed])
+            reserves = plain_list([1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed))
+            calls.append(
+                self._call(
+                    "fail_or_retry", queue, batch, outputs=outputs, finals=finals, waits=waits, reserves=reserves
+                )
+            )
+            kinds.append(batch)
+        back = [(place, one) for place, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
+        if back:
+            batch = _batch(back)
+            waits = plain_list([min(one.delay, _CENTURY) if isinstance(one, Snoozed) else None for _, one in back])
+            calls.append(self._call("put_back", queue, batch, waits=waits, own_bell=self._own_bell))
+            kinds.append(batch)
+        return calls, kinds
+
+    def _call(self, name: str, queue: QueueRow, batch: Batch, **values: Value) -> Call:
+        held = batch.claims
+        fence: dict[str, Value] = {
+            "queue": text(self._name),
+            "ids": plain_list([claim.job.id for claim in held]),
+            "attempts": plain_list([claim.attempt for claim in held]),
+            "starts": starts_of(held),
+            "heartbeats": plain_list([claim.own_heartbeat for claim in held]),
+        }
+        return self._store.statements.get(name, queue.table), fence | values
+
+    def verdicts(
+        self, outcomes: Sequence[Outcome], kinds: Sequence[Batch], answers: Sequence[Sequence[Row]]
+    ) -> list[Verdict]:
+        verdicts = [Verdict.LOST] * len(outcomes)
+        for batch, rows in zip(kinds, answers, strict=False):
+            if not rows:
+                continue
+            settled = {row[0]: row for row in rows}
+            for place in batch.places:
+                outcome = outcomes[place]
+                # One job twice in a batch: the second is a repetition, and the row is gone when it has been counted.
+                row = settled.pop(outcome.claim.job.id, None)
+                if row is not None:
+                    verdicts[place] = _verdict(outcome, row)
+        return verdicts
+
+
+def own(claim: Claim) -> PgClaim:
+    assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend
+    return claim
+
+
+def _batch(placed: Sequence[tuple[int, Outcome]]) -> Batch:
+    return Batch([place for place, _ in placed], [own(outcome.claim) for _, outcome in placed])
+
+
+def starts_of(claims: Sequence[PgClaim]) -> bytes:
+    return ('{"' + '","'.join(claim.started for claim in claims) + '"}').encode()
+
+
+def _verdict(outcome: Outcome, row: Row) -> Verdict:
+    match outcome:
+        case Completed():
+            return Verdict.COMPLETED
+        case Failed():
+            return Verdict.RETRIED if row[1] == "retry" else Verdict.FAILED
+        case Released():
+            return Verdict.RELEASED
+        case Snoozed():
+            return Verdict.SNOOZED
