@@ -37,7 +37,11 @@ def add(
     ] = None,
     priority: Annotated[
         int | None,
-        typer.Option(metavar="N", help="The protocol's own number (BullMQ: lower runs first).", rich_help_panel=JOB),
+        typer.Option(
+            metavar="N",
+            help="The protocol's own number; whether lower or higher runs first is the protocol's, too.",
+            rich_help_panel=JOB,
+        ),
     ] = None,
     attempts: Annotated[
         int | None,
