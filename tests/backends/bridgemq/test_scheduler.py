@@ -237,7 +237,7 @@ def ms(*moment):
 )
 def test_clock_changes_neither_lose_nor_double_a_tick(cron, after, expected):
     data = json.dumps({"type": "mail", "schedule": {"cron": cron, "timezone": "America/New_York"}})
-    assert cron.tick_of(b"j", after - 1, data.encode(), after).next_due == expected
+    assert tick_of(b"j", after - 1, data.encode(), after).next_due == expected
 
 
 async def test_due_jobs_of_all_types_are_moved_by_the_leader(scheduler, queue, peer, connection):
