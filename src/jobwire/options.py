@@ -348,6 +348,8 @@ class NewSchedule:
 
     def __post_init__(self) -> None:
         text("key", self.key)
+        if self.job.id is not None:
+            raise InvalidOption("id", self.job.id, "is for a single job: a schedule adds many, each with its own id")
         if (self.every is None) == (self.cron is None):
             raise InvalidOption("every", self.every, "give exactly one of every and cron")
         if self.every is not None:

@@ -10,8 +10,6 @@ def require_for_job(can: Capabilities, queue: str, job: NewJob) -> None:
     """Raises NotSupported for the first option of the job that the protocol can't hold."""
     if job.name is not None and job.name != queue:
         can.require(Feature.JOB_NAMES)
-    if job.id is not None:
-        can.require(Feature.CUSTOM_IDS)
     if job.priority is not None:
         can.require(Feature.PRIORITIES)
     if job.attempts is not None:

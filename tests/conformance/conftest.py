@@ -179,6 +179,22 @@ def recover(eventually: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
+def id_for() -> Callable[[Queue, str], str]:
+    """Makes an id of the shape that the queue's protocol takes, the same for the same text."""
+
+    def make(queue: Queue, text: str) -> str:
+        match queue.capabilities.ids:
+            case "any":
+                return text
+            case "uuid":
+                return str(uuid.uuid5(uuid.NAMESPACE_OID, text))
+            case "objectid":
+                return uuid.uuid5(uuid.NAMESPACE_OID, text).hex[:24]
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def needs() -> Callable[..., contextlib.AbstractContextManager[None]]:
     """Runs the body where the protocol has every feature; elsewhere it must be refused."""
 

@@ -56,18 +56,19 @@ async def test_removing_or_retrying_what_is_not_there_says_so(queue):
         await queue.retry("no-such-job")
 
 
-async def test_the_log_goes_with_the_removed_job(queue, work, finished, needs):
-    with needs(queue, Feature.LOGS, Feature.CUSTOM_IDS):
+async def test_the_log_goes_with_the_removed_job(queue, work, finished, needs, id_for):
+    order = id_for(queue, "order-17")
+    with needs(queue, Feature.LOGS):
 
         async def handler(job):
             await job.log("a line")
 
-        await queue.add(1, id="order-17")
+        await queue.add(1, id=order)
         async with work(handler):
-            await finished(queue, "order-17")
-        await queue.remove("order-17")
-        await queue.add(2, id="order-17")
-        assert list(await queue.logs("order-17")) == []
+            await finished(queue, order)
+        await queue.remove(order)
+        await queue.add(2, id=order)
+        assert list(await queue.logs(order)) == []
 
 
 async def test_a_failed_job_can_be_run_again(queue, work, finished, eventually):

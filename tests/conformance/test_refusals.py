@@ -11,7 +11,6 @@ from jobwire.options import Parent, Target, Unique
 
 ASKED = [
     (Feature.JOB_NAMES, {"name": "welcome"}),
-    (Feature.CUSTOM_IDS, {"id": "order-17"}),
     (Feature.PRIORITIES, {"priority": 1}),
     (Feature.LIFO, {"lifo": True}),
     (Feature.ATTEMPTS, {"attempts": 3}),

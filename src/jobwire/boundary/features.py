@@ -35,7 +35,6 @@ class Feature(Enum):
     RATE_LIMIT = "rate limits"
     THROTTLE = "rate limit from a handler"
     TRANSACTIONAL_ADD = "add inside the caller's transaction"
-    CUSTOM_IDS = "custom job ids"
 
     UNIQUE = "unique keys"
     UNIQUE_TTL = "unique keys with ttl"
@@ -95,6 +94,8 @@ class Capabilities:
 
     protocol: str
     features: frozenset[Feature] = frozenset()
+    ids: Literal["any", "uuid", "objectid"] = "any"
+    """The shape of an id that the caller gives a job. Which texts of it are refused is a rule of the protocol."""
     priority: Literal["low_first", "high_first"] | None = None
     priority_classes: int | None = None
     """How many classes of priority the order distinguishes; within one, jobs keep their order. None: every number."""

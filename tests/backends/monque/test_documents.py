@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -9,11 +10,13 @@ from bson import ObjectId
 from pymongo import AsyncMongoClient
 
 from awaiting import eventually
-from jobwire.boundary import Completed, ConsumerSettings, Failed, Released, Snoozed
+from jobwire.backends.monque.produce.add import Adding, documents
+from jobwire.boundary import Added, Completed, ConsumerSettings, Failed, Released, Snoozed
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import State
 from jobwire.options import NewJob, Unique
+from jobwire.preparing import prepare
 from jobwire.queue import Queue
 
 from .peer import now
@@ -248,8 +251,8 @@ async def test_only_a_session_of_the_driver_can_carry_a_transaction(queue, jobs)
 
 async def test_a_job_may_have_an_id_of_the_callers_and_is_added_once(queue, jobs):
     chosen = "0123456789abcdef01234567"
-    first = await queue.add(1, extra={"id": chosen})
-    again = await queue.add(2, extra={"id": chosen})
+    first = await queue.add(1, id=chosen)
+    again = await queue.add(2, id=chosen)
     assert (first.id, first.refused) == (chosen, None)
     assert (again.id, again.refused) == (chosen, "a job with this id is there")
     assert jobs.find_one({"_id": ObjectId(chosen)})["data"] == 1
@@ -257,14 +260,41 @@ async def test_a_job_may_have_an_id_of_the_callers_and_is_added_once(queue, jobs
 
 async def test_in_bulk_only_the_jobs_that_are_not_there_are_added(queue, jobs):
     ids = [f"{number:024x}" for number in range(10)]
-    await queue.add_many([NewJob(number, extra={"id": ids[number]}) for number in (2, 5)])
-    added = await queue.add_many([NewJob(number, extra={"id": one}) for number, one in enumerate(ids)])
+    await queue.add_many([NewJob(number, id=ids[number]) for number in (2, 5)])
+    added = await queue.add_many([NewJob(number, id=one) for number, one in enumerate(ids)])
     assert [job.refused is None for job in added] == [number not in (2, 5) for number in range(10)]
     assert jobs.count_documents({}) == 10
 
 
-@pytest.mark.parametrize("value", ["17", 17, "0123456789ABCDEF01234567", None])
+@pytest.mark.parametrize("value", ["17", 17, "0123456789ABCDEF01234567"])
 async def test_an_id_that_is_no_object_id_is_refused(queue, jobs, value):
-    with pytest.raises(InvalidOption, match=r"extra\.id"):
-        await queue.add(1, extra={"id": value})
+    with pytest.raises(InvalidOption) as refusal:
+        await queue.add(1, id=value)
+    assert refusal.value.field == "id"
     assert jobs.count_documents({}) == 0
+
+
+async def test_a_given_id_that_another_caller_took_meanwhile_is_a_duplicate(queue, url, jobs):
+    """Both look for the id before either has stored its job."""
+    chosen = "0123456789abcdef01234567"
+    async with Queue(queue.name, url) as other:
+        added = await asyncio.gather(*(one.add(n, id=chosen) for n, one in enumerate([queue, other] * 10)))
+    assert [job.refused is None for job in added].count(True) == 1
+    [stored] = jobs.find()
+    [ours] = [n for n, job in enumerate(added) if job.refused is None]
+    assert stored["data"] == ours
+
+
+async def test_a_job_of_a_given_id_whose_reply_was_lost_counts_as_added(queue, jobs):
+    """The first attempt stores the job and does not hear of it: the second finds a job of the id, which is its own."""
+    chosen = "0123456789abcdef01234567"
+    store = queue.connection.backend.store
+    made = documents(
+        queue.name, [prepare(queue.connection.backend, queue.name, NewJob({"n": 1.5}, id=chosen), None)], 17
+    )
+    adding = Adding(store.jobs, made, {ObjectId(chosen)})
+    await adding.attempt()
+    adding.answers.clear()
+    await adding.attempt()
+    assert adding.answers == {0: Added(chosen)}
+    assert jobs.count_documents({}) == 1

@@ -180,14 +180,14 @@ async def test_an_option_of_a_job_that_pg_boss_would_ignore_or_refuse_is_refused
 
 async def test_an_id_of_the_callers_own_is_a_uuid(queue):
     mine = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
-    assert (await queue.add(1, extra={"id": mine})).id == mine
-    again = await queue.add(2, extra={"id": mine})
+    assert (await queue.add(1, id=mine)).id == mine
+    again = await queue.add(2, id=mine)
     assert (again.id, again.refused) == (mine, "duplicate id")
 
 
 async def test_the_second_of_an_id_in_one_call_is_told_as_a_duplicate(queue):
     mine = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
-    added = await queue.add_many([NewJob(n, extra={"id": one}) for n, one in enumerate([mine, mine.upper()])])
+    added = await queue.add_many([NewJob(n, id=one) for n, one in enumerate([mine, mine.upper()])])
     assert [(job.id, job.refused) for job in added] == [(mine, None), (mine, "duplicate id")]
     found = await queue.get(mine)
     assert found is not None

@@ -15,7 +15,6 @@ from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(
     {
-        Feature.CUSTOM_IDS,
         Feature.PRIORITIES,
         Feature.ATTEMPTS,
         Feature.BACKOFF_FIXED,

@@ -16,7 +16,6 @@ from jobwire.protocols import PROTOCOLS
 _HAS = frozenset(
     {
         Feature.JOB_NAMES,
-        Feature.CUSTOM_IDS,
         Feature.PRIORITIES,
         Feature.LIFO,
         Feature.ATTEMPTS,

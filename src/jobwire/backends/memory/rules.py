@@ -14,7 +14,6 @@ from jobwire.protocols import PROTOCOLS
 _HAS = frozenset(
     {
         Feature.JOB_NAMES,
-        Feature.CUSTOM_IDS,
         Feature.PRIORITIES,
         Feature.LIFO,
         Feature.ATTEMPTS,
@@ -53,8 +52,6 @@ CAPABILITIES = Capabilities(
     nearest=_NEAREST,
 )
 MAX_PRIORITY = 2**21 - 1
-NATIVE_ID = "id"
-"""The one native option that the store supports: an id, checked by the protocol's own rule."""
 
 
 def _check(queue: str, new: NewJob) -> None:
@@ -92,8 +89,7 @@ def imitated(rules: Rules) -> Rules:
     def check(queue: str, job: NewJob) -> None:
         rules.check(queue, job)
         for option in job.extra:
-            if option != NATIVE_ID:
-                raise NotSupported("memory", f"extra.{option}", _elsewhere(can))
+            raise NotSupported("memory", f"extra.{option}", _elsewhere(can))
 
     values: dict[str, Any] = {each.name: getattr(can, each.name) for each in fields(can)}
     values["features"] = can.features & CAPABILITIES.features

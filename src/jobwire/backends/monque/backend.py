@@ -84,7 +84,7 @@ class Monque:
         await self.store.look_at_clock()
         made = documents(queue, jobs, self.store.clock.now_ms())
         if connection is not None:
-            return await add_in(self.store, made, connection)
+            return await add_in(self.store, made, connection, given_ids(jobs))
         added = await add(self.store, made, given_ids(jobs))
         if made:
             self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))

@@ -36,8 +36,6 @@ _NEAREST = {
     Feature.SCHEDULE_WINDOW: "schedule and unschedule at those times",
     Feature.SCHEDULE_IMMEDIATELY: "add a job beside the schedule",
     Feature.JOB_NAMES: "a queue is a job name: use a queue per name",
-    Feature.CUSTOM_IDS: "ids are ObjectIds: give one of your own as extra={'id': '…'}, "
-    "or use unique=Unique(key), which admits one live job per key",
     Feature.PRIORITIES: "use a queue per priority, or run_at: jobs run in the order of their due time",
     Feature.LIFO: "jobs run in the order of their due time: give an earlier run_at",
     Feature.ATTEMPTS: "attempts are a setting of the instance: ?max_retries= or MonqueWorker(max_retries=…)",
@@ -58,6 +56,7 @@ _NEAREST = {
 CAPABILITIES = Capabilities(
     protocol=PROTOCOLS["monque"].name,
     features=_HAS,
+    ids="objectid",
     null_key=False,
     nearest=_NEAREST,
 )
@@ -96,11 +95,11 @@ def check(queue: str, job: NewJob) -> None:
     check_name(queue)
     if job.unique is not None:
         check_key("unique.key", job.unique.key)
+    if job.id is not None and not _ID.fullmatch(job.id):
+        rule = "must be an ObjectId in 24 hexadecimal digits (0-9, a-f), or use unique=Unique(key)"
+        raise InvalidOption("id", job.id, rule)
     for name, value in job.extra.items():
-        if name != "id":
-            raise InvalidOption(f"extra.{name}", value, "is not an option of a Monque job; there is id")
-        if not isinstance(value, str) or not _ID.fullmatch(value):
-            raise InvalidOption("extra.id", value, "must be an ObjectId in 24 hexadecimal digits")
+        raise InvalidOption(f"extra.{name}", value, "is not an option of a Monque job; it has none of its own")
 
 
 def to_bson(value: Any, path: str = "data", depth: int = 0) -> Any:

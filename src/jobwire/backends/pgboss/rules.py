@@ -41,7 +41,6 @@ _NEAREST = {
     Feature.UNIQUE_TTL: "extra={'singletonSeconds': 60} admits one job of a key in each minute",
     Feature.SCHEDULE_EVERY: "give a cron expression: its finest step is a minute",
     Feature.JOB_NAMES: "a queue holds one kind of job: use a queue per kind",
-    Feature.CUSTOM_IDS: "ids are UUIDs: give one of your own as extra={'id': '…'}",
     Feature.LIFO: "give the job a higher priority",
     Feature.KEEP: "finished jobs are kept for a time: extra={'deleteAfterSeconds': 3600}",
     Feature.FLOWS: "jobwire.backends.pgboss.Boss.flow adds jobs that wait for others",
@@ -51,6 +50,7 @@ _NEAREST = {
 CAPABILITIES = Capabilities(
     protocol=PROTOCOLS["pgboss"].name,
     features=_HAS,
+    ids="uuid",
     priority="high_first",
     null_character=False,
     null_key=False,
@@ -118,7 +118,7 @@ JOB_RULES: dict[str, Any] = {
     "singletonOffset": _at_least(0),
     "singletonNextSlot": _flag,
 }
-_EXTRA = ("id", "singletonKey", "group", *JOB_RULES)
+_EXTRA = ("singletonKey", "group", *JOB_RULES)
 
 
 def check(job: NewJob) -> None:
@@ -131,6 +131,10 @@ def check(job: NewJob) -> None:
         raise InvalidOption("backoff.cap", job.backoff.cap, "is for exponential backoff only")
     if job.timeout is not None and seconds("timeout", job.timeout) > 86_400:
         raise InvalidOption("timeout", job.timeout, "must be at most a day (86400 s), as pg-boss demands")
+    if job.id is not None and not is_id(job.id):
+        raise InvalidOption("id", job.id, "must be a UUID, as pg-boss demands, or use unique=Unique(key)")
+    if "id" in job.extra:
+        raise InvalidOption("extra.id", job.extra["id"], "is an option of its own: give it as id=…")
     if job.unique is not None and "singletonKey" in job.extra:
         raise InvalidOption("extra.singletonKey", job.extra["singletonKey"], "can't be given together with unique")
     if not storable(json_codec.dumps(job.data)):

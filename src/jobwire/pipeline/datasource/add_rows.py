@@ -69,7 +69,7 @@ async def _added(
 
 def identity_of(job: PreparedJob) -> str:
     """Returns the id that the job asks for."""
-    return str(job.new.id or job.new.extra["id"])
+    return str(job.new.id)
 
 
 def _stepped(source: AsyncIterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

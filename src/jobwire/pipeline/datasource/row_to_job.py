@@ -55,9 +55,9 @@ def new_job(dialect: Dialect, row: Mapping[str, Any], given: str, data: Any) -> 
     if isinstance(run_at, datetime) and run_at.tzinfo is None:
         run_at = run_at.replace(tzinfo=UTC)
     key = row.get("unique_key")
-    return dialect.job_with_id(
-        dialect.native_id(given),
+    return NewJob(
         data,
+        id=dialect.native_id(given),
         name=row.get("name"),
         priority=row.get("priority"),
         run_at=run_at,

@@ -163,9 +163,9 @@ def moved_job(
 ) -> PreparedJob:
     """Returns the job that a row of the survey becomes."""
     with _large_keeps():
-        new = dialect.job_with_id(
-            row["target"],
+        new = NewJob(
             codec.loads(row["payload"]),
+            id=row["target"],
             name=row["name"],
             priority=priority,
             attempts=row["attempts"],

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from jobwire.backends.rules import Rules
-from jobwire.boundary import Feature
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, NewSchedule, text
@@ -102,7 +101,7 @@ class Dialect(ABC):
 
     def check_id(self, given: str) -> None:
         """Raises InvalidOption for an id that the protocol refuses."""
-        self.rules.check(_ANY_QUEUE, self.job_with_id(given, None))
+        self.rules.check(_ANY_QUEUE, NewJob(None, id=given))
 
     def native_id(self, given: str) -> str:
         """Returns the given id if the protocol takes it, else one that is derived from it, always the same."""
@@ -120,12 +119,6 @@ class Dialect(ABC):
         # A queue that was emptied may number its jobs from 1 again: the time tells the two apart.
         moment = "" if created is None else str(round(created.timestamp() * 1000))
         return self.native_id(digest(store, queue, own, moment))
-
-    def job_with_id(self, identity: str, data: Any, **options: Any) -> NewJob:
-        """Returns a job that asks for this id, as an id of its own or as a native option."""
-        if self.rules.capabilities.has(Feature.CUSTOM_IDS):
-            return NewJob(data, id=identity, **options)
-        return NewJob(data, extra={**options.pop("extra", {}), "id": identity}, **options)
 
     def times(self, created: datetime | None, due: datetime | None) -> dict[str, Any]:
         """Returns the keywords of NewJob for a job that was created elsewhere and is due then; None: at once."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from jobwire.backends.memory.rules import NATIVE_ID
 from jobwire.backends.memory.store import families
 from jobwire.backends.memory.store.queue_state import QueueState
 from jobwire.backends.memory.store.record import Record, new_record
@@ -29,7 +28,7 @@ def add(
     if new.parent is not None:
         families.check_parent(queue, new.id, new.parent)
     queue.last_id += 1
-    job_id = job_id or (new.id if new.id is not None else str(new.extra.get(NATIVE_ID, queue.last_id)))
+    job_id = job_id or new.id or str(queue.last_id)
     parent = parent or new.parent
     if job_id in queue.jobs:
         queue.happen("duplicated", now, queue.jobs[job_id])

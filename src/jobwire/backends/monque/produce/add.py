@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import Any
 
 from bson import ObjectId
@@ -41,72 +40,123 @@ def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Documen
         data = to_bson(json_codec.loads(job.data))
         key = new.unique.key if new.unique is not None else None
         document = new_document(queue, data, now=now, due=due, unique_key=key)
-        if "id" in new.extra:
-            document["_id"] = ObjectId(str(new.extra["id"]))
+        if new.id is not None:
+            document["_id"] = ObjectId(new.id)
         payload.check_size(document, len(job.data))
         made.append(document)
     return made
 
 
 def given_ids(jobs: Sequence[PreparedJob]) -> set[ObjectId]:
-    """The ids that are the caller's choice."""
-    return {ObjectId(str(job.new.extra["id"])) for job in jobs if "id" in job.new.extra}
+    """Returns the ids that callers have given."""
+    return {ObjectId(job.new.id) for job in jobs if job.new.id is not None}
 
 
 async def add(store: Store, made: list[Document], given: Collection[ObjectId] = ()) -> list[Added]:
-    """Store them in order, in as few commands as there are changes between jobs with and without a unique key.
+    """Stores jobs in order, in as few commands as there are changes between jobs with and without a unique key.
 
-    Of those whose id was given by the caller, only the ones that the store doesn't have.
+    A job whose id was given by the caller is added if the store has none of that id.
     """
-    answers: dict[int, Added] = {}
-    if given:
-        async with store.reaching():
-            there = {one["_id"] for one in await store.jobs.find({"_id": {"$in": list(given)}}, {"_id": 1}).to_list()}
-        for index, document in enumerate(made):
-            if document["_id"] in there:
-                answers[index] = Added(str(document["_id"]), _THERE)
-    open_ones = [index for index in range(len(made)) if index not in answers]
+    adding = Adding(store.jobs, made, given)
     for _ in range(_ROUNDS):
-        if not open_ones:
-            return [answers[index] for index in range(len(made))]
-        attempt = partial(_round, store.jobs, made, open_ones, answers)
+        if not adding.left():
+            return [adding.answers[index] for index in range(len(made))]
         async with store.reaching(_PATIENCE):
-            await enduring(attempt, _PATIENCE, store.deadline(ATTEMPT))
-        open_ones = [index for index in open_ones if index not in answers]
+            await enduring(adding.attempt, _PATIENCE, store.deadline(ATTEMPT))
     raise StoreUnavailable(f"{store.where}: a unique key changed hands in every one of {_ROUNDS} tries to add a job")
 
 
-async def _round(
-    jobs: AsyncCollection[Document], made: list[Document], open_ones: list[int], answers: dict[int, Added]
-) -> None:
-    left = [index for index in open_ones if index not in answers]
-    await _send(jobs, made, left, answers)
-    await _name_holders(jobs, made, left, answers)
+class Adding:
+    """The jobs of one call and the answers for those that are decided, by their index in the call.
 
+    An attempt may end at any line because the connection does. The next one goes on with the jobs that have no answer.
+    """
 
-async def _send(
-    jobs: AsyncCollection[Document], made: list[Document], open_ones: list[int], answers: dict[int, Added]
-) -> None:
-    left = list(open_ones)
-    while left:
-        requests = [_request(made[index]) for index in left]
-        try:
-            result = await jobs.bulk_write(requests, ordered=True)
-        except driver.BulkWriteError as error:
-            # Two upserts of one key may both find nothing; the index then refuses the second. And an `_id` of ours
-            # that exists is an insert of an earlier try whose answer was lost.
-            at = _duplicate_at(error)
-            if at is None:
-                raise
-            _note(made, left[:at], error.details.get("upserted", []), answers)
-            document = made[left[at]]
-            if "uniqueKey" not in document:
-                answers[left[at]] = Added(str(document["_id"]))
-            left = left[at + 1 :]
-        else:
-            upserted = [{"index": index, "_id": key} for index, key in (result.upserted_ids or {}).items()]
-            _note(made, left, upserted, answers)
+    def __init__(self, jobs: AsyncCollection[Document], made: list[Document], given: Collection[ObjectId]) -> None:
+        self._jobs = jobs
+        self._made = made
+        self._given = given
+        self._sent: set[int] = set()
+        self.answers: dict[int, Added] = {}
+        if given:
+            self._refuse_repeated()
+
+    def left(self) -> list[int]:
+        """Returns the jobs that have no answer yet."""
+        return [index for index in range(len(self._made)) if index not in self.answers]
+
+    async def attempt(self) -> None:
+        if self._given:
+            await self._answer_existing([index for index in self.left() if self._made[index]["_id"] in self._given])
+        sending = self.left()
+        self._sent.update(sending)
+        await self._send(sending)
+        await self._name_holders([index for index in self.left() if "uniqueKey" in self._made[index]])
+
+    def _refuse_repeated(self) -> None:
+        """Answers for all but the first of the jobs that were given the same id."""
+        seen: set[ObjectId] = set()
+        for index, document in enumerate(self._made):
+            if document["_id"] in seen:
+                self.answers[index] = Added(str(document["_id"]), _THERE)
+            seen.add(document["_id"])
+
+    async def _answer_existing(self, asked: list[int]) -> None:
+        """Answers for jobs whose given id is in the store already.
+
+        A job that was sent before may be there because of that, if the reply was lost. Its time and its data tell it
+        from another caller's job of the same id.
+        """
+        ids = [self._made[index]["_id"] for index in asked]
+        found = {one["_id"]: one for one in await self._jobs.find({"_id": {"$in": ids}}).to_list()}
+        for index in asked:
+            document, there = self._made[index], found.get(self._made[index]["_id"])
+            if there is not None:
+                same = all(there.get(name) == document.get(name) for name in ("createdAt", "data"))
+                ours = same and index in self._sent
+                self.answers[index] = Added(str(document["_id"]), None if ours else _THERE)
+
+    async def _send(self, left: list[int]) -> None:
+        while left:
+            requests = [_request(self._made[index]) for index in left]
+            try:
+                result = await self._jobs.bulk_write(requests, ordered=True)
+            except driver.BulkWriteError as error:
+                # Two upserts of one key may both find nothing; the index then refuses the second. And an `_id` of ours
+                # that exists is an insert of an earlier try whose answer was lost. An `_id` that the caller gave may
+                # be another caller's as well: the next attempt looks at it.
+                at = _duplicate_at(error)
+                if at is None:
+                    raise
+                self._note(left[:at], error.details.get("upserted", []))
+                document = self._made[left[at]]
+                if "uniqueKey" not in document and document["_id"] not in self._given:
+                    self.answers[left[at]] = Added(str(document["_id"]))
+                left = left[at + 1 :]
+            else:
+                upserted = [{"index": index, "_id": key} for index, key in (result.upserted_ids or {}).items()]
+                self._note(left, upserted)
+                return
+
+    def _note(self, sent: list[int], upserted: list[dict[str, Any]]) -> None:
+        inserted = {int(one["index"]) for one in upserted}
+        for position, index in enumerate(sent):
+            if "uniqueKey" not in self._made[index] or position in inserted:
+                self.answers[index] = Added(str(self._made[index]["_id"]))
+
+    async def _name_holders(self, refused: list[int]) -> None:
+        """Answers for upserts that inserted nothing, with the job that holds the key. If that one has just finished,
+        there is none, and the next attempt adds the job."""
+        if not refused:
             return
+        keys = [self._made[index]["uniqueKey"] for index in refused]
+        live = {"name": self._made[refused[0]]["name"], "uniqueKey": {"$in": keys}, "status": {"$in": list(LIVE)}}
+        holders = {one["uniqueKey"]: one["_id"] for one in await self._jobs.find(live, {"uniqueKey": 1}).to_list()}
+        for index in refused:
+            holder = holders.get(self._made[index]["uniqueKey"])
+            if holder is not None:
+                ours = holder == self._made[index]["_id"]
+                self.answers[index] = Added(str(holder), None if ours else _TAKEN)
 
 
 def _request(document: Document) -> InsertOne[Document] | UpdateOne:
@@ -116,7 +166,7 @@ def _request(document: Document) -> InsertOne[Document] | UpdateOne:
 
 
 def live_holder(document: Document) -> Document:
-    """The peer's filter: the scope of a key is its name, and only live jobs hold one."""
+    """Returns the peer's filter: a key belongs to one job name, and only live jobs hold one."""
     return {"name": document["name"], "uniqueKey": document["uniqueKey"], "status": {"$in": list(LIVE)}}
 
 
@@ -127,38 +177,14 @@ def _duplicate_at(error: driver.BulkWriteError) -> int | None:
     return None
 
 
-def _note(made: list[Document], sent: list[int], upserted: list[dict[str, Any]], answers: dict[int, Added]) -> None:
-    inserted = {int(one["index"]) for one in upserted}
-    for position, index in enumerate(sent):
-        if "uniqueKey" not in made[index] or position in inserted:
-            answers[index] = Added(str(made[index]["_id"]))
-
-
-async def _name_holders(
-    jobs: AsyncCollection[Document], made: list[Document], open_ones: list[int], answers: dict[int, Added]
-) -> None:
-    """For upserts that inserted nothing: whose job stands for the request. None is found if it has just finished."""
-    refused = [index for index in open_ones if index not in answers]
-    if not refused:
-        return
-    keys = [made[index]["uniqueKey"] for index in refused]
-    live = {"name": made[refused[0]]["name"], "uniqueKey": {"$in": keys}, "status": {"$in": list(LIVE)}}
-    holders = {one["uniqueKey"]: one["_id"] for one in await jobs.find(live, {"uniqueKey": 1}).to_list()}
-    for index in refused:
-        holder = holders.get(made[index]["uniqueKey"])
-        if holder is not None:
-            ours = holder == made[index]["_id"]
-            answers[index] = Added(str(holder), None if ours else _TAKEN)
-
-
-async def add_in(store: Store, made: list[Document], session: Any) -> list[Added]:
-    """Inside the caller's transaction: peers see the jobs when it commits."""
+async def add_in(store: Store, made: list[Document], session: Any, given: Collection[ObjectId] = ()) -> list[Added]:
+    """Adds jobs inside the caller's transaction: peers see them when it commits."""
     if not isinstance(session, AsyncClientSession):
         raise InvalidOption("connection", session, "must be an AsyncClientSession of pymongo with a transaction")
     jobs = store.jobs_in(session)
     async with store.reaching():
         try:
-            return [await _add_one_in(jobs, document, session) for document in made]
+            return [await _add_one_in(jobs, document, session, document["_id"] in given) for document in made]
         except driver.DuplicateKeyError as error:
             taken = f"{store.where}: a unique key was taken meanwhile; run the transaction again"
             raise StoreUnavailable(taken) from error
@@ -169,7 +195,12 @@ async def add_in(store: Store, made: list[Document], session: Any) -> list[Added
             raise
 
 
-async def _add_one_in(jobs: AsyncCollection[Document], document: Document, session: AsyncClientSession) -> Added:
+async def _add_one_in(
+    jobs: AsyncCollection[Document], document: Document, session: AsyncClientSession, given: bool
+) -> Added:
+    # A refused insert would end the caller's transaction, so the id is looked up first.
+    if given and await jobs.find_one({"_id": document["_id"]}, {"_id": 1}, session=session):
+        return Added(str(document["_id"]), _THERE)
     if "uniqueKey" not in document:
         await jobs.insert_one(document, session=session)
         return Added(str(document["_id"]))

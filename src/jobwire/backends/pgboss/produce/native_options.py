@@ -66,6 +66,7 @@ def is_plain(job: NewJob) -> bool:
     """Whether the job brings nothing but data."""
     return not (
         job.extra
+        or job.id is not None
         or job.priority is not None
         or job.run_at is not None
         or job.delay is not None
@@ -80,6 +81,8 @@ def is_plain(job: NewJob) -> bool:
 def options_of(job: NewJob) -> dict[str, Any]:
     """A job's options by pg-boss's names, for a schedule to keep."""
     options: dict[str, Any] = {}
+    if job.id is not None:
+        options["id"] = job.id
     if job.priority is not None:
         options["priority"] = job.priority
     if job.run_at is not None:
