@@ -12,6 +12,7 @@ import pytest
 from awaiting import assert_left, eventually
 from jobwire import Backoff, NewJob, Queue
 from jobwire.backends.bridgemq.keys import Keys
+from jobwire.backends.bridgemq.upkeep.cron import tick_of
 from jobwire.backends.bridgemq.upkeep.scheduler import Deposed, Scheduler
 from jobwire.boundary import Completed, Failed
 from jobwire.model import State
