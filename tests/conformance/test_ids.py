@@ -51,6 +51,6 @@ async def test_an_id_is_taken_while_the_finished_job_is_kept(queue, work, finish
 async def test_an_id_is_free_again_once_the_job_is_removed(queue, needs):
     with needs(queue, Feature.CUSTOM_IDS):
         await queue.add(1, id="order-17")
-        await queue.remove("order-17")
+        await queue.admin.remove("order-17")
         assert (await queue.add(2, id="order-17")).refused is None
         assert (await queue.get("order-17")).data == 2

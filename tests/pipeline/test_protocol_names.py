@@ -13,7 +13,19 @@ from jobwire.backends.rules import rules_of
 from jobwire.pipeline.stores.dialect import all_dialects
 
 HOUSE = Path(jobwire.__file__).parent
-BLIND = ["coalesce.py", "flow.py", "model.py", "operations.py", "preparing.py", "queue.py", "retry.py", "worker"]
+BLIND = [
+    "acted.py",
+    "coalesce.py",
+    "flow.py",
+    "model.py",
+    "paging.py",
+    "preparing.py",
+    "queue.py",
+    "queue_access.py",
+    "queue_admin.py",
+    "retry.py",
+    "worker",
+]
 """Modules and packages above `backends/` in which no protocol is named by a string."""
 
 

@@ -40,7 +40,7 @@ def test_errors_arrive_as_they_are() -> None:
 
     with sync.connect("memory:sync-errors") as connection, sync.Queue("q", connection) as queue:
         with pytest.raises(JobNotFound):
-            queue.remove("nothing")
+            queue.admin.remove("nothing")
         with sync.Worker("q", fail, connection), pytest.raises(JobFailed, match="no"):
             queue.add(1).wait(10)
 
@@ -90,7 +90,7 @@ def test_a_blocking_program_pauses_its_worker_and_cancels_a_job() -> None:
             job.wait(10)
 
 
-@pytest.mark.parametrize("name", ["Queue", "Worker", "Connection", "Flow"])
+@pytest.mark.parametrize("name", ["Queue", "QueueAdmin", "Worker", "Connection", "Flow"])
 def test_every_public_coroutine_has_a_blocking_twin_inherited_or_not(name: str) -> None:
     original, blocking = getattr(jobwire, name), getattr(sync, name)
     coroutines = {
@@ -103,7 +103,7 @@ def test_every_public_coroutine_has_a_blocking_twin_inherited_or_not(name: str) 
         for member, value in inspect.getmembers(original)
         if not member.startswith("_") and isinstance(value, property)
     }
-    assert {"open", "close"} <= coroutines or {"run", "stop"} <= coroutines
+    assert any(coroutines >= some for some in ({"open", "close"}, {"run", "stop"}, {"retry", "pause"}))
     twins = {member: inspect.getattr_static(blocking, member, None) for member in coroutines}
     assert [member for member, twin in twins.items() if not inspect.isfunction(twin)] == []
     assert [
@@ -116,17 +116,18 @@ def test_every_public_coroutine_has_a_blocking_twin_inherited_or_not(name: str) 
     } == set()
 
 
-def test_what_a_queue_inherits_blocks_too() -> None:
-    """`pause`, `promote`, `limits` and the like come from the class of operations that Queue extends."""
-    with sync.Queue("q", "memory:sync-inherited") as queue:
-        queue.pause()
-        assert queue.paused() is True
-        queue.resume()
-        assert queue.paused() is False
+def test_operators_methods_block_too() -> None:
+    with sync.Queue("q", "memory:sync-operators") as queue:
+        assert isinstance(queue.admin, sync.QueueAdmin)
+        assert queue.admin is queue.admin
+        queue.admin.pause()
+        assert queue.admin.paused() is True
+        queue.admin.resume()
+        assert queue.admin.paused() is False
         later = queue.add("later", delay=3600)
-        queue.promote(later.id)
+        queue.admin.promote(later.id)
         assert [job.data for job in queue.jobs("waiting")] == ["later"]
-        queue.drain()
+        queue.admin.drain()
         assert queue.get(later.id) is None
 
 
