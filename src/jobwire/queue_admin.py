@@ -20,11 +20,11 @@ _STEP = 1000
 
 
 def missing_attribute(kind: str, name: str) -> AttributeError:
-    """Returns the error for a name that a queue lacks. For a method of its admin, the error says where that is."""
+    """Returns the error for a name that a queue lacks. For a method of its admin it names the place."""
     if name.startswith("_") or not hasattr(QueueAdmin, name):
         return AttributeError(f"{kind!r} object has no attribute {name!r}")
     place = f"operators' methods are on queue.admin: queue.admin.{name}(...)"
-    # With `obj` set, Python does not append a name that looks similar: "Did you mean: 'logs'?" would mislead.
+    # Without `obj=None` Python appends the queue's most similar name: "Did you mean: 'logs'?"
     return AttributeError(f"{kind!r} object has no attribute {name!r}; {place}", name=name, obj=None)
 
 

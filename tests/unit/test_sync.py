@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import jobwire
-from jobwire import JobCancelled, JobFailed, JobNotFound, NewJob, State, WrongState, sync
+from jobwire import InvalidOption, JobCancelled, JobFailed, JobNotFound, NewJob, State, WrongState, sync
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -52,6 +52,23 @@ def test_events_are_a_plain_iterator() -> None:
         events = queue.events(since="0")
         assert [next(events).native_type for _ in range(2)] == ["added", "waiting"]
         events.close()  # type: ignore[attr-defined]
+
+
+def test_all_jobs_of_a_state_are_a_plain_iterator() -> None:
+    with sync.Queue("q", "memory:sync-iterating") as queue:
+        queue.add_many([NewJob(n) for n in range(7)])
+        jobs = queue.iter_jobs(page_size=3)
+        assert next(jobs).data == 0
+        rest = list(jobs)
+        assert [job.data for job in rest] == [1, 2, 3, 4, 5, 6]
+        assert {type(job) for job in rest} == {sync.Job}
+        assert [job.data for job in queue.iter_jobs("waiting", reverse=True, page_size=2)] == [6, 5, 4, 3, 2, 1, 0]
+        for job in queue.iter_jobs(page_size=2):
+            if job.data % 2:
+                queue.admin.remove(job.id)
+        assert [job.data for job in queue.iter_jobs()] == [0, 2, 4, 6]
+        with pytest.raises(InvalidOption, match="page_size"):
+            next(queue.iter_jobs(page_size=0))
 
 
 def test_run_blocks_until_another_thread_stops_the_worker() -> None:
