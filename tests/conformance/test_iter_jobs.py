@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobwire.boundary import Failed
+from jobwire.boundary import Failed, Feature
 from jobwire.errors import InvalidOption
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -75,6 +75,20 @@ async def test_jobs_that_stay_are_shown_once_while_others_come_and_go(queue):
             await queue.admin.remove(added[0])
             await queue.add("new")
     assert [job_id for job_id in seen if job_id in added] == added
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+async def test_every_job_is_shown_once_although_the_queue_is_paused_and_resumed_meanwhile(queue, needs, reverse):
+    with needs(queue, Feature.PAUSE):
+        added = await add_some(queue)
+        seen = []
+        async for job in queue.iter_jobs("waiting", reverse=reverse, page_size=1):
+            seen.append(job.id)
+            if len(seen) == 2:
+                await queue.admin.pause()
+            if len(seen) == 4:
+                await queue.admin.resume()
+        assert seen == (added[::-1] if reverse else added)
 
 
 async def test_a_shown_job_can_be_waited_for(queue, work):
