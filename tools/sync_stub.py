@@ -15,13 +15,14 @@ SOURCE = Path(__file__).parent.parent / "src" / "jobwire"
 STUB = SOURCE / "sync.pyi"
 CLASSES = {
     "Connection": {"connection.py": "Connection"},
-    "Queue": {"queue.py": "Queue", "operations.py": "Operations"},
+    "Queue": {"queue.py": "Queue"},
+    "QueueAdmin": {"queue_admin.py": "QueueAdmin"},
     "ClaimedJob": {"claimed.py": "ClaimedJob", "held_job.py": "HeldJob", "running_job.py": "Running"},
     "Flow": {"flow.py": "Flow"},
     "Worker": {"worker/worker.py": "Worker"},
 }
 """Each class, and those that it is made of: itself and what it inherits from, by file."""
-GIVEN = {"ClaimedJob"}
+GIVEN = {"ClaimedJob", "QueueAdmin"}
 """Classes that callers are given and never make."""
 
 HEAD = """# Made by tools/sync_stub.py from the asynchronous classes: change those.
@@ -90,7 +91,8 @@ ATTRIBUTES = {
     "ClaimedJob": [],
     "Connection": ["address: urls.Address", "backend: Backend"],
     "Flow": ["connection: Any"],
-    "Queue": ["name: str", "connection: Any"],
+    "Queue": ["name: str", "connection: Any", "admin: QueueAdmin"],
+    "QueueAdmin": [],
     "Worker": ["id: str", "queue: str", "stats: Stats", "connection: Any"],
 }
 

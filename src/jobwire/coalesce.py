@@ -38,6 +38,10 @@ class Coalescer(Generic[Item, Answer]):
         self._pending.append((item, future))
         return await future
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     async def close(self) -> None:
         """Refuses new items, and returns when all earlier ones have their answer."""
         self._closed = True

@@ -1,25 +1,25 @@
-"""The producer's side of a queue: adding jobs, reading and awaiting them. What an operator does is in Operations."""
+"""Producers' and readers' half of a queue: adding jobs, claiming, reading and awaiting them. Operators' half is
+`queue.admin`, in queue_admin.py."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Never, Self, Unpack
+from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
 from jobwire import forking, spelling
 from jobwire import options as checks
-from jobwire.boundary import Added, Backend, Feature, PreparedJob, Schedules
+from jobwire.acted import require_done
+from jobwire.boundary import Added, Capabilities, Feature, PreparedJob, Schedules
 from jobwire.claimed import ClaimedJob
 from jobwire.claimer import Claimers
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
-from jobwire.errors import Closed, InvalidOption
+from jobwire.errors import InvalidOption
 from jobwire.finishes import Finishes
-from jobwire.model import Event, Job, Page, Schedule, State, WorkerInfo
-from jobwire.operations import Operations, state_of
+from jobwire.model import Children, Event, Job, Page, Schedule, State
 from jobwire.options import (
     DEFAULT_SIZE_LIMIT,
     NO_DATA,
@@ -28,10 +28,14 @@ from jobwire.options import (
     NewSchedule,
     Seconds,
     seconds,
+    state_of,
     text,
     whole,
 )
+from jobwire.paging import job_pages
 from jobwire.preparing import AddedJobs, defaults_of, prepare, snapshot, with_defaults
+from jobwire.queue_access import QueueAccess
+from jobwire.queue_admin import QueueAdmin, missing_attribute
 from jobwire.required_features import require_for_schedule
 
 _ADD_TOGETHER = 500
@@ -39,7 +43,7 @@ _all_new = frozenset({NewJob}).issuperset
 _SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at", "end_at", "immediately")
 
 
-class Queue(Operations):
+class Queue:
     """A queue that Python shares with whoever else speaks its protocol.
 
     Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). It opens at its first use,
@@ -48,6 +52,8 @@ class Queue(Operations):
     events the queue keeps, from when it is opened; None leaves that as it is. `defaults` are the options of every job
     that is added without its own: `Queue("emails", defaults={"attempts": 3})`. Schedules and flows have none.
     `wait_for_store`: how long opening waits for a store that is not there yet, as when containers start together.
+
+    `admin` has the operators' methods: retry, remove, promote, pause, drain, limits and more.
     """
 
     def __init__(
@@ -63,61 +69,45 @@ class Queue(Operations):
     ) -> None:
         for option, value in unknown.items():
             raise spelling.unknown(option, value, ("size_limit", "events_max_len"), "a Queue")
-        limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
+        self.name = text("queue", name)
+        self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
         self._wait_for_store = seconds("wait_for_store", wait_for_store)
-        super().__init__(text("queue", name), self.connection.backend, limit)
         self._defaults = defaults_of(defaults) if defaults else None
-        self._events_max_len = events_max_len
         if events_max_len is not None:
             whole("events_max_len", events_max_len, minimum=1)
             self.capabilities.require(Feature.EVENT_CONTROL)
-        self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
-        self._finishes = Finishes(self._backend, name)
-        self._claimers = Claimers(name)
-        self._is_open = False
-        self._closed = False
-        self._opening = asyncio.Lock()
-        forking.follow(self, Queue._after_fork)
+        self._access = QueueAccess(name, self.connection, events_max_len)
+        self.admin = QueueAdmin(self._access, self._size_limit)
+        self._renew()
+        forking.follow(self, Queue._renew)
 
-    def _after_fork(self) -> None:
-        self._backend = self.connection.backend
-        self._adds = Coalescer(self._send, _ADD_TOGETHER)
-        self._finishes = Finishes(self._backend, self.name)
+    def _renew(self) -> None:
+        """Makes the parts that belong to one process."""
+        self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
+        self._finishes = Finishes(self.connection.backend, self.name)
         self._claimers = Claimers(self.name)
-        self._opening = asyncio.Lock()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The features of this queue's protocol."""
+        return self.connection.backend.capabilities
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            raise missing_attribute(type(self).__name__, name)
 
     async def open(self) -> Self:
-        """Reach the store and make the queue known to peers."""
-        await self.connection.open(self._wait_for_store)
-        async with self._opening:
-            await self._prepare_queue()
-        return self
-
-    async def _prepare_queue(self) -> None:
-        if self._is_open:
-            return
-        await self._backend.register(self.name)
-        if self._events_max_len is not None:
-            control = self.capabilities.part(self._backend.event_control, Feature.EVENT_CONTROL)
-            await control.limit_events(self.name, self._events_max_len)
-        if self._closed:
+        """Connects to the store and makes the queue known to peers."""
+        await self._access.open(self._wait_for_store)
+        if self._adds.closed:
             self._adds = Coalescer(self._send, _ADD_TOGETHER)
-        self._is_open, self._closed = True, False
-
-    async def _reach(self) -> Backend:
-        """The backend, opened if this is the queue's first use."""
-        if not (self._is_open and self.connection.is_open):
-            if self._closed:
-                raise Closed(f"queue {self.name!r} has been closed")
-            await self.connection.reach()
-            async with self._opening:
-                await self._prepare_queue()
-        return self._backend
+        return self
 
     async def close(self) -> None:
         """Wait for the adds that are under way, release claimed jobs that are not settled, let go of the store."""
-        self._is_open, self._closed = False, True
+        self._access.close()
         await self._adds.close()
         await self._claimers.close()
         await self._finishes.close()
@@ -149,14 +139,14 @@ class Queue(Operations):
         With `connection` (where the protocol can): inside the caller's own transaction.
         """
         job = self._prepare(self._filled(NewJob(data, name, **options)))
-        if not (self._is_open and self.connection.is_open):
-            await self._reach()
+        if not self._access.is_open:
+            await self._access.backend()
         if connection is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
-            [added] = await self._backend.add(self.name, [job], connection)
+            [added] = await self.connection.backend.add(self.name, [job], connection)
         elif job.new.parent is not None:
             # It is refused if its parent is gone, and must not take other callers' jobs down with it.
-            [added] = await self._backend.add(self.name, [job])
+            [added] = await self.connection.backend.add(self.name, [job])
         else:
             added = await self._adds.put(job)
         return self._snapshot(job, added)
@@ -171,20 +161,27 @@ class Queue(Operations):
         prepared = [self._prepare(self._filled(job)) for job in given]
         if connection is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
-        added = await (await self._reach()).add(self.name, prepared, connection)
+        added = await (await self._access.backend()).add(self.name, prepared, connection)
         return AddedJobs(self.capabilities, self.name, prepared, added, self)
 
     async def _send(self, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
-        return await self._backend.add(self.name, jobs)
+        return await self.connection.backend.add(self.name, jobs)
 
     def _filled(self, job: NewJob) -> NewJob:
         return job if self._defaults is None else with_defaults(job, self._defaults)
 
     def _prepare(self, job: NewJob) -> PreparedJob:
-        return prepare(self._backend, self.name, job, self._size_limit)
+        return prepare(self.connection.backend, self.name, job, self._size_limit)
 
     def _snapshot(self, job: PreparedJob, added: Added) -> Job:
-        return snapshot(self._backend.capabilities, self.name, job, added, self)
+        return snapshot(self.capabilities, self.name, job, added, self)
+
+    async def cancel(self, job_id: str) -> None:
+        """Keeps a waiting job from being run. It stays readable, as cancelled."""
+        wanted = checks.job_id(job_id)
+        cancels = await self._access.part(lambda backend: backend.cancels, Feature.CANCEL)
+        [acted] = await cancels.cancel(self.name, [wanted])
+        require_done(self.name, wanted, acted, "cancelled: it is not waiting")
 
     # --- claiming by hand -------------------------------------------------------------------------------------------
 
@@ -203,15 +200,15 @@ class Queue(Operations):
         closed are released. `worker_id` and `native` are as for a Worker.
         """
         wait = checks.timeout(timeout)
-        settings = self._claimers.settings(self._backend, lease, worker_id, native)
-        return await self._claimers.get(await self._reach(), settings, worker_id).claim(wait)
+        settings = self._claimers.settings(self.connection.backend, lease, worker_id, native)
+        return await self._claimers.get(await self._access.backend(), settings, worker_id).claim(wait)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def get(self, job_id: str) -> Job | None:
         """The job as it is now, or None."""
         wanted = checks.job_id(job_id)
-        [job] = await (await self._reach()).get(self.name, [wanted])
+        [job] = await (await self._access.backend()).get(self.name, [wanted])
         return None if job is None else replace(job, origin=self)
 
     async def jobs(
@@ -232,32 +229,47 @@ class Queue(Operations):
         """
         asked = state_of(state), whole("limit", limit, minimum=1), checks.cursor("cursor", cursor)
         passed, backward = checks.skip(skip, asked[2]), checks.yes_or_no("reverse", reverse)
-        page = await (await self._reach()).jobs(self.name, *asked, skip=passed, reverse=backward)
+        page = await (await self._access.backend()).jobs(self.name, *asked, skip=passed, reverse=backward)
         return Page((replace(job, origin=self) for job in page), page.cursor)
+
+    async def iter_jobs(
+        self, state: State | str = State.WAITING, *, reverse: bool = False, page_size: int = 500
+    ) -> AsyncIterator[Job]:
+        """Yields all jobs in a state, in the order of `jobs`, and reads them from the store `page_size` at a time.
+
+        The caller may remove, retry or promote the jobs that it is given. A job is shown as it was when its page was
+        read, which is one page ahead. If the queue changes meanwhile, a job that keeps its state and position is shown.
+        One that is added or moved may be shown or not, and one that leaves the state and returns may be shown twice.
+        """
+        async for page in job_pages(self, state, reverse=reverse, page_size=page_size):
+            for job in page:
+                yield job
 
     async def counts(self) -> Mapping[State, int]:
         """How many jobs are in each state."""
-        return await (await self._reach()).counts(self.name)
+        return await (await self._access.backend()).counts(self.name)
 
     async def logs(self, job_id: str) -> Sequence[str]:
         """The lines that handlers have logged for the job, oldest first."""
         wanted = checks.job_id(job_id)
-        return await (await self._reach_part(lambda backend: backend.logs, Feature.LOGS)).logs(self.name, wanted)
+        return await (await self._access.part(lambda backend: backend.logs, Feature.LOGS)).logs(self.name, wanted)
 
-    async def workers(self) -> Sequence[WorkerInfo]:
-        """Workers that are connected to the queue, whatever language they are written in."""
-        return await (await self._reach_part(lambda backend: backend.workers, Feature.WORKERS)).workers(self.name)
+    async def children(self, job_id: str) -> Children:
+        """Returns the states of the job's children."""
+        wanted = checks.job_id(job_id)
+        flows = await self._access.part(lambda backend: backend.flows, Feature.FLOWS)
+        return await flows.children(self.name, wanted)
 
     async def wait(self, job_id: str, timeout: Seconds | None = None) -> Any:
         """The job's result once it has completed. Raises JobFailed, JobNotFound or WaitTimeout."""
         wanted, limit = checks.job_id(job_id), checks.timeout(timeout)
-        await self._reach()
+        await self._access.backend()
         return await self._finishes.wait(wanted, limit)
 
     async def events(self, since: str | None = None) -> AsyncIterator[Event]:
         """What happens on the queue, from now on or after the event whose id is given. Never ends by itself."""
         place = checks.cursor("since", since)
-        stream = await self._reach_part(lambda backend: backend.events, Feature.EVENTS)
+        stream = await self._access.part(lambda backend: backend.events, Feature.EVENTS)
         if place is None:
             place = await stream.cursor(self.name)
         async for event in stream.events(self.name, place):
@@ -297,4 +309,4 @@ class Queue(Operations):
         return await (await self._schedules()).schedules(self.name)
 
     async def _schedules(self) -> Schedules:
-        return await self._reach_part(lambda backend: backend.schedules, Feature.SCHEDULES)
+        return await self._access.part(lambda backend: backend.schedules, Feature.SCHEDULES)

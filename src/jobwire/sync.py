@@ -24,7 +24,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Never, Self, cast
 
 from jobwire import claimed as _claimed
 from jobwire import connection as _connection
@@ -32,11 +32,13 @@ from jobwire import flow as _flow
 from jobwire import forking
 from jobwire import model as _model
 from jobwire import queue as _queue
+from jobwire import queue_admin as _queue_admin
 from jobwire import worker as _worker
 from jobwire.options import Seconds
+from jobwire.paging import job_pages
 from jobwire.preparing import AddedJobs
 
-__all__ = ["ClaimedJob", "Connection", "Flow", "Job", "JobTree", "Page", "Queue", "Worker", "connect"]
+__all__ = ["ClaimedJob", "Connection", "Flow", "Job", "JobTree", "Page", "Queue", "QueueAdmin", "Worker", "connect"]
 
 
 _LONGEST_CALLBACK, _LONGEST_FORK = 2.0, 10.0
@@ -204,7 +206,7 @@ def _iterator(function: Any) -> Any:
                 if life is not _portal.life:
                     raise RuntimeError("a forked process can't go on with its parent's iterator: make a new one")
                 try:
-                    yield _portal.run(_next(source))
+                    yield _blocking(_portal.run(_next(source)))
                 except StopAsyncIteration:
                     return
         finally:
@@ -250,7 +252,32 @@ def _make(made_from: type[Any], attributes: tuple[str, ...] = ()) -> type[Any]:
 
 Connection = _make(_connection.Connection, ("address", "backend"))
 Flow = _make(_flow.Flow, ("connection",))
-Queue = _make(_queue.Queue, ("name", "connection"))
+
+
+class QueueAdmin(_make(_queue_admin.QueueAdmin)):  # type: ignore[misc]
+    """Operators' half of a queue, `queue.admin`, whose calls block."""
+
+    def __init__(self, inner: _queue_admin.QueueAdmin) -> None:
+        self.inner = inner
+
+
+_pages = _iterator(job_pages)
+
+
+class Queue(_make(_queue.Queue, ("name", "connection"))):  # type: ignore[misc]
+    """A queue whose calls block. Its arguments are those of `jobwire.Queue`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _Blocking.__init__(self, *args, **kwargs)
+        self.admin = QueueAdmin(self.inner.admin)
+
+    @functools.wraps(_queue.Queue.iter_jobs)
+    def iter_jobs(self, *args: Any, **kwargs: Any) -> Iterator[Job]:
+        for page in _pages(self, *args, **kwargs):  # the event loop is asked once per page, not once per job
+            yield from page
+
+    def __getattr__(self, name: str) -> Never:
+        raise _queue_admin.missing_attribute("Queue", name)
 
 
 class ClaimedJob(_make(_claimed.ClaimedJob)):  # type: ignore[misc]

@@ -65,6 +65,28 @@ def open_queue(url: str) -> None:
         assert total(queue) == 6
 
 
+def operators(url: str) -> None:
+    """The operators' half of a queue works in the child as in the parent, and so does a loop over all jobs."""
+    with sync.Queue(QUEUE, url) as queue:
+        first, *others = [queue.add(n) for n in range(4)]
+        stale = queue.iter_jobs(page_size=2)
+        next(stale)
+
+        def child() -> None:
+            queue.admin.remove(first.id)
+            assert [job.data for job in queue.iter_jobs(page_size=2)] == [1, 2, 3]
+            with pytest.raises(RuntimeError, match="make a new one"):
+                list(stale)
+            queue.close()
+            with pytest.raises(Closed):
+                queue.admin.remove(others[0].id)
+
+        in_child(child)
+        queue.admin.remove(others[0].id)
+        assert [job.data for job in queue.iter_jobs()] == [2, 3]
+        stale.close()
+
+
 def closed_queue(url: str) -> None:
     """A child makes a queue of its own after the parent has closed one, or has never had one."""
 

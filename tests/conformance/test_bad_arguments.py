@@ -10,15 +10,15 @@ import pytest
 from jobwire import native
 from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, NotSupported, PayloadTooLarge, WaitTimeout
-from jobwire.operations import Operations
 from jobwire.options import DEFAULT_SIZE_LIMIT, NewJob
 from jobwire.queue import Queue
+from jobwire.queue_admin import QueueAdmin
 from jobwire.worker import Worker
 
 BY_ID = [
     name
-    for part in (Operations, Queue)
-    for name, member in vars(part).items()
+    for half in (QueueAdmin, Queue)
+    for name, member in vars(half).items()
     if not name.startswith("_") and callable(member) and "job_id" in inspect.signature(member).parameters
 ]
 MORE = {
@@ -40,7 +40,7 @@ async def test_an_id_that_is_no_text_is_refused_on_every_entrance(queue, bad):
     kept = await queue.add("stays", delay=3600)
     for name in BY_ID:
         with pytest.raises((InvalidOption, NotSupported)) as refusal:
-            await getattr(queue, name)(bad, *MORE.get(name, ()))
+            await getattr(queue.admin if hasattr(QueueAdmin, name) else queue, name)(bad, *MORE.get(name, ()))
         if isinstance(refusal.value, InvalidOption):
             assert (name, refusal.value.field) == (name, "job_id")
     assert (await queue.get(kept.id)).state == "delayed"
@@ -56,7 +56,7 @@ async def test_a_cursor_that_is_no_text_is_refused(queue, bad):
 
 @pytest.mark.parametrize("bad", [5, None, b"x", "", "a\ud800", {"$gt": ""}], ids=str)
 async def test_a_key_that_is_no_text_is_refused(queue, bad):
-    for call in (queue.unique_owner, queue.release_unique, queue.unschedule):
+    for call in (queue.admin.unique_owner, queue.admin.release_unique, queue.unschedule):
         with pytest.raises((InvalidOption, NotSupported)):
             await call(bad)
 
@@ -71,7 +71,7 @@ async def test_durations_of_both_kinds_are_taken_and_others_refused(queue):
         with pytest.raises(InvalidOption, match="timeout"):
             await job.wait(bad)
         with pytest.raises(InvalidOption, match="older_than"):
-            await queue.clean("failed", older_than=bad)
+            await queue.admin.clean("failed", older_than=bad)
 
 
 @pytest.mark.parametrize("option", ["attempt", "jobId", "removeOnComplete"])
@@ -124,9 +124,9 @@ async def test_new_data_obeys_the_limit_of_the_queue(connection, needs):
     async with Queue("letters", connection, size_limit=100) as queue:
         job = await queue.add("small")
         with needs(queue, Feature.EDITS):
-            await queue.update_data(job.id, "x" * 90)
+            await queue.admin.update_data(job.id, "x" * 90)
             with pytest.raises(PayloadTooLarge, match="102 bytes exceeds limit of 100 bytes"):
-                await queue.update_data(job.id, "x" * 100)
+                await queue.admin.update_data(job.id, "x" * 100)
             assert (await queue.get(job.id)).data == "x" * 90
 
 

@@ -165,7 +165,7 @@ async def test_progress_logs_and_data_can_be_written(queue, needs):
 async def test_a_lost_job_says_so(queue):
     await queue.add(1)
     job = await queue.claim()
-    await queue.obliterate(force=True)
+    await queue.admin.obliterate(force=True)
     with pytest.raises(LostLock):
         await job.complete()
     with pytest.raises(LostLock):
@@ -293,7 +293,7 @@ async def test_a_block_whose_job_was_lost_raises_its_own_error(queue, caplog):
 
     async def program():
         async with await queue.claim():
-            await queue.obliterate(force=True)
+            await queue.admin.obliterate(force=True)
             raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):

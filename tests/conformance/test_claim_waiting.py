@@ -119,18 +119,18 @@ async def test_a_cancelled_claim_leaves_no_job_behind(queue, eventually):
 
 async def test_a_paused_queue_gives_nothing_until_it_is_resumed(queue, needs, until_waiting):
     with needs(queue, Feature.PAUSE):
-        await queue.pause()
+        await queue.admin.pause()
         added = await queue.add(1)
         assert await queue.claim() is None
         claiming = asyncio.create_task(queue.claim(timeout=60))
         await until_waiting(queue)
-        await queue.resume()
+        await queue.admin.resume()
         assert (await claiming).id == added.id
 
 
 async def test_a_rate_limited_queue_gives_its_next_job_when_the_window_ends(queue, needs):
     with needs(queue, Feature.LIMITS):
-        await queue.limit_rate(1, 0.5)
+        await queue.admin.limit_rate(1, 0.5)
         await queue.add_many([NewJob(1), NewJob(2)])
         first = await queue.claim()
         assert await queue.claim() is None

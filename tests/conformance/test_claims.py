@@ -115,7 +115,7 @@ async def test_the_outcome_of_a_job_that_is_gone_is_lost(queue, consume):
     consumer = consume()
     [claim] = await claim_of(consumer)
     await consumer.settle([Completed(claim, b"1")], claim=0)
-    await queue.remove(added.id)
+    await queue.admin.remove(added.id)
     [verdict] = (await consumer.settle([Completed(claim, b"2")], claim=0)).verdicts
     assert verdict is Verdict.LOST
     assert await queue.get(added.id) is None

@@ -82,16 +82,16 @@ async def test_an_idle_worker_wakes_up_for_a_job_added_with_a_short_delay(queue,
 
 async def test_a_promoted_job_is_ready_at_once(queue, needs):
     added = await queue.add(1, delay=3600)
-    await queue.promote(added.id)
+    await queue.admin.promote(added.id)
     assert (await queue.get(added.id)).state is State.WAITING
 
 
 async def test_only_a_delayed_job_can_be_promoted(queue, needs):
     added = await queue.add(1)
     with pytest.raises(WrongState):
-        await queue.promote(added.id)
+        await queue.admin.promote(added.id)
     with pytest.raises(JobNotFound):
-        await queue.promote("no-such-job")
+        await queue.admin.promote("no-such-job")
 
 
 async def test_a_promoted_job_keeps_its_priority(queue, needs):
@@ -99,5 +99,5 @@ async def test_a_promoted_job_keeps_its_priority(queue, needs):
         urgent, idle = (1, 9) if queue.capabilities.priority == "low_first" else (9, 1)
         await queue.add("idle", priority=idle)
         added = await queue.add("urgent", priority=urgent, delay=3600)
-        await queue.promote(added.id)
+        await queue.admin.promote(added.id)
         assert [job.data for job in await queue.jobs(State.WAITING)] == ["urgent", "idle"]

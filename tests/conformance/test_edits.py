@@ -20,13 +20,13 @@ async def test_a_worker_gets_the_data_that_a_job_was_given_later(queue, work, ne
 
     with needs(queue, Feature.EDITS):
         job = await queue.add({"draft": 1})
-        await queue.update_data(job.id, {"final": [1, "é"]})
+        await queue.admin.update_data(job.id, {"final": [1, "é"]})
         async with work(handle):
             assert await job.wait(10) == {"final": [1, "é"]}
         with pytest.raises(JobNotFound):
-            await queue.update_data("00000000-0000-4000-8000-000000000000", 1)
+            await queue.admin.update_data("00000000-0000-4000-8000-000000000000", 1)
         with pytest.raises(InvalidOption):
-            await queue.update_data(job.id, float("nan"))
+            await queue.admin.update_data(job.id, float("nan"))
 
 
 async def test_a_handler_notes_how_far_it_is_in_its_data(queue, work, needs):
@@ -41,7 +41,7 @@ async def test_a_handler_notes_how_far_it_is_in_its_data(queue, work, needs):
 
     with needs(queue, Feature.EDITS, Feature.ATTEMPTS):
         job = await queue.add("step 1", attempts=2)
-        await queue.update_data(job.id, "step 1")
+        await queue.admin.update_data(job.id, "step 1")
         async with work(handle):
             assert await job.wait(10) == "there"
         assert runs == ["step 1", "step 2"]
@@ -50,17 +50,17 @@ async def test_a_handler_notes_how_far_it_is_in_its_data(queue, work, needs):
 async def test_a_job_moves_to_its_new_priority(queue, needs):
     with needs(queue, Feature.EDITS):
         ids = {data: (await queue.add(data, priority=5)).id for data in ("a", "b", "c")}
-        await queue.change_priority(ids["c"], 1)
+        await queue.admin.change_priority(ids["c"], 1)
         assert await _order(queue) == ["c", "a", "b"]
-        await queue.change_priority(ids["a"], 5)
+        await queue.admin.change_priority(ids["a"], 5)
         assert await _order(queue) == ["c", "b", "a"]
-        await queue.change_priority(ids["a"], 5, front=True)
+        await queue.admin.change_priority(ids["a"], 5, front=True)
         assert await _order(queue) == ["c", "a", "b"]
         assert (await queue.get(ids["c"])).priority == 1
         with pytest.raises(JobNotFound):
-            await queue.change_priority("nobody", 1)
+            await queue.admin.change_priority("nobody", 1)
         with pytest.raises(InvalidOption, match="priority"):
-            await queue.change_priority(ids["a"], -1)
+            await queue.admin.change_priority(ids["a"], -1)
 
 
 async def test_a_delayed_job_comes_due_at_its_new_time(queue, work, needs):
@@ -69,15 +69,15 @@ async def test_a_delayed_job_comes_due_at_its_new_time(queue, work, needs):
 
     with needs(queue, Feature.EDITS):
         job = await queue.add(1, delay=600)
-        await queue.change_delay(job.id, 0.05)
+        await queue.admin.change_delay(job.id, 0.05)
         async with work(handle):
             assert await job.wait(10) == "soon"
         with pytest.raises(WrongState, match="not delayed"):
-            await queue.change_delay(job.id, 1)
+            await queue.admin.change_delay(job.id, 1)
         with pytest.raises(JobNotFound):
-            await queue.change_delay("nobody", 1)
+            await queue.admin.change_delay("nobody", 1)
         with pytest.raises(InvalidOption, match="delay"):
-            await queue.change_delay(job.id, -1)
+            await queue.admin.change_delay(job.id, -1)
 
 
 async def test_logs_are_cleared_but_for_the_last_lines(queue, work, needs):
@@ -87,15 +87,15 @@ async def test_logs_are_cleared_but_for_the_last_lines(queue, work, needs):
 
     with needs(queue, Feature.EDITS):
         job = await queue.add(1)
-        await queue.clear_logs(job.id)
+        await queue.admin.clear_logs(job.id)
         async with work(handle):
             await job.wait(10)
-        await queue.clear_logs(job.id, keep=2)
+        await queue.admin.clear_logs(job.id, keep=2)
         assert await queue.logs(job.id) == ["2", "3"]
-        await queue.clear_logs(job.id)
+        await queue.admin.clear_logs(job.id)
         assert await queue.logs(job.id) == []
         with pytest.raises(JobNotFound):
-            await queue.clear_logs("nobody")
+            await queue.admin.clear_logs("nobody")
 
 
 async def test_all_failed_jobs_run_again(queue, work, needs, eventually):
@@ -106,7 +106,7 @@ async def test_all_failed_jobs_run_again(queue, work, needs, eventually):
             raise Unrecoverable("not yet")
 
     with needs(queue, Feature.BULK):
-        assert await queue.retry_all() == 0
+        assert await queue.admin.retry_all() == 0
         await queue.add_many([NewJob(n) for n in range(5)])
         async with work(handle, concurrency=5):
 
@@ -115,19 +115,19 @@ async def test_all_failed_jobs_run_again(queue, work, needs, eventually):
 
             await eventually(lambda: all_in(State.FAILED))
             failing = False
-            assert await queue.retry_all() == 5
+            assert await queue.admin.retry_all() == 5
             await eventually(lambda: all_in(State.COMPLETED))
-        assert await queue.retry_all("completed") == 5
+        assert await queue.admin.retry_all("completed") == 5
         assert (await queue.counts())[State.WAITING] == 5
         with pytest.raises(InvalidOption, match="failed or completed"):
-            await queue.retry_all("waiting")
+            await queue.admin.retry_all("waiting")
 
 
 async def test_all_delayed_jobs_become_ready(queue, needs):
     with needs(queue, Feature.BULK):
-        assert await queue.promote_all() == 0
+        assert await queue.admin.promote_all() == 0
         await queue.add_many([NewJob(n, delay=600 + n) for n in range(5)])
-        assert await queue.promote_all() == 5
+        assert await queue.admin.promote_all() == 5
         assert await _order(queue) == [0, 1, 2, 3, 4]
 
 
@@ -142,12 +142,12 @@ async def test_a_retry_gives_a_job_its_attempts_again_if_so_asked(queue, work, n
         job = await queue.add(1, attempts=2)
         async with work(handle):
             await finished(queue, job.id)
-        await queue.retry(job.id, reset_attempts=True)
+        await queue.admin.retry(job.id, reset_attempts=True)
         assert (await queue.get(job.id)).attempts_made == 0
         async with work(handle):
             await finished(queue, job.id)
         assert runs == [0, 1, 0, 1]
-        await queue.retry(job.id)
+        await queue.admin.retry(job.id)
         async with work(handle):
             await finished(queue, job.id)
         assert runs == [0, 1, 0, 1, 2]

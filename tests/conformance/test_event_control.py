@@ -21,23 +21,23 @@ async def _next_event(queue, since):
 
 async def test_an_event_of_ones_own_is_heard_by_whoever_listens(queue, needs):
     with needs(queue, Feature.EVENT_CONTROL):
-        before = await queue.publish("first")
-        event_id = await queue.publish("lunch", {"place": "É", "record": "1", "jobId": "7"})
+        before = await queue.admin.publish("first")
+        event_id = await queue.admin.publish("lunch", {"place": "É", "record": "1", "jobId": "7"})
         event = await _next_event(queue, before)
         assert (event.id, event.native_type) == (event_id, "lunch")
         assert (event.data["place"], event.data["record"], event.data["jobId"]) == ("É", "1", "7")
         for wrong in ({"n": 1}, {"event": "other"}):
             with pytest.raises(InvalidOption, match="fields"):
-                await queue.publish("lunch", wrong)
+                await queue.admin.publish("lunch", wrong)
 
 
 async def test_the_stream_is_trimmed(queue, needs):
     with needs(queue, Feature.EVENT_CONTROL):
-        before = await queue.publish("first")
+        before = await queue.admin.publish("first")
         for n in range(5):
-            await queue.publish("more", {"n": str(n)})
-        assert await queue.trim_events(0) == 6
-        last = await queue.publish("last")
+            await queue.admin.publish("more", {"n": str(n)})
+        assert await queue.admin.trim_events(0) == 6
+        last = await queue.admin.publish("last")
         event = await _next_event(queue, before)
         assert event.id == last
 
@@ -45,9 +45,9 @@ async def test_the_stream_is_trimmed(queue, needs):
 async def test_a_queue_keeps_about_as_many_events_as_it_was_opened_with(queue, needs):
     with needs(queue, Feature.EVENT_CONTROL):
         async with Queue("short", queue.connection, events_max_len=100) as short:
-            first = await short.publish("e", {"n": "0"})
+            first = await short.admin.publish("e", {"n": "0"})
             for n in range(1, 400):
-                await short.publish("e", {"n": str(n)})
+                await short.admin.publish("e", {"n": str(n)})
             seen = []
             async with asyncio.timeout(10):
                 async for event in short.events(since=first):
@@ -60,9 +60,9 @@ async def test_a_queue_keeps_about_as_many_events_as_it_was_opened_with(queue, n
 
 async def test_who_holds_a_unique_key_is_known_and_the_key_can_be_released(queue, needs):
     with needs(queue, Feature.UNIQUE_OWNERS):
-        assert await queue.unique_owner("invoice-7") is None
+        assert await queue.admin.unique_owner("invoice-7") is None
         job = await queue.add(1, unique=Unique("invoice-7", ttl=600))
-        assert await queue.unique_owner("invoice-7") == job.id
-        assert await queue.release_unique("invoice-7") is True
-        assert await queue.release_unique("invoice-7") is False
+        assert await queue.admin.unique_owner("invoice-7") == job.id
+        assert await queue.admin.release_unique("invoice-7") is True
+        assert await queue.admin.release_unique("invoice-7") is False
         assert (await queue.add(2, unique=Unique("invoice-7"))).refused is None

@@ -126,7 +126,7 @@ async def test_a_removed_job_says_so(queue, connection, eventually, needs):
         since = await cursor(queue)
         async with recording(queue, since) as events:
             added = await queue.add(1)
-            await queue.remove(added.id)
+            await queue.admin.remove(added.id)
             await eventually(lambda: [e for e in of(events, added.id) if e.kind == "removed"])
 
 
@@ -134,8 +134,8 @@ async def test_a_pause_says_so(queue, connection, eventually, needs):
     with needs(queue, Feature.EVENTS, Feature.PAUSE):
         since = await cursor(queue)
         async with recording(queue, since) as events:
-            await queue.pause()
-            await queue.resume()
+            await queue.admin.pause()
+            await queue.admin.resume()
             await eventually(
                 lambda: [e.kind for e in events if e.kind in ("paused", "resumed")] == ["paused", "resumed"]
             )

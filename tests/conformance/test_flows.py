@@ -155,7 +155,7 @@ async def test_a_parent_waits_for_a_failed_child_to_be_retried(flow, connection,
         await eventually(failed)
         assert (await queue.get(tree.job.id)).state is State.WAITING_CHILDREN
         failing = False
-        await pages.retry(child.id)
+        await pages.admin.retry(child.id)
         assert await tree.job.wait(10) == ["at last"]
 
 
@@ -226,7 +226,7 @@ async def test_the_delay_of_a_parent_counts_from_when_its_children_are_done(flow
 
 async def test_removing_a_parent_removes_its_children(flow, queue, connection):
     tree = await flow.add(_book(1, 2))
-    await queue.remove(tree.job.id)
+    await queue.admin.remove(tree.job.id)
     async with Queue(PAGES, connection) as pages:
         assert (await pages.counts())[State.WAITING] == 0
     assert (await queue.counts())[State.WAITING_CHILDREN] == 0
@@ -234,7 +234,7 @@ async def test_removing_a_parent_removes_its_children(flow, queue, connection):
 
 async def test_a_parent_can_be_removed_alone(flow, queue, connection):
     tree = await flow.add(_book(1, 2))
-    await queue.remove(tree.job.id, children=False)
+    await queue.admin.remove(tree.job.id, children=False)
     assert await queue.get(tree.job.id) is None
     async with Queue(PAGES, connection) as pages:
         assert (await pages.counts())[State.WAITING] == 2
@@ -243,7 +243,7 @@ async def test_a_parent_can_be_removed_alone(flow, queue, connection):
 async def test_a_parent_is_released_when_its_last_child_is_removed(flow, queue, connection, work):
     tree = await flow.add(_book(1))
     async with Queue(PAGES, connection) as pages:
-        await pages.remove(tree.children[0].job.id)
+        await pages.admin.remove(tree.children[0].job.id)
     async with work(_values):
         assert await tree.job.wait(10) == []
 

@@ -16,6 +16,7 @@ SHARED = [name for name in PROTOCOLS if name != "memory"]
 PROGRAM = Path(__file__).with_name("forking_program.py")
 SCENARIOS = [
     "open_queue",
+    "operators",
     "closed_queue",
     "busy_parent",
     "importing_parent",

@@ -59,7 +59,7 @@ async def test_an_id_is_taken_while_the_finished_job_is_kept(queue, work, finish
 async def test_an_id_is_free_again_once_the_job_is_removed(queue, id_for):
     order = id_for(queue, "order-17")
     await queue.add(1, id=order)
-    await queue.remove(order)
+    await queue.admin.remove(order)
     assert (await queue.add(2, id=order)).refused is None
     assert (await queue.get(order)).data == 2
 

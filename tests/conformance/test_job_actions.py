@@ -23,7 +23,7 @@ class Flaky:
 
 async def test_a_removed_job_is_gone_with_all_that_belongs_to_it(queue):
     added = await queue.add(1)
-    await queue.remove(added.id)
+    await queue.admin.remove(added.id)
     assert await queue.get(added.id) is None
     assert sum((await queue.counts()).values()) == 0
 
@@ -34,7 +34,7 @@ async def test_jobs_are_removed_from_wherever_they_stand(queue, work, finished):
     async with work(lambda job: None):
         await finished(queue, done.id)
     for job in (delayed, done):
-        await queue.remove(job.id)
+        await queue.admin.remove(job.id)
     assert sum((await queue.counts()).values()) == 0
 
 
@@ -43,17 +43,17 @@ async def test_a_job_that_a_worker_runs_can_not_be_removed(queue, consume):
     consumer = consume()
     [claim] = (await consumer.settle([], claim=1)).claims
     with pytest.raises(WrongState):
-        await queue.remove(added.id)
+        await queue.admin.remove(added.id)
     await consumer.settle([Completed(claim, b"null")], claim=0)
-    await queue.remove(added.id)
+    await queue.admin.remove(added.id)
     assert await queue.get(added.id) is None
 
 
 async def test_removing_or_retrying_what_is_not_there_says_so(queue):
     with pytest.raises(JobNotFound):
-        await queue.remove("no-such-job")
+        await queue.admin.remove("no-such-job")
     with pytest.raises(JobNotFound):
-        await queue.retry("no-such-job")
+        await queue.admin.retry("no-such-job")
 
 
 async def test_the_log_goes_with_the_removed_job(queue, work, finished, needs, id_for):
@@ -66,7 +66,7 @@ async def test_the_log_goes_with_the_removed_job(queue, work, finished, needs, i
         await queue.add(1, id=order)
         async with work(handler):
             await finished(queue, order)
-        await queue.remove(order)
+        await queue.admin.remove(order)
         await queue.add(2, id=order)
         assert list(await queue.logs(order)) == []
 
@@ -77,7 +77,7 @@ async def test_a_failed_job_can_be_run_again(queue, work, finished, eventually):
     async with work(handler):
         assert (await finished(queue, added.id)).state is State.FAILED
         handler.mended = True
-        await queue.retry(added.id)
+        await queue.admin.retry(added.id)
 
         async def completed():
             job = await queue.get(added.id)
@@ -91,7 +91,7 @@ async def test_a_retried_job_waits_and_shows_no_end(queue, work, finished):
     added = await queue.add(1)
     async with work(Flaky()):
         await finished(queue, added.id)
-    await queue.retry(added.id)
+    await queue.admin.retry(added.id)
     job = await queue.get(added.id)
     assert (job.state, job.finished_at) == (State.WAITING, None)
 
@@ -105,14 +105,14 @@ async def test_a_completed_job_can_be_run_again(queue, work, finished, eventuall
 
     async with work(handler):
         await finished(queue, added.id)
-        await queue.retry(added.id)
+        await queue.admin.retry(added.id)
         await eventually(lambda: len(runs) == 2)
 
 
 async def test_a_waiting_job_can_not_be_retried(queue):
     added = await queue.add(1)
     with pytest.raises(WrongState):
-        await queue.retry(added.id)
+        await queue.admin.retry(added.id)
 
 
 async def test_a_cancelled_job_is_kept_and_never_run(queue, consume, needs):

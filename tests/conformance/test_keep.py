@@ -83,7 +83,7 @@ async def test_a_job_that_finishes_and_goes_while_it_is_looked_up_is_found_by_it
 ):
     with needs(queue, Feature.KEEP, Feature.RESULTS, Feature.EVENTS):
         added = await queue.add(5, keep_completed=False)
-        backend, looked = queue._backend, asyncio.Event()
+        backend, looked = queue.connection.backend, asyncio.Event()
         get, events = backend.get, backend.events.events
 
         async def get_when_it_is_gone(name, ids):

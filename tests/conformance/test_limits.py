@@ -27,16 +27,16 @@ async def test_no_more_jobs_run_at_a_time_than_the_queue_allows(queue, work, nee
         done.append(job.id)
 
     with needs(queue, Feature.LIMITS):
-        await queue.limit_concurrency(2)
-        assert (await queue.limits()).concurrency == 2
+        await queue.admin.limit_concurrency(2)
+        assert (await queue.admin.limits()).concurrency == 2
         await queue.add_many([NewJob(n) for n in range(8)])
         async with work(handle, concurrency=5), work(handle, concurrency=5):
             await eventually(lambda: len(done) == 8)
         assert max(most) == 2
-        await queue.limit_concurrency(None)
-        assert await queue.limits() == Limits()
+        await queue.admin.limit_concurrency(None)
+        assert await queue.admin.limits() == Limits()
         with pytest.raises(InvalidOption):
-            await queue.limit_concurrency(0)
+            await queue.admin.limit_concurrency(0)
 
 
 async def test_no_more_jobs_start_in_a_window_than_the_queue_allows(queue, work, needs, eventually):
@@ -46,28 +46,28 @@ async def test_no_more_jobs_start_in_a_window_than_the_queue_allows(queue, work,
         starts.append(time.monotonic())
 
     with needs(queue, Feature.LIMITS):
-        await queue.limit_rate(2, 0.5)
-        assert (await queue.limits()).rate == (2, 0.5)
+        await queue.admin.limit_rate(2, 0.5)
+        assert (await queue.admin.limits()).rate == (2, 0.5)
         await queue.add_many([NewJob(n) for n in range(5)])
         began = time.monotonic()
         async with work(handle, concurrency=5):
             await eventually(lambda: len(starts) == 5)
         assert_paced(starts, began)
-        await queue.limit_rate(None)
-        assert (await queue.limits()).rate is None
+        await queue.admin.limit_rate(None)
+        assert (await queue.admin.limits()).rate is None
 
 
 async def test_a_throttled_queue_starts_nothing_until_it_is_let_go(queue, consume, needs):
     with needs(queue, Feature.THROTTLE, Feature.RATE_LIMIT):
         began = time.monotonic()
-        await queue.throttle(20)
+        await queue.admin.throttle(20)
         await queue.add(1)
         consumer = consume(rate=(100, 1.0))
         settled = await consumer.settle([], claim=1)
         assert list(settled.claims) == []
         assert_left(settled.blocked_for, of=20, since=began)
-        assert_left((await queue.limits()).blocked_for, of=20, since=began)
-        await queue.throttle(0)
+        assert_left((await queue.admin.limits()).blocked_for, of=20, since=began)
+        await queue.admin.throttle(0)
         assert len((await consumer.settle([], claim=1)).claims) == 1
 
 
@@ -81,7 +81,7 @@ async def test_a_rate_limited_handler_runs_again_after_the_time_and_is_charged_n
         return job.attempts_made
 
     with needs(queue, Feature.THROTTLE):
-        await queue.limits()
+        await queue.admin.limits()
         first = await queue.add(1)
         second = await queue.add(2)
         async with work(handle) as worker:
@@ -94,7 +94,7 @@ async def test_a_rate_limited_handler_runs_again_after_the_time_and_is_charged_n
 
 async def test_a_plain_function_in_a_process_can_ask_for_a_rest_too(queue, work, needs):
     with needs(queue, Feature.THROTTLE):
-        await queue.limits()
+        await queue.admin.limits()
         job = await queue.add("rest")
         async with work(_rest_once, executor="process") as worker:
             assert await job.wait(20) == "rested"

@@ -26,7 +26,7 @@ async def test_a_handler_is_told_and_stopped_when_its_job_is_taken_away(queue, w
     await queue.add(1)
     async with work(handler, **SHORT) as worker:
         await started.wait()
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
         await eventually(lambda: end)
         await eventually(lambda: worker.stats.lost == 1)
     assert end == [True]
@@ -45,7 +45,7 @@ async def test_a_worker_that_lost_a_job_goes_on_with_others(queue, work, finishe
     await queue.add("lost")
     async with work(handler, **SHORT) as worker:
         await started.wait()
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
         await eventually(lambda: worker.stats.lost == 1)
         added = await queue.add("next")
         job = await finished(queue, added.id)
@@ -67,7 +67,7 @@ async def test_extending_a_lost_job_raises(queue, work, eventually):
     added = await queue.add(1)
     async with work(handler, lease=60):
         await started.wait()
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
         taken.set()
         await eventually(lambda: raised == [added.id])
 
@@ -83,7 +83,7 @@ async def test_a_thread_learns_that_its_job_was_taken_away(queue, work, eventual
     await queue.add(1)
     async with work(handler, **SHORT):
         await started.wait()
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
         await eventually(lambda: told)
     assert told == [True]
 

@@ -15,8 +15,9 @@ FIRST_USES = {
     "get": lambda queue: queue.get("0123456789abcdef01234567"),
     "counts": lambda queue: queue.counts(),
     "jobs": lambda queue: queue.jobs(),
-    "clean": lambda queue: queue.clean(),
-    "drain": lambda queue: queue.drain(),
+    "iter_jobs": lambda queue: anext(queue.iter_jobs(), None),
+    "clean": lambda queue: queue.admin.clean(),
+    "drain": lambda queue: queue.admin.drain(),
 }
 
 

@@ -45,7 +45,7 @@ async def test_flows_are_refused_where_there_are_none(queue, needs):
     with needs(queue, Feature.FLOWS):
         await queue.children("1")
     with needs(queue, Feature.FLOWS):
-        await queue.remove((await queue.add(1)).id, children=False)
+        await queue.admin.remove((await queue.add(1)).id, children=False)
     with needs(queue, Feature.FLOWS):
         parent = await queue.add(1)
         await queue.add(2, parent=Parent(parent.id, queue.name))

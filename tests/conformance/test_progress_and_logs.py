@@ -89,7 +89,7 @@ async def test_a_plain_function_reports_from_its_thread(queue, work, finished, n
 async def test_progress_can_be_published_from_outside_the_handler(queue, needs):
     added = await queue.add(1)
     with needs(queue, Feature.PROGRESS):
-        await queue.update_progress(added.id, {"done": 1})
+        await queue.admin.update_progress(added.id, {"done": 1})
         assert (await queue.get(added.id)).progress == {"done": 1}
 
 
@@ -97,5 +97,5 @@ async def test_lines_can_be_logged_from_outside_the_handler(queue, needs):
     added = await queue.add(1)
     with needs(queue, Feature.LOGS):
         for line in ("one", "two", "three"):
-            await queue.log(added.id, line, keep=2)
+            await queue.admin.log(added.id, line, keep=2)
         assert list(await queue.logs(added.id)) == ["two", "three"]

@@ -114,5 +114,5 @@ async def test_queues_of_one_store_do_not_see_each_other(queue, connection):
         await other.add_many([NewJob(2), NewJob(3)])
         assert (await queue.counts())[State.WAITING] == 1
         assert [job.data for job in await other.jobs(State.WAITING)] == [2, 3]
-        await other.drain()
+        await other.admin.drain()
         assert (await queue.counts())[State.WAITING] == 1

@@ -115,7 +115,7 @@ async def test_each_kind_of_backoff_waits_by_its_own_formula(queue, consume, nee
             longest = 2 * wait if kind == "exponential" else wait
             assert due >= before + timedelta(seconds=wait) - A_ROUND_TRIP, f"failure {failure}"
             assert due <= after + timedelta(seconds=longest) + A_ROUND_TRIP, f"failure {failure}"
-            await queue.promote(added.id)
+            await queue.admin.promote(added.id)
 
 
 async def test_while_it_waits_for_its_next_run_a_job_is_delayed_and_shows_its_error(queue, work, eventually, needs):

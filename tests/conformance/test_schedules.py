@@ -134,7 +134,7 @@ async def test_draining_does_not_stop_a_schedule(queue, work, eventually, needs)
         start = datetime.now(UTC) + timedelta(seconds=0.3)
         await queue.schedule("later", every=0.1, start_at=start, data="later")
         await queue.add("drained")
-        await queue.drain(delayed=True)
+        await queue.admin.drain(delayed=True)
         seen = []
 
         async def handler(job):
@@ -148,7 +148,7 @@ async def test_draining_does_not_stop_a_schedule(queue, work, eventually, needs)
 async def test_obliterating_the_queue_ends_its_schedules(queue, needs):
     with needs(queue, Feature.SCHEDULE_CRON):
         await queue.schedule("daily", cron="0 9 * * *")
-        await queue.obliterate()
+        await queue.admin.obliterate()
         assert list(await queue.schedules()) == []
         assert sum((await queue.counts()).values()) == 0
 

@@ -45,7 +45,7 @@ async def test_a_key_stays_taken_while_its_job_runs(queue, consume, needs):
 async def test_a_key_is_free_again_when_its_job_is_removed(queue, needs):
     with needs(queue, Feature.UNIQUE):
         first = await queue.add(1, unique=Unique("report"))
-        await queue.remove(first.id)
+        await queue.admin.remove(first.id)
         assert (await queue.add(2, unique=Unique("report"))).refused is None
 
 

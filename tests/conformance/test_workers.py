@@ -17,7 +17,7 @@ async def test_a_worker_is_listed_by_name_while_it_runs(queue, work, eventually,
     with needs(queue, Feature.WORKERS):
 
         async def names():
-            return {worker.name for worker in await queue.workers()}
+            return {worker.name for worker in await queue.admin.workers()}
 
         async def both_are_there():
             return {"anna", "bert"} <= await names()
@@ -34,7 +34,7 @@ async def test_a_worker_is_listed_by_name_while_it_runs(queue, work, eventually,
 
 async def test_a_job_names_the_worker_that_ran_it(queue, work, finished, needs):
     with needs(queue, Feature.WORKERS):
-        await queue.workers()
+        await queue.admin.workers()
         added = await queue.add(1)
         async with work(lambda job: None, name="anna"):
             assert (await finished(queue, added.id)).worker == "anna"

@@ -213,73 +213,73 @@ class JobwireInterpreter:
         return sorted((await recovery.run()).recovered)
 
     async def do_progress(self, queue: str, job_id: str, value: Any) -> None:
-        await (await self.queue(queue)).update_progress(job_id, value)
+        await (await self.queue(queue)).admin.update_progress(job_id, value)
 
     async def do_log(self, queue: str, job_id: str, line: str, keep: int = 0) -> None:
-        await (await self.queue(queue)).log(job_id, line, keep=keep)
+        await (await self.queue(queue)).admin.log(job_id, line, keep=keep)
 
     # --- operators --------------------------------------------------------------------------------------------------
 
     async def do_pause(self, queue: str) -> None:
-        await (await self.queue(queue)).pause()
+        await (await self.queue(queue)).admin.pause()
 
     async def do_resume(self, queue: str) -> None:
-        await (await self.queue(queue)).resume()
+        await (await self.queue(queue)).admin.resume()
 
     async def do_promote(self, queue: str, job_id: str) -> None:
-        await (await self.queue(queue)).promote(job_id)
+        await (await self.queue(queue)).admin.promote(job_id)
 
     async def do_retry(self, queue: str, job_id: str) -> None:
-        await (await self.queue(queue)).retry(job_id)
+        await (await self.queue(queue)).admin.retry(job_id)
 
     async def do_remove(self, queue: str, job_id: str, how: str = "") -> None:
-        await (await self.queue(queue)).remove(job_id, children=how != "alone")
+        await (await self.queue(queue)).admin.remove(job_id, children=how != "alone")
 
     async def do_data(self, queue: str, job_id: str, data: Any) -> None:
-        await (await self.queue(queue)).update_data(job_id, data)
+        await (await self.queue(queue)).admin.update_data(job_id, data)
 
     async def do_priority(self, queue: str, job_id: str, priority: int, front: str = "") -> None:
-        await (await self.queue(queue)).change_priority(job_id, priority, front=front == "front")
+        await (await self.queue(queue)).admin.change_priority(job_id, priority, front=front == "front")
 
     async def do_delay(self, queue: str, job_id: str, ms: int) -> None:
-        await (await self.queue(queue)).change_delay(job_id, ms / 1000)
+        await (await self.queue(queue)).admin.change_delay(job_id, ms / 1000)
 
     async def do_clearlogs(self, queue: str, job_id: str, keep: int = 0) -> None:
-        await (await self.queue(queue)).clear_logs(job_id, keep=keep)
+        await (await self.queue(queue)).admin.clear_logs(job_id, keep=keep)
 
     async def do_retryall(self, queue: str, state: str = "failed") -> None:
-        await (await self.queue(queue)).retry_all(state)
+        await (await self.queue(queue)).admin.retry_all(state)
 
     async def do_promoteall(self, queue: str) -> None:
-        await (await self.queue(queue)).promote_all()
+        await (await self.queue(queue)).admin.promote_all()
 
     async def do_drain(self, queue: str, delayed: str = "") -> None:
-        await (await self.queue(queue)).drain(delayed=delayed == "delayed")
+        await (await self.queue(queue)).admin.drain(delayed=delayed == "delayed")
 
     async def do_clean(self, queue: str, state: str, age: int = 0, limit: int = 0) -> list[str]:
         place = _PLACES.get(state) or State(state)
-        return sorted(await (await self.queue(queue)).clean(place, older_than=age / 1000, limit=limit))
+        return sorted(await (await self.queue(queue)).admin.clean(place, older_than=age / 1000, limit=limit))
 
     async def do_obliterate(self, queue: str, force: str = "") -> None:
-        await (await self.queue(queue)).obliterate(force=force == "force")
+        await (await self.queue(queue)).admin.obliterate(force=force == "force")
 
     async def do_concurrency(self, queue: str, jobs: int | None) -> None:
-        await (await self.queue(queue)).limit_concurrency(jobs)
+        await (await self.queue(queue)).admin.limit_concurrency(jobs)
 
     async def do_rate(self, queue: str, jobs: int | None, ms: int = 1) -> None:
-        await (await self.queue(queue)).limit_rate(jobs, ms / 1000)
+        await (await self.queue(queue)).admin.limit_rate(jobs, ms / 1000)
 
     async def do_throttle(self, queue: str, ms: int) -> None:
-        await (await self.queue(queue)).throttle(ms / 1000)
+        await (await self.queue(queue)).admin.throttle(ms / 1000)
 
     async def do_publish(self, queue: str, event: str, fields: Any = None) -> None:
-        await (await self.queue(queue)).publish(event, fields)
+        await (await self.queue(queue)).admin.publish(event, fields)
 
     async def do_owner(self, queue: str, key: str) -> str | None:
-        return await (await self.queue(queue)).unique_owner(key)
+        return await (await self.queue(queue)).admin.unique_owner(key)
 
     async def do_free(self, queue: str, key: str) -> bool:
-        return await (await self.queue(queue)).release_unique(key)
+        return await (await self.queue(queue)).admin.release_unique(key)
 
     async def do_family(self, queue: str, job_id: str) -> list[Any]:
         found = await (await self.queue(queue)).children(job_id)

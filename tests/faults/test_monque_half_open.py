@@ -64,7 +64,7 @@ async def test_every_call_ends_while_the_connection_is_half_open_and_works_again
         added = await queue.add(1)
         await asyncio.gather(*(queue.get(added.id) for _ in range(8)))  # some connections for the pool
         proxy.half_open()
-        calls = [queue.add(2), queue.get(added.id), queue.counts(), queue.pause(), queue.cancel(added.id)]
+        calls = [queue.add(2), queue.get(added.id), queue.counts(), queue.admin.pause(), queue.cancel(added.id)]
         assert max(await asyncio.gather(*map(refused, calls))) < 45
         assert await refused(queue.add(3)) < 30
         proxy.heal()

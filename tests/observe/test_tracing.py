@@ -68,7 +68,7 @@ async def test_a_job_that_was_taken_away_is_a_failed_span(
     connection: Connection, queue: Queue, tracing: Tracing, exporter: InMemorySpanExporter
 ) -> None:
     async def handle(job: Any) -> None:
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
 
     async with Worker("emails", handle, connection, observers=[tracing]):
         await queue.add(1)

@@ -125,7 +125,7 @@ def test_a_job_that_was_retried_between_the_reading_back_and_the_purge_survives(
     def retry(stage: str, done: int, total: int | None) -> None:
         if stage == "purge" and done == 0:
             with Queue("mail", url) as queue:
-                queue.retry(chosen)
+                queue.admin.retry(chosen)
 
     result = archive(spark, Lake(lake), url, "mail", later(), purge=True, progress=retry)
 

@@ -140,23 +140,23 @@ def test_a_held_queue_is_paused_for_the_load_and_runs_again_afterwards(spark: An
     def look(stage: str, done: int, total: int | None) -> None:
         if stage == "verify":
             with Queue("mail", url) as queue:
-                paused.append(queue.paused())
+                paused.append(queue.admin.paused())
 
     load(spark, spark.range(3).selectExpr("id AS n"), url, "mail", lake=Lake(lake), hold=True, progress=look)
 
     with Queue("mail", url) as queue:
-        assert (paused, queue.paused()) == ([True, True], False)
+        assert (paused, queue.admin.paused()) == ([True, True], False)
 
 
 def test_a_queue_that_somebody_paused_stays_paused_after_a_held_load(spark: Any, place: Place, lake: str) -> None:
     url = place("bullmq")
     with Queue("mail", url) as queue:
-        queue.pause()
+        queue.admin.pause()
 
     load(spark, spark.range(3).selectExpr("id AS n"), url, "mail", lake=Lake(lake), hold=True)
 
     with Queue("mail", url) as queue:
-        assert queue.paused()
+        assert queue.admin.paused()
 
 
 def test_a_refusal_for_another_reason_than_the_id_is_told(spark: Any, place: Place) -> None:

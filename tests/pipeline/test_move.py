@@ -74,7 +74,7 @@ def test_the_source_stays_paused_and_the_target_runs(place: Place, spark: Any, l
     result = move(spark, Lake(lake), here, there, "mail")
 
     with Queue("mail", here) as old, Queue("mail", there) as new:
-        assert (old.paused(), new.paused()) == (True, False)
+        assert (old.admin.paused(), new.admin.paused()) == (True, False)
     assert result.source_paused
     assert "point producers and workers to" in result.next_step
 
@@ -127,7 +127,7 @@ def test_names_stop_a_move_to_a_protocol_without_them_unless_they_may_be_dropped
     with pytest.raises(JobwireError, match="names: 1 job, such as 1"):
         move(spark, Lake(lake), here, there, "mail")
     with Queue("mail", here) as queue:
-        untouched = (queue.paused(), queue.counts()["waiting"])
+        untouched = (queue.admin.paused(), queue.counts()["waiting"])
     result = move(spark, Lake(lake), here, there, "mail", drop=frozenset({"names"}))
 
     assert not plan.possible
@@ -169,7 +169,7 @@ def test_a_plan_changes_nothing_and_tells_what_would_become_of_the_jobs(place: P
     plan = plan_move(spark, here, there, "mail")
 
     with Queue("mail", here) as queue:
-        assert not queue.paused()
+        assert not queue.admin.paused()
         assert queue.counts()["waiting"] == 41
     assert (plan.ready, plan.delayed, plan.possible) == (41, 10, True)
     assert plan.schedules == ["often: every 10 s becomes cron */10 * * * * *"]
@@ -186,7 +186,7 @@ def test_a_move_that_finds_a_copy_changed_removes_nothing_and_can_be_abandoned(
     def meddle(stage: str, done: int, total: int | None) -> None:
         if stage == "verify" and done == 0:
             with Queue("mail", there) as queue:
-                queue.remove(queue.jobs(state="waiting")[0].id)
+                queue.admin.remove(queue.jobs(state="waiting")[0].id)
 
     with pytest.raises(JobwireError, match=r"of 20 jobs .*: 1 missing; the source still has them all"):
         move(spark, Lake(lake), here, there, "mail", progress=meddle)
@@ -194,7 +194,7 @@ def test_a_move_that_finds_a_copy_changed_removes_nothing_and_can_be_abandoned(
     removed = abandon_move(spark, Lake(lake), here, there, "mail")
 
     with Queue("mail", here) as old, Queue("mail", there) as new:
-        assert (old.paused(), new.paused()) == (False, False)
+        assert (old.admin.paused(), new.admin.paused()) == (False, False)
     assert seen(here, "mail") == before
     assert seen(there, "mail").ready == []
     assert (compared.equal, compared.missing, removed) == (19, 1, 19)

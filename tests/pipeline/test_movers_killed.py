@@ -111,7 +111,7 @@ def test_a_load_that_is_killed_again_and_again_adds_every_row_once(place: Place,
     mover.completed()
 
     with Queue("mail", url) as queue:
-        counts, paused = queue.counts(), queue.paused()
+        counts, paused = queue.counts(), queue.admin.paused()
     found = Counter(job["n"] for job in seen(url, "mail").ready)
     assert mover.killed_in == ["check", "add", "verify"]
     assert counts["waiting"] == COUNT

@@ -82,7 +82,7 @@ async def test_an_empty_queue_is_an_empty_table(spark: Any, url: str) -> None:
     async with Queue("mail", url) as queue:
         await queue.counts()
         await queue.add(1)
-        await queue.drain()
+        await queue.admin.drain()
     assert read(spark, url).count() == 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import jobwire
-from jobwire import JobCancelled, JobFailed, JobNotFound, NewJob, State, WrongState, sync
+from jobwire import InvalidOption, JobCancelled, JobFailed, JobNotFound, NewJob, State, WrongState, sync
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -40,7 +40,7 @@ def test_errors_arrive_as_they_are() -> None:
 
     with sync.connect("memory:sync-errors") as connection, sync.Queue("q", connection) as queue:
         with pytest.raises(JobNotFound):
-            queue.remove("nothing")
+            queue.admin.remove("nothing")
         with sync.Worker("q", fail, connection), pytest.raises(JobFailed, match="no"):
             queue.add(1).wait(10)
 
@@ -52,6 +52,23 @@ def test_events_are_a_plain_iterator() -> None:
         events = queue.events(since="0")
         assert [next(events).native_type for _ in range(2)] == ["added", "waiting"]
         events.close()  # type: ignore[attr-defined]
+
+
+def test_all_jobs_of_a_state_are_a_plain_iterator() -> None:
+    with sync.Queue("q", "memory:sync-iterating") as queue:
+        queue.add_many([NewJob(n) for n in range(7)])
+        jobs = queue.iter_jobs(page_size=3)
+        assert next(jobs).data == 0
+        rest = list(jobs)
+        assert [job.data for job in rest] == [1, 2, 3, 4, 5, 6]
+        assert {type(job) for job in rest} == {sync.Job}
+        assert [job.data for job in queue.iter_jobs("waiting", reverse=True, page_size=2)] == [6, 5, 4, 3, 2, 1, 0]
+        for job in queue.iter_jobs(page_size=2):
+            if job.data % 2:
+                queue.admin.remove(job.id)
+        assert [job.data for job in queue.iter_jobs()] == [0, 2, 4, 6]
+        with pytest.raises(InvalidOption, match="page_size"):
+            next(queue.iter_jobs(page_size=0))
 
 
 def test_run_blocks_until_another_thread_stops_the_worker() -> None:
@@ -90,7 +107,7 @@ def test_a_blocking_program_pauses_its_worker_and_cancels_a_job() -> None:
             job.wait(10)
 
 
-@pytest.mark.parametrize("name", ["Queue", "Worker", "Connection", "Flow"])
+@pytest.mark.parametrize("name", ["Queue", "QueueAdmin", "Worker", "Connection", "Flow"])
 def test_every_public_coroutine_has_a_blocking_twin_inherited_or_not(name: str) -> None:
     original, blocking = getattr(jobwire, name), getattr(sync, name)
     coroutines = {
@@ -103,7 +120,7 @@ def test_every_public_coroutine_has_a_blocking_twin_inherited_or_not(name: str) 
         for member, value in inspect.getmembers(original)
         if not member.startswith("_") and isinstance(value, property)
     }
-    assert {"open", "close"} <= coroutines or {"run", "stop"} <= coroutines
+    assert any(coroutines >= some for some in ({"open", "close"}, {"run", "stop"}, {"retry", "pause"}))
     twins = {member: inspect.getattr_static(blocking, member, None) for member in coroutines}
     assert [member for member, twin in twins.items() if not inspect.isfunction(twin)] == []
     assert [
@@ -116,17 +133,18 @@ def test_every_public_coroutine_has_a_blocking_twin_inherited_or_not(name: str) 
     } == set()
 
 
-def test_what_a_queue_inherits_blocks_too() -> None:
-    """`pause`, `promote`, `limits` and the like come from the class of operations that Queue extends."""
-    with sync.Queue("q", "memory:sync-inherited") as queue:
-        queue.pause()
-        assert queue.paused() is True
-        queue.resume()
-        assert queue.paused() is False
+def test_operators_methods_block_too() -> None:
+    with sync.Queue("q", "memory:sync-operators") as queue:
+        assert isinstance(queue.admin, sync.QueueAdmin)
+        assert queue.admin is queue.admin
+        queue.admin.pause()
+        assert queue.admin.paused() is True
+        queue.admin.resume()
+        assert queue.admin.paused() is False
         later = queue.add("later", delay=3600)
-        queue.promote(later.id)
+        queue.admin.promote(later.id)
         assert [job.data for job in queue.jobs("waiting")] == ["later"]
-        queue.drain()
+        queue.admin.drain()
         assert queue.get(later.id) is None
 
 

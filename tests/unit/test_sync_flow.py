@@ -24,11 +24,11 @@ def test_a_blocking_program_adds_a_flow_and_waits_for_it() -> None:
             assert tree.children[0].job.wait(10) == 2
 
 
-def test_inherited_calls_block_too() -> None:
+def test_operators_calls_block_too() -> None:
     with sync.Queue("q", "memory:") as queue:
         job = queue.add(1, delay=600)
-        queue.change_delay(job.id, 300)
-        assert queue.promote_all() == 1
-        queue.limit_concurrency(3)
-        assert queue.limits().concurrency == 3
+        queue.admin.change_delay(job.id, 300)
+        assert queue.admin.promote_all() == 1
+        queue.admin.limit_concurrency(3)
+        assert queue.admin.limits().concurrency == 3
         assert queue.counts()[State.WAITING] == 1

@@ -195,7 +195,7 @@ async def test_a_handler_that_ignores_cancellation_is_abandoned_and_its_slot_is_
         job = await queue.add("stubborn")
         await seen.wait()
         if kind == "lost":
-            await queue.obliterate(force=True)
+            await queue.admin.obliterate(force=True)
         await eventually(lambda: worker.busy == 0)
         assert await (await queue.add("good")).wait(10) == "done"
         if kind == "timeout":

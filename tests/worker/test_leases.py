@@ -76,7 +76,7 @@ async def test_a_lost_lock_sets_lost_cancels_the_handler_and_is_counted(queue: Q
     async with Worker("work", handler, connection, lease=0.4) as worker:
         job = await queue.add(1)
         await eventually(lambda: "job" in seen)
-        await queue.obliterate(force=True)  # takes the lock away with everything else
+        await queue.admin.obliterate(force=True)  # takes the lock away with everything else
         await eventually(lambda: worker.stats.lost == 1)
         assert seen["lost"] is True
         assert worker.busy == 0
@@ -95,7 +95,7 @@ async def test_a_thread_learns_that_its_lock_is_lost(queue: Queue, connection: C
     async with Worker("work", handler, connection, lease=0.4):
         await queue.add(1)
         await eventually(running.is_set)
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
         await eventually(noticed.is_set)
 
 
@@ -103,7 +103,7 @@ async def test_extend_says_that_the_job_is_gone(queue: Queue, connection: Connec
     said: list[str] = []
 
     async def handler(job: Any) -> None:
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
         try:
             await job.extend()
         except Exception as error:

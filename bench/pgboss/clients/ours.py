@@ -41,7 +41,7 @@ async def main(order: dict[str, Any]) -> dict[str, Any]:
     jobs, kind = order["jobs"], order["kind"]
     async with connect(f"pgboss+{order['url']}") as connection, Queue("bench", connection) as queue:
         await queue.add({"n": -1})
-        await queue.drain()
+        await queue.admin.drain()
         if kind in ("send", "send_concurrent", "bulk"):
             began = time.perf_counter()
             if kind == "send":
@@ -56,8 +56,8 @@ async def main(order: dict[str, Any]) -> dict[str, Any]:
             await fill(queue, jobs)
             finish = Finish(jobs)
             # As for pg-boss: the tables are there before the clock starts, and supervision is off.
-            await queue.pause()
-            await queue.resume()
+            await queue.admin.pause()
+            await queue.admin.resume()
             quiet = PgBossWorker(supervise=False, schedule=False)
             worker = Worker(
                 "bench", nothing, connection, concurrency=order["concurrency"], observers=[finish], native=quiet

@@ -238,8 +238,8 @@ class Worker:
         """Claim no more until `resume` is called; running jobs finish, and leases and the protocol's duties go on. With
         `wait`, returns when the running jobs have been settled, or when `resume` or the worker's end comes first.
 
-        Only this worker pauses, and nothing is stored: `queue.pause` pauses the queue for all of its workers. A worker
-        that is paused before `run` starts paused.
+        Only this worker pauses, and nothing is stored: `queue.admin.pause` pauses the queue for all of its workers. A
+        worker that is paused before `run` starts paused.
         """
         engine, wait = self._engine, yes_or_no("wait", wait)
         task = asyncio.current_task()

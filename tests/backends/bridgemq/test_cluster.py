@@ -23,8 +23,8 @@ async def test_a_namespace_with_a_tag_works_on_a_cluster(jobwire_valkey_cluster)
         await queue.schedule("daily", cron="0 9 * * *")
         assert [schedule.key for schedule in await queue.schedules()] == ["daily"]
         assert (await queue.counts())[State.COMPLETED] == 3
-        assert len(await queue.workers()) == 1
-        await queue.obliterate()
+        assert len(await queue.admin.workers()) == 1
+        await queue.admin.obliterate()
 
 
 def test_one_without_is_refused_with_the_remedy(jobwire_valkey_cluster):

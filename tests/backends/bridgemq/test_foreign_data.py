@@ -189,12 +189,12 @@ async def survive(server_url: str, before, after, others) -> None:
             assert time.process_time() - cpu < 0.5 * span, "an idle worker is busy"
             await queue.counts()
             await queue.schedules()
-            await queue.workers()
+            await queue.admin.workers()
             for state in ("waiting", "delayed", "active", "completed", "failed"):
                 await queue.jobs(state)
         for job_id, reason in (await store.reasons()).items():
             assert any(word in reason for word in ("data", "id", "type", "target", "rateLimit")), (job_id, reason)
-        await queue.obliterate(force=True)
+        await queue.admin.obliterate(force=True)
 
 
 # Without shrinking: an example takes seconds.

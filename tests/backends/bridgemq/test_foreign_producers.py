@@ -229,6 +229,6 @@ async def test_a_peer_that_pops_the_list_itself_is_followed_by_status_lock_and_l
     await peer.redis.lpush(peer.key("jobs", "deadletter"), added.id)
     await peer.redis.set(status, "dead")
     assert (await queue.get(added.id)).state is State.FAILED
-    await queue.retry(added.id)
+    await queue.admin.retry(added.id)
     assert (await queue.get(added.id)).state is State.WAITING
     assert await peer.redis.lrange(waiting, 0, -1) == [added.id]

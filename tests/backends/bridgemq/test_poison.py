@@ -77,7 +77,7 @@ async def test_data_that_only_we_can_not_read_fails_without_being_run(peer, queu
     assert await peer.redis.lrange(peer.key("jobs", "deadletter"), 0, -1) == ["lax"]
     assert await peer.redis.get(peer.key("jobs", "data", "lax")) == '{"type": "mail", "payload": NaN}'
     with pytest.raises(WrongState):
-        await queue.retry("lax")
+        await queue.admin.retry("lax")
     [dead] = await queue.jobs("failed")
     assert (dead.id, "can't be read" in dead.error) == ("lax", True)
 

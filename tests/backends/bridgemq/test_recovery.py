@@ -103,12 +103,12 @@ async def test_a_worker_that_leaves_takes_no_job_from_another_of_its_server_id(q
     [claim] = await claimed(stays)
     await leaves.close()
     assert await peer.redis.exists(peer.key("workers", "heartbeat", "shared"))
-    assert [worker.raw["serverId"] for worker in await queue.workers()] == ["shared"]
+    assert [worker.raw["serverId"] for worker in await queue.admin.workers()] == ["shared"]
     assert (await _duty(consume("third", recover_every=0.05), "recover")()).recovered == []
     assert (await stays.settle([Completed(claim, b"1")], 0)).verdicts[0].value == "completed"
     assert (await queue.get(added.id)).state is State.COMPLETED
     await stays.close()
-    assert await queue.workers() == []
+    assert await queue.admin.workers() == []
     assert not await peer.redis.exists(peer.key("workers", "shared"), peer.key("workers", "heartbeat", "shared"))
     assert await peer.redis.smembers(peer.key("workers", "active")) == set()
 
@@ -118,7 +118,7 @@ async def test_a_worker_that_leaves_another_type_leaves_the_server_id_to_it(queu
     for consumer in (mail, letters):
         await _duty(consumer, "send the heartbeat")()
     await mail.close()
-    assert await queue.workers() == []
+    assert await queue.admin.workers() == []
     assert len(await connection.backend.workers.workers("letters")) == 1
 
 

@@ -63,7 +63,7 @@ async def test_side_data_without_a_version_is_adopted(url, redis, key):
 
 async def test_the_version_outlives_its_queues(queue, redis, key):
     await queue.add(1)
-    await queue.obliterate(force=True)
+    await queue.admin.obliterate(force=True)
     assert await redis.get(key) == "1"
 
 

@@ -167,7 +167,7 @@ async def test_a_dead_job_is_replayed_from_the_start(queue, redis, namespace, co
     consumer = consume()
     [claim] = await claimed(consumer)
     await consumer.settle([Failed(claim, "broken")], 0)
-    await queue.retry(added.id)
+    await queue.admin.retry(added.id)
     assert await redis.llen(f"{namespace}:jobs:deadletter") == 0
     assert (await document(redis, namespace, added.id))["attempts"] == 0
     assert await redis.lrange(f"{namespace}:jobs:waiting", 0, -1) == [added.id]
@@ -192,12 +192,12 @@ async def test_a_worker_registers_beats_and_leaves(queue, redis, namespace, work
 async def test_pausing_is_the_specs_own_set_and_a_star_pauses_everything(queue, peer, consume, claimed):
     paused = peer.key("queues", "paused")
     await queue.add(1)
-    await queue.pause()
+    await queue.admin.pause()
     assert await peer.redis.smembers(paused) == {"mail"}
     assert await peer.claim() is None
-    await queue.resume()
+    await queue.admin.resume()
     await peer.redis.sadd(paused, "*")
-    assert await queue.paused()
+    assert await queue.admin.paused()
     assert await claimed(consume()) == []
     await peer.redis.delete(paused)
     assert len(await claimed(consume())) == 1

@@ -13,12 +13,12 @@ from jobwire.native import BridgeMQWorker
 
 
 async def names(queue):
-    return sorted(worker.name for worker in await queue.workers())
+    return sorted(worker.name for worker in await queue.admin.workers())
 
 
 async def test_without_workers_no_job_is_routable(queue):
     await queue.add("anyone")
-    assert [job.data for job in await queue.unroutable()] == ["anyone"]
+    assert [job.data for job in await queue.admin.unroutable()] == ["anyone"]
 
 
 async def test_only_what_nobody_matches_is_shown(queue, work, peer):
@@ -39,9 +39,9 @@ async def test_only_what_nobody_matches_is_shown(queue, work, peer):
     async with work(handler, native=BridgeMQWorker(server_id="w1", stack="py", capabilities=["gpu"])) as worker:
         await eventually(lambda: names(queue))
         await eventually(lambda: worker.stats.completed == 1)
-        shown = [job.data for job in await queue.unroutable()]
+        shown = [job.data for job in await queue.admin.unroutable()]
         assert sorted(shown) == ["cobol", "gpu and tpu", "nobody", "w2"]
-        assert len(await queue.unroutable(limit=2)) == 2
+        assert len(await queue.admin.unroutable(limit=2)) == 2
 
 
 async def test_a_peers_worker_counts_for_every_type_and_ours_for_its_own(queue, peer, connection, work):
@@ -49,9 +49,9 @@ async def test_a_peers_worker_counts_for_every_type_and_ours_for_its_own(queue, 
     about = {"serverId": "n1", "stack": "node", "region": "eu", "capabilities": [], "lastSeen": 1}
     await peer.redis.set(peer.key("workers", "n1"), json.dumps(about))
     await peer.redis.sadd(peer.key("workers", "active"), "n1")
-    assert len(await queue.unroutable()) == 1
+    assert len(await queue.admin.unroutable()) == 1
     await peer.redis.set(peer.key("workers", "heartbeat", "n1"), "1", ex=30)
-    assert await queue.unroutable() == []
+    assert await queue.admin.unroutable() == []
     async with Queue("letter", connection) as letters, work(lambda job: None, native=BridgeMQWorker(server_id="ours")):
 
         async def both():
@@ -64,4 +64,4 @@ async def test_a_peers_worker_counts_for_every_type_and_ours_for_its_own(queue, 
 async def test_other_protocols_have_no_routing():
     async with Queue("q", "memory:") as queue:
         with pytest.raises(NotSupported, match="routing"):
-            await queue.unroutable()
+            await queue.admin.unroutable()

@@ -84,24 +84,24 @@ async def use_everything(connection: Connection, place: Place) -> None:
         await worker.settle([Completed(held[0], b"1"), Failed(held[1], "boom")], 0)
         for duty in worker.duties():
             await duty.run()
-        await queue.retry(held[1].job.id)
-        await queue.retry_all("completed")
-        await queue.update_data("2", {"new": 2})
-        await queue.change_priority("2", 1)
-        await queue.change_delay("3", 30)
-        await queue.promote("3")
+        await queue.admin.retry(held[1].job.id)
+        await queue.admin.retry_all("completed")
+        await queue.admin.update_data("2", {"new": 2})
+        await queue.admin.change_priority("2", 1)
+        await queue.admin.change_delay("3", 30)
+        await queue.admin.promote("3")
         await queue.add_many([NewJob(5, delay=60), NewJob(6, delay=90)])
-        await queue.promote_all()
-        await queue.pause()
-        await queue.resume()
+        await queue.admin.promote_all()
+        await queue.admin.pause()
+        await queue.admin.resume()
         assert (await queue.counts())[State.WAITING] == 6
         assert len(await queue.jobs(State.WAITING)) == 6
         assert await queue.get("2")
-        await queue.limit_concurrency(50)
-        await queue.limit_rate(1000, 60)
-        await queue.clear_logs("1")
-        await queue.release_unique("k")
-        await queue.publish("noted", {"by": "us"})
+        await queue.admin.limit_concurrency(50)
+        await queue.admin.limit_rate(1000, 60)
+        await queue.admin.clear_logs("1")
+        await queue.admin.release_unique("k")
+        await queue.admin.publish("noted", {"by": "us"})
         await queue.schedule("hourly", every=3600)
         assert len(await queue.schedules()) == 1
         for one in await claim(worker, 10):
@@ -130,11 +130,11 @@ async def use_everything(connection: Connection, place: Place) -> None:
 
 async def clear_everything(connection: Connection, place: Place) -> None:
     async with Queue(place.queue, connection) as queue, Queue(place.other, connection) as other:
-        await queue.remove("R")
-        await queue.clean(State.COMPLETED)
-        await queue.drain(delayed=True)
-        await queue.obliterate(force=True)
-        await other.obliterate(force=True)
+        await queue.admin.remove("R")
+        await queue.admin.clean(State.COMPLETED)
+        await queue.admin.drain(delayed=True)
+        await queue.admin.obliterate(force=True)
+        await other.admin.obliterate(force=True)
 
 
 @pytest.fixture

@@ -58,20 +58,20 @@ async def test_queues_of_other_tags_are_refused_in_one_flow(url: Callable[[str],
 async def test_edits_limits_and_events_work_there_too(connection: Connection) -> None:
     async with Queue("q", connection, events_max_len=50) as queue:
         job = await queue.add(1, delay=60)
-        await queue.change_delay(job.id, 30)
-        assert await queue.promote_all() == 1
-        await queue.change_priority(job.id, 3)
-        await queue.update_data(job.id, 2)
-        await queue.limit_rate(5, 1)
-        await queue.limit_concurrency(2)
-        await queue.throttle(60)
-        await queue.clear_logs(job.id)
-        limits = await queue.limits()
+        await queue.admin.change_delay(job.id, 30)
+        assert await queue.admin.promote_all() == 1
+        await queue.admin.change_priority(job.id, 3)
+        await queue.admin.update_data(job.id, 2)
+        await queue.admin.limit_rate(5, 1)
+        await queue.admin.limit_concurrency(2)
+        await queue.admin.throttle(60)
+        await queue.admin.clear_logs(job.id)
+        limits = await queue.admin.limits()
         assert (limits.rate, limits.concurrency) == ((5, 1.0), 2)
         assert limits.blocked_for > 50
-        await queue.publish("lunch")
-        assert await queue.trim_events(0) > 0
-        assert await queue.unique_owner("k") is None
+        await queue.admin.publish("lunch")
+        assert await queue.admin.trim_events(0) > 0
+        assert await queue.admin.unique_owner("k") is None
         found = await queue.get(job.id)
         assert found is not None
         assert (found.state, found.data, found.priority) == (State.WAITING, 2, 3)

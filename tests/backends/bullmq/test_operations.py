@@ -32,10 +32,10 @@ async def test_counts_per_priority_are_those_of_node(queue: Queue, jobwire_valke
     [theirs] = await node(
         jobwire_valkey.url, [prefix], f"say(await queueOf(prefixes[0]).getCountsPerPriority({asked}));"
     )
-    ours = await queue.counts_by_priority(asked)
+    ours = await queue.admin.counts_by_priority(asked)
     assert ours == {int(priority): count for priority, count in theirs.items()} == {0: 3, 1: 3, 2: 2, 3: 2, 7: 0}
-    await queue.pause()
-    assert (await queue.counts_by_priority([0]))[0] == 3
+    await queue.admin.pause()
+    assert (await queue.admin.counts_by_priority([0]))[0] == 3
 
 
 async def test_only_jobs_that_failed_before_the_moment_are_retried(queue: Queue, url: str) -> None:
@@ -55,11 +55,11 @@ async def test_only_jobs_that_failed_before_the_moment_are_retried(queue: Queue,
         moment = job.finished_at + timedelta(milliseconds=20)
         await queue.add(2)
         await eventually(lambda: failed(2))
-    assert await queue.retry_all(before=moment - timedelta(hours=1)) == 0
-    assert await queue.retry_all(before=moment) == 1
+    assert await queue.admin.retry_all(before=moment - timedelta(hours=1)) == 0
+    assert await queue.admin.retry_all(before=moment) == 1
     assert [one.id for one in await queue.jobs(State.WAITING)] == [early.id]
     with pytest.raises(InvalidOption, match="before"):
-        await queue.retry_all(before=datetime(2020, 1, 1))  # noqa: DTZ001 that it is refused is the point
+        await queue.admin.retry_all(before=datetime(2020, 1, 1))  # noqa: DTZ001 that it is refused is the point
 
 
 async def test_jobs_take_what_they_do_not_say_from_their_queue(url: str) -> None:

@@ -202,6 +202,30 @@ async def test_jobs_that_run_between_two_pages_leave_none_of_the_others_out(redi
     assert [job.id for job in second] == ["d", "e", "f"]
 
 
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize("resumed", [False, True], ids=["paused", "resumed"])
+@pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
+async def test_a_page_goes_on_in_the_list_that_a_pause_or_resume_moved_the_jobs_to(
+    redis, keys, backend: Backend, *, reverse: bool, resumed: bool, gone: bool
+) -> None:
+    before, after = (keys.paused, keys.wait) if resumed else (keys.wait, keys.paused)
+    in_order = [*"fedcba"] if reverse else [*"abcdef"]
+    await store(redis, keys, *"abcdef", "r")
+    await redis.lpush(before, *"abcdef")
+    await redis.zadd(keys.prioritized, {"r": 2**32 + 1})
+    first = await backend.jobs("q", State.WAITING, 3 if reverse else 2, None, reverse=reverse)
+    await redis.rename(before, after)
+    if gone:
+        await redis.lrem(after, 1, first[-1].id)
+
+    second = await backend.jobs("q", State.WAITING, 10, first.cursor, reverse=reverse)
+
+    assert [job.id for job in first] == (["r", "f", "e"] if reverse else ["a", "b"])
+    # Forward, if the job of the cursor has left, the list is read from its start.
+    repeated = ["a"] if gone and not reverse else []
+    assert [job.id for job in second] == repeated + in_order[2:] + ([] if reverse else ["r"])
+
+
 async def test_a_finished_job_that_was_removed_between_two_pages_leaves_no_gap(redis, keys, backend: Backend) -> None:
     await store(redis, keys, *"abcd")
     await redis.zadd(keys.failed, {"a": 1, "b": 2, "c": 3, "d": 4})

@@ -123,7 +123,7 @@ async def test_failed_runs_are_tried_again_at_once_and_later(queue: Queue, work:
         assert [await at_once.wait(20), await later.wait(20), await sleepy.wait(20)] == [2, 2, 0]
         with pytest.raises(JobFailed, match="no hope"):
             await hopeless.wait(20)
-    await queue.retry(hopeless.id)
+    await queue.admin.retry(hopeless.id)
     assert (await queue.get(hopeless.id)).state is State.WAITING
 
 
@@ -168,14 +168,14 @@ async def test_limits_of_the_queue_hold(queue: Queue, work: Callable[..., Worker
         await asyncio.sleep(0.01)
         running.remove(job.id)
 
-    await queue.limit_concurrency(2)
-    await queue.limit_rate(4, 0.3)
+    await queue.admin.limit_concurrency(2)
+    await queue.admin.limit_rate(4, 0.3)
     await queue.add_many([NewJob(number) for number in range(6)])
     async with work(handle, concurrency=5) as worker:
         await eventually(lambda: worker.stats.completed == 6)
     assert max(most) == 2
     assert starts[4] - starts[0] >= 0.25, starts
-    assert (await queue.limits()).rate == (4, 0.3)
+    assert (await queue.admin.limits()).rate == (4, 0.3)
 
 
 async def test_a_unique_key_lets_one_job_in(queue: Queue, work: Callable[..., Worker]) -> None:
@@ -183,7 +183,7 @@ async def test_a_unique_key_lets_one_job_in(queue: Queue, work: Callable[..., Wo
     assert (await queue.add(2, unique=Unique("k"))).refused
     await queue.add(1, delay=60, unique=Unique("d", ttl=60, replace=True))
     replacing = await queue.add(2, delay=60, unique=Unique("d", ttl=60, replace=True))
-    assert await queue.unique_owner("d") == replacing.id
+    assert await queue.admin.unique_owner("d") == replacing.id
     async with work(echo):
         await first.wait(20)
     assert not (await queue.add(3, unique=Unique("k"))).refused
@@ -215,7 +215,7 @@ async def test_an_idle_worker_is_woken(queue: Queue, work: Callable[..., Worker]
 
     async with work(echo, name="w") as worker:
         await eventually(asleep)
-        assert [one.name for one in await queue.workers()] == ["w"]
+        assert [one.name for one in await queue.admin.workers()] == ["w"]
         await (await queue.add(1)).wait(20)
         await eventually(asleep)
         await (await queue.add(2, delay=0.05)).wait(20)
@@ -247,20 +247,20 @@ async def test_a_job_tells_its_life(queue: Queue, work: Callable[..., Worker]) -
 
 async def test_an_operator_can_change_everything(queue: Queue) -> None:
     first, second, third = await queue.add_many([NewJob(1), NewJob(2, priority=3), NewJob(3, delay=60)])
-    await queue.pause()
+    await queue.admin.pause()
     await queue.add(4)
-    await queue.update_data(first.id, "new")
-    await queue.change_priority(second.id, 1)
-    await queue.change_delay(third.id, 30)
-    await queue.promote(third.id)
+    await queue.admin.update_data(first.id, "new")
+    await queue.admin.change_priority(second.id, 1)
+    await queue.admin.change_delay(third.id, 30)
+    await queue.admin.promote(third.id)
     assert (await queue.counts())[State.WAITING] == 4
-    await queue.resume()
-    await queue.remove(first.id)
-    await queue.drain()
+    await queue.admin.resume()
+    await queue.admin.remove(first.id)
+    await queue.admin.drain()
     assert sum((await queue.counts()).values()) == 0
     await queue.add(5)
-    assert len(await queue.clean(State.WAITING)) == 1
-    await queue.obliterate(force=True)
+    assert len(await queue.admin.clean(State.WAITING)) == 1
+    await queue.admin.obliterate(force=True)
 
 
 async def test_scripts_that_the_server_forgot_are_given_again(

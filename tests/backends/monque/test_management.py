@@ -66,7 +66,7 @@ async def test_a_retry_whose_key_was_taken_again_says_so(queue, manage, jobs):
     await queue.cancel(first.id)
     await queue.add(2, unique=Unique("k"))
     with pytest.raises(WrongState, match="unique key"):
-        await queue.retry(first.id)
+        await queue.admin.retry(first.id)
     with pytest.raises(WrongState, match="unique key"):
         await manage.retry_jobs(Selector(status="cancelled"))
     assert jobs.find_one({"_id": ObjectId(first.id)})["status"] == "cancelled"

@@ -73,7 +73,7 @@ async def test_ids_that_are_no_object_ids_work_like_others(queue, work, peer, jo
     async with work(lambda job: "ran"):
         await eventually(lambda: jobs.find_one({"_id": "by-hand"})["status"] == "completed")
     assert (await queue.get("by-hand")).result == "ran"
-    await queue.remove("by-hand")
+    await queue.admin.remove("by-hand")
     assert jobs.count_documents({}) == 0
 
 

@@ -29,7 +29,7 @@ async def test_the_workers_strategy_takes_the_place_of_the_peers_wait(queue, con
         assert await _fail(consumer, f"no luck {n}") is Verdict.RETRIED
         stored = jobs.find_one({"_id": ObjectId(added.id)})
         assert stored["nextRunAt"] - stored["updatedAt"] == timedelta(seconds=100 * n)
-        await queue.promote(added.id)
+        await queue.admin.promote(added.id)
     assert asked == [(n, added.id, f"no luck {n}") for n in (1, 2, 3)]
 
 

@@ -90,7 +90,7 @@ async def test_a_schedule_that_failed_for_good_is_dead_until_someone_retries_it(
     async with work(handler, native=MonqueWorker(max_retries=1)):
         await eventually(lambda: jobs.find_one({"uniqueKey": "pulse"})["status"] == "failed")
     assert await queue.schedules() == []
-    await queue.retry(str(jobs.find_one()["_id"]))
+    await queue.admin.retry(str(jobs.find_one()["_id"]))
     [again] = await queue.schedules()
     assert again.key == "pulse"
 

@@ -44,10 +44,10 @@ async def test_a_newer_version_is_refused_when_it_is_opened_and_nothing_is_writt
 
 async def test_side_data_without_a_version_is_adopted(url, side):
     async with Queue("emails", url) as queue:
-        await queue.pause()
+        await queue.admin.pause()
     side.delete_one({"_id": "jobwire:version"})
     async with Queue("emails", url) as queue:
-        assert await queue.paused()
+        assert await queue.admin.paused()
     assert side.find_one({"_id": "jobwire:version"}) == STAMP
 
 
@@ -60,8 +60,8 @@ async def test_a_stamp_that_a_shell_wrote_is_read_and_one_that_is_no_version_is_
 
 
 async def test_the_version_outlives_everything_that_deletes_side_data(queue, side, work):
-    await queue.pause()
-    await queue.obliterate(force=True)
+    await queue.admin.pause()
+    await queue.admin.obliterate(force=True)
     assert list(side.find()) == [STAMP]
 
 

@@ -18,7 +18,7 @@ async def test_the_side_schema_is_made_when_it_is_needed_and_not_before(queue, r
     look = "SELECT to_regnamespace(%s) IS NOT NULL AS there"
     await queue.add(1)
     assert await rows(look, f"{unique}_jobwire") == [{"there": False}]
-    await queue.pause()
+    await queue.admin.pause()
     assert await rows(look, f"{unique}_jobwire") == [{"there": True}]
 
 

@@ -27,7 +27,7 @@ async def version(rows, side):
 async def made(url):
     """Side data of this release, made and left."""
     async with Queue("letters", url) as queue:
-        await queue.pause()
+        await queue.admin.pause()
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ async def test_a_newer_version_is_refused_when_it_is_opened_and_nothing_is_writt
 async def test_a_newer_version_that_appears_later_is_refused_when_it_is_first_used(queue, connection, database, side):
     added = await queue.add(1)
     await _other_release(database, side)
-    for use in (queue.pause(), queue.paused(), queue.get(added.id)):
+    for use in (queue.admin.pause(), queue.admin.paused(), queue.get(added.id)):
         with pytest.raises(NewerSideData):
             await use
     assert (await queue.add(2)).id, "what needs no side data goes on"
@@ -74,8 +74,8 @@ async def test_a_newer_version_that_appears_later_is_refused_when_it_is_first_us
 
 async def test_a_second_connection_of_one_that_is_open_does_not_check(queue, connection, database, side):
     """It renews the leases of jobs that run; a refusal would lose them."""
-    await queue.pause()
-    await queue.resume()
+    await queue.admin.pause()
+    await queue.admin.resume()
     await database.execute(f"UPDATE {side}.version SET version = 7")
     twin = connection.backend.twin()
     await twin.open()
@@ -86,18 +86,18 @@ async def test_a_second_connection_of_one_that_is_open_does_not_check(queue, con
 async def test_side_data_without_a_version_is_adopted(made, url, side, database, version):
     await database.execute(f"DROP TABLE {side}.version")
     async with Queue("letters", url) as queue:
-        assert await queue.paused()
+        assert await queue.admin.paused()
     assert await version() == [1]
 
 
 @pytest.mark.usefixtures("made")
 async def test_a_role_that_may_not_write_the_version_works_without(poor_url, url, side, database):
     async with Queue("letters", poor_url) as queue:
-        assert await queue.paused()
+        assert await queue.admin.paused()
     async with Queue("letters", url):  # adopted by a role that may
         pass
     async with Queue("letters", poor_url) as queue:
-        assert await queue.paused()
+        assert await queue.admin.paused()
     await database.execute(f"UPDATE {side}.version SET version = 7")
     with pytest.raises(NewerSideData):
         await connect(poor_url).open()
@@ -106,7 +106,7 @@ async def test_a_role_that_may_not_write_the_version_works_without(poor_url, url
 async def test_openers_at_once_make_adopt_and_stamp_once(url, side, database, version):
     connections = [await connect(url).open() for _ in range(4)]
     queues = [await Queue("letters", one).__aenter__() for one in connections]
-    await asyncio.gather(*(queue.pause() for queue in queues))
+    await asyncio.gather(*(queue.admin.pause() for queue in queues))
     assert await version() == [1]
     for one in connections:
         await one.close()
@@ -135,7 +135,7 @@ async def test_openers_at_once_take_a_step_exactly_once(url, side, database, row
 async def test_new_side_data_takes_all_steps(url, version, monkeypatch):
     monkeypatch.setattr(side_version, "STEPS", ["CREATE TABLE {side}.more (n int);"])
     async with Queue("letters", url) as queue:
-        await queue.pause()
+        await queue.admin.pause()
         assert await version() == [2]
 
 

@@ -23,7 +23,7 @@ async def _done(job: ActiveJob) -> str:
 async def test_jobwire_workers_honour_a_pause_by_node(node: NodeQueue, queue: Queue, work: Work) -> None:
     before = await node.add("before")
     await node.ask("pause")
-    assert await queue.paused()
+    assert await queue.admin.paused()
     during = await queue.add("during")
     async with work(_done, concurrency=2) as worker:
 
@@ -40,13 +40,13 @@ async def test_node_workers_honour_a_pause_by_jobwire(
     node: NodeQueue, queue: Queue, blocked_workers: Callable[[int], Any]
 ) -> None:
     before = await queue.add("before")
-    await queue.pause()
+    await queue.admin.pause()
     assert await node.ask("isPaused")
     during = await node.add("during")
     async with node.work("reflect") as worker:
         await blocked_workers(1)
         assert await worker.runs() == []
-        await queue.resume()
+        await queue.admin.resume()
         assert [await queue.wait(one, 20) for one in (before.id, during)] == ["before", "during"]
 
 
@@ -91,10 +91,10 @@ async def test_no_job_is_lost_when_jobwire_pauses_a_queue_that_is_paused(
     ids = [await side["jobwire"].add("before")]
     await side[pauses_first].pause()
     ids += [await side[adds].add("during")]
-    await queue.pause()
+    await queue.admin.pause()
     ids += [await side["6"].add("later"), await side["jobwire"].add("last")]
     assert (await queue.counts())[State.ACTIVE] == 0
-    await queue.resume()
+    await queue.admin.resume()
     async with work(_done):
         assert [await queue.wait(job_id, 20) for job_id in ids] == ["done"] * len(ids)
 
@@ -113,7 +113,7 @@ class _Side:
 
 
 def _sides(majors: dict[str, Peer], prefix: str, queue: Queue) -> dict[str, _Side]:
-    sides = {"jobwire": _Side(queue.add, queue.pause, queue.resume)}
+    sides = {"jobwire": _Side(queue.add, queue.admin.pause, queue.admin.resume)}
     for major, peer in majors.items():
         node = NodeQueue(peer, prefix, queue.name)
         sides[major] = _Side(node.add, lambda node=node: node.ask("pause"), lambda node=node: node.ask("resume"))
@@ -124,7 +124,7 @@ async def test_each_language_lists_the_workers_of_the_other(node: NodeQueue, que
     async with work(_done, name="pen"), node.work("echo", name="quill"):
 
         async def both_listed() -> Any:
-            seen = [one["rawname"] for one in await node.ask("getWorkers")], await queue.workers()
+            seen = [one["rawname"] for one in await node.ask("getWorkers")], await queue.admin.workers()
             return seen if len(seen[0]) == len(seen[1]) == 2 else None
 
         by_node, by_jobwire = await eventually(both_listed)
@@ -212,7 +212,7 @@ async def test_both_languages_count_and_delete_the_same_jobs(node: NodeQueue, qu
     assert (theirs["waiting"], theirs["prioritized"], theirs["delayed"]) == (2, 1, 1)
     assert (ours[State.WAITING], ours[State.DELAYED]) == (3, 1)
 
-    await queue.obliterate()
+    await queue.admin.obliterate()
     assert sum((await node.counts()).values()) == 0
     await node.add("again")
     await node.ask("obliterate")

@@ -141,6 +141,6 @@ async def test_a_child_that_jobwire_adds_holds_up_a_node_parent_too(
 
             await eventually(extra_done)
             assert (await node.get(flow["id"])).state == "waiting-children"
-            await pages.promote(flow["children"][0]["id"])
+            await pages.admin.promote(flow["children"][0]["id"])
             parent = await finished_in_node(flow["id"])
     assert sorted(map(str, parent.returnvalue["values"])) == ["1", "extra"]

@@ -115,8 +115,8 @@ async def test_a_tree_that_node_added_is_read_whole(flow: Flow, node: NodeQueue)
 
 
 async def test_the_concurrency_that_we_give_a_queue_holds_back_node(queue: Queue, node: NodeQueue) -> None:
-    await queue.limit_concurrency(1)
-    cursor = await queue.publish("begin")
+    await queue.admin.limit_concurrency(1)
+    cursor = await queue.admin.publish("begin")
     ids = [(await queue.add(n)).id for n in range(4)]
     async with node.work("slow", settings={"ms": 30}, concurrency=10):
         for job_id in ids:
@@ -132,7 +132,7 @@ async def test_the_concurrency_that_we_give_a_queue_holds_back_node(queue: Queue
 
 
 async def test_the_rate_that_we_give_a_queue_holds_back_node(queue: Queue, node: NodeQueue) -> None:
-    await queue.limit_rate(1, 0.3)
+    await queue.admin.limit_rate(1, 0.3)
     ids = [(await queue.add(n)).id for n in range(3)]
     began = datetime.now(UTC)
     async with node.work("reflect", concurrency=10):
@@ -151,7 +151,7 @@ async def test_a_retry_that_resets_attempts_gives_node_all_of_them(
     job = await queue.add(1, attempts=2)
     async with work(refuse):
         await finished_in_node(job.id)
-    await queue.retry(job.id, reset_attempts=True)
+    await queue.admin.retry(job.id, reset_attempts=True)
     async with node.work("fail", settings={"times": 1}):
         done = await finished_in_node(job.id)
     assert (done.state, done.returnvalue["run"]) == ("completed", 2)

@@ -23,7 +23,7 @@ async def _waiting(queue: Queue, work: Callable[..., Worker]) -> None:
 
 async def _paused(queue: Queue, work: Callable[..., Worker]) -> None:
     await _waiting(queue, work)
-    await queue.pause()
+    await queue.admin.pause()
 
 
 async def _prioritized(queue: Queue, work: Callable[..., Worker]) -> None:

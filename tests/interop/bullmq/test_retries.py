@@ -53,7 +53,7 @@ async def test_attempts_go_on_in_the_other_language_with_the_backoff_the_job_car
 
     first = await _fail_once_in_node(node, work, job_id, 1)
     assert (first.failedReason, first.delay) == ("node failed run 1", 60_000)
-    await queue.promote(job_id)
+    await queue.admin.promote(job_id)
 
     second = await _fail_once_in_jobwire(node, work, job_id, 2)
     assert (second.failedReason, second.delay) == ("jobwire failed run 2", 120_000)
@@ -61,7 +61,7 @@ async def test_attempts_go_on_in_the_other_language_with_the_backoff_the_job_car
 
     third = await _fail_once_in_jobwire(node, work, job_id, 3)
     assert (third.failedReason, third.delay) == ("jobwire failed run 3", 240_000)
-    await queue.promote(job_id)
+    await queue.admin.promote(job_id)
 
     async with node.work("fail", settings={"times": 3}):
         last = await finished_in_node(job_id)
@@ -78,7 +78,7 @@ async def test_jobwire_completes_what_node_failed(
 
     job_id = await node.add(attempts=2, backoff=60_000)
     await _fail_once_in_node(node, work, job_id, 1)
-    await queue.promote(job_id)
+    await queue.admin.promote(job_id)
     async with work(handle):
         job = await finished_in_node(job_id)
     assert (job.returnvalue, job.attemptsMade, job.failedReason) == (
@@ -115,7 +115,7 @@ async def test_node_retries_what_failed_in_jobwire_and_the_reverse(
     assert (await queue.get(job_id)).state is State.WAITING
     async with node.work("fail", settings={"times": 99}):
         assert (await finished_in_node(job_id)).failedReason == "node failed run 2"
-    await queue.retry(job_id)
+    await queue.admin.retry(job_id)
     assert (await node.get(job_id)).state == "waiting"
     async with node.work("reflect"):
         assert (await finished_in_node(job_id)).returnvalue == "again"

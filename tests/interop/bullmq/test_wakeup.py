@@ -77,6 +77,6 @@ async def test_one_idle_worker_passes_the_wake_up_on_to_the_next(
         await eventually(look, within=WITHIN)
         both_run.set()
         for job in added:
-            await queue.update_data(job.id, "go on")
+            await queue.admin.update_data(job.id, "go on")
             await job.wait(timeout=WITHIN)
         assert (len(ran), len(await worker.runs())) == (1, 1)

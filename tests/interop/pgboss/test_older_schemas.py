@@ -45,15 +45,15 @@ async def test_both_sides_work_on_it(old, jobwire_postgres, unique, rows):
         async with Worker("letters", handler, connection, concurrency=2, native=PgBossWorker(poll=0.1)) as worker:
             await eventually(lambda: worker.stats.completed == 4)
         assert (await queue.counts())[State.COMPLETED] == 4
-        await queue.promote(delayed.id)
+        await queue.admin.promote(delayed.id)
         [fetched] = await node.call("fetch", "letters")
         assert fetched["id"] == delayed.id
         await node.call("complete", "letters", delayed.id, {"by": "node"})
         assert await queue.wait(delayed.id, timeout=10) == {"by": "node"}
         cancelled = await queue.add({"n": 5})
         await queue.cancel(cancelled.id)
-        await queue.retry(cancelled.id)
-        await queue.remove(cancelled.id)
+        await queue.admin.retry(cancelled.id)
+        await queue.admin.remove(cancelled.id)
         await Boss(connection).supervise()
     assert await rows("SELECT version FROM version") == [{"version": version}]
 

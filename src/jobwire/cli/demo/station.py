@@ -51,7 +51,7 @@ class Station:
             for desk in self._desks:
                 for name, kinds in _queues(desk, connection):
                     queue = await stack.enter_async_context(Queue(name, connection))
-                    await queue.obliterate(force=True)
+                    await queue.admin.obliterate(force=True)
                     self.lines.append(Line(queue, [], kinds))
                     self._hire(self.lines[-1], desk, connection)
             for line in self.lines:

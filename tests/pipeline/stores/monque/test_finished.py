@@ -59,7 +59,7 @@ async def test_purged_jobs_are_gone_with_all_that_belonged_to_them(finished, sto
 async def test_only_what_is_as_it_was_is_purged(finished, store, queue, collection):
     rows = jobs_in(store, FINISHED)
     retried, touched, restated, missing, same = finished[0], finished[1], finished[2], str(ObjectId()), finished[4]
-    await queue.retry(retried)
+    await queue.admin.retry(retried)
     collection.update_one({"_id": ObjectId(touched)}, {"$set": {"note": 1}})
     stamps = [stamp(rows[key]) for key in (retried, touched)]
     stamps += [Stamp(restated, "failed", rows[restated]["fingerprint"]), Stamp(missing, "failed", "1")]

@@ -62,7 +62,7 @@ async def test_purged_jobs_are_gone_with_all_that_belonged_to_them(finished, sto
 async def test_only_what_is_as_it_was_is_purged(finished, store, queue, sql):
     rows = jobs_in(store, FINISHED)
     retried, touched, restated, missing, same = finished[0], finished[1], finished[2], str(uuid.uuid4()), finished[4]
-    await queue.retry(retried)
+    await queue.admin.retry(retried)
     sql.execute("UPDATE job SET keep_until = keep_until + interval '1 microsecond' WHERE id = %s", [touched])
     stamps = [stamp(rows[key]) for key in (retried, touched)]
     stamps += [

@@ -9,6 +9,8 @@
 -- entries at the running end, as many as there were ahead of the job. So a job that stays in its place is never
 -- skipped; it may be seen twice. One exception, backward: if an operator removed the job of the cursor and jobs were
 -- added at the running end meanwhile, as many of those that stay are skipped as were added.
+-- A pause moves the list `wait` to `paused`, and a resume moves it back: the page goes on in the list that the jobs are
+-- in now.
 
 --@include reading_job
 
@@ -32,6 +34,12 @@ local function start_in_set(key, order)
   end
   if order == 'up' then return redis.call('ZCOUNT', key, '-inf', '(' .. after.score) end
   return redis.call('ZCOUNT', key, '(' .. after.score, '+inf')
+end
+
+local moved_to = ({ wait = 'paused', paused = 'wait' })[after.place]
+if moved_to and not redis.call('LPOS', base .. after.place, after.id) then
+  local moved = redis.call('LPOS', base .. moved_to, after.id) or redis.call('EXISTS', base .. after.place) == 0
+  if moved then after.place = moved_to end
 end
 
 local found = {}
