@@ -43,6 +43,7 @@ def test_the_examples_in_the_docstrings_hold(module):
         ("singletonKey", "unique=Unique(key)"),
         ("repeat", "queue.schedule()"),
         ("priorty", "priority"),
+        ("connection", "transaction=…, which queue.add and queue.add_many take"),
     ],
 )
 def test_an_option_that_no_job_has_is_refused_with_ours(option, meant):

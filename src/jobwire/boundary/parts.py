@@ -209,9 +209,9 @@ class Routing(Protocol):
 class Transactions(Protocol):
     """Handlers' writes that commit with their job."""
 
-    async def connection(self, claim: Claim, *, blocking: bool) -> Any:
-        """Returns the driver's connection for the claim's handler, the same one each time. Its transaction commits
-        when the claim is settled as completed, in one with it, and is rolled back otherwise."""
+    async def transaction(self, claim: Claim, *, blocking: bool) -> Any:
+        """Returns the driver's connection for the claim's handler, the same one each time. It is in a transaction
+        that commits when the claim is settled as completed, in one with it, and is rolled back otherwise."""
         ...
 
 

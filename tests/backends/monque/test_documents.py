@@ -228,21 +228,21 @@ async def test_indexes_are_left_alone_when_told_so(url, jobs):
 async def test_a_job_of_a_transaction_is_seen_when_it_commits_and_not_at_all_when_it_aborts(queue, url, jobs):
     async with AsyncMongoClient(url.removeprefix("monque+")) as client, client.start_session() as session:
         async with await session.start_transaction():
-            added = await queue.add(1, connection=session)
-            keyed = await queue.add(2, unique=Unique("k"), connection=session)
-            again = await queue.add(3, unique=Unique("k"), connection=session)
+            added = await queue.add(1, transaction=session)
+            keyed = await queue.add(2, unique=Unique("k"), transaction=session)
+            again = await queue.add(3, unique=Unique("k"), transaction=session)
             assert jobs.count_documents({}) == 0
         assert {str(one["_id"]) for one in jobs.find()} == {added.id, keyed.id}
         assert (again.id, bool(again.refused)) == (keyed.id, True)
         await session.start_transaction()
-        await queue.add(4, connection=session)
+        await queue.add(4, transaction=session)
         await session.abort_transaction()
     assert jobs.count_documents({}) == 2
 
 
 async def test_only_a_session_of_the_driver_can_carry_a_transaction(queue, jobs):
     with pytest.raises(InvalidOption, match="AsyncClientSession"):
-        await queue.add(1, connection=object())
+        await queue.add(1, transaction=object())
     assert jobs.count_documents({}) == 0
 
 

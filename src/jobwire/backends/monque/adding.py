@@ -154,7 +154,7 @@ async def _name_holders(
 async def add_in(store: Store, made: list[Document], session: Any) -> list[Added]:
     """Inside the caller's transaction: peers see the jobs when it commits."""
     if not isinstance(session, AsyncClientSession):
-        raise InvalidOption("connection", session, "must be an AsyncClientSession of pymongo with a transaction")
+        raise InvalidOption("transaction", session, "must be an AsyncClientSession of pymongo with a transaction")
     jobs = store.jobs_in(session)
     async with store.reaching():
         try:

@@ -79,11 +79,11 @@ class Monque:
         """Monque keeps no record of names."""
         check_name(queue)
 
-    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
         await self.store.look_at_clock()
         made = adding.documents(queue, jobs, self.store.clock.now_ms())
-        if connection is not None:
-            return await adding.add_in(self.store, made, connection)
+        if transaction is not None:
+            return await adding.add_in(self.store, made, transaction)
         added = await adding.add(self.store, made, adding.given_ids(jobs))
         if made:
             self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))

@@ -55,25 +55,25 @@ class Adding:
         self._queues = queues
         self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
 
-    async def add(self, name: str, jobs: Sequence[PreparedJob], connection: Any = None) -> list[Added]:
-        """Add jobs in order; with a connection inside its transaction."""
+    async def add(self, name: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> list[Added]:
+        """Adds jobs in order, inside the caller's transaction if one is given."""
         queue = await self._queues.find(name)
         if queue is None:
             return [Added("", NO_SUCH_QUEUE)] * len(jobs)
         if not jobs:
             return []
         ids = new_ids(len(jobs))
-        if connection is None and queue.policy == "standard" and all(is_plain(job.new) for job in jobs):
+        if transaction is None and queue.policy == "standard" and all(is_plain(job.new) for job in jobs):
             return await self._add_plain(queue, jobs, ids)
-        return await self._add_rows(queue, jobs, ids, connection)
+        return await self._add_rows(queue, jobs, ids, transaction)
 
     async def _add_rows(
-        self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str], connection: Any
+        self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str], transaction: Any
     ) -> list[Added]:
         rows = [row_of(job, job_id, queue.policy) for job, job_id in zip(jobs, ids, strict=True)]
         added: list[Added] = []
         for start in range(0, len(rows), _TOGETHER):
-            added += await self.insert(queue, rows[start : start + _TOGETHER], connection)
+            added += await self.insert(queue, rows[start : start + _TOGETHER], transaction)
         return added
 
     async def _add_plain(self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str]) -> list[Added]:
@@ -93,20 +93,20 @@ class Adding:
                 return done + await self._add_rows(queue, jobs[start:], ids[start:], None)
         return [Added(job_id) for job_id in ids]
 
-    async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any = None) -> list[Added]:
+    async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any = None) -> list[Added]:
         """Store rows; one answer each."""
         faults = [_fault(queue, row) for row in rows]
         good = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
         there: set[str] = set()
         if good:
-            found = await self._insert_into(queue, good, connection)
+            found = await self._insert_into(queue, good, transaction)
             if found and found[0][0] is None:
                 self._queues.forget(queue.name)
                 return [Added("", NO_SUCH_QUEUE)] * len(rows)
             there = {row[0] for row in found}
-            there |= await self._insert_into_next_slot(queue, good, there, connection)
+            there |= await self._insert_into_next_slot(queue, good, there, transaction)
         refused = [row for row in good if row["id"].lower() not in there]
-        reasons = await self._reasons(queue, refused, connection) if refused else {}
+        reasons = await self._reasons(queue, refused, transaction) if refused else {}
         answers: list[Added] = []
         told: set[str] = set()
         for row, fault in zip(rows, faults, strict=True):
@@ -123,7 +123,7 @@ class Adding:
         return answers
 
     async def _insert_into_next_slot(
-        self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], connection: Any
+        self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], transaction: Any
     ) -> set[str]:
         """Jobs that ask for it wait for the next time slot where this one is taken; the ids of those that could."""
         late = [
@@ -131,12 +131,12 @@ class Adding:
             for row in rows
             if row.get("singleton_next_slot") and row.get("singleton_seconds") and row["id"].lower() not in there
         ]
-        return {row[0] for row in await self._insert_into(queue, late, connection)} if late else set()
+        return {row[0] for row in await self._insert_into(queue, late, transaction)} if late else set()
 
-    async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> list[Row]:
+    async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any) -> list[Row]:
         call = self.call(queue, rows)
-        if connection is not None:
-            return await transactions.run(connection, call, self._store.where)
+        if transaction is not None:
+            return await transactions.run(transaction, call, self._store.where)
         try:
             [found] = await self._store.run([call])
             return found
@@ -157,13 +157,13 @@ class Adding:
         plain = all(len(row) == 2 for row in rows)
         return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values
 
-    async def _reasons(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> dict[str, Added]:
+    async def _reasons(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any) -> dict[str, Added]:
         """Who is in the way of jobs that were not added. Whoever it was may be gone by now: then nobody is named."""
         asked = [{key: value for key, value in row.items() if key != "data"} for row in rows]
         values = {"queue": text(queue.name), "jobs": orjson.dumps(asked)}
         call: Call = (self._store.statements.get("refusal", queue.table), values)
-        if connection is not None:
-            found = await transactions.run(connection, call, self._store.where)
+        if transaction is not None:
+            found = await transactions.run(transaction, call, self._store.where)
         else:
             [found] = await self._store.run([call])
         return {asked: Added(holder or "", reason) for asked, reason, holder in found}
