@@ -249,7 +249,7 @@ async def test_a_job_for_the_next_slot_is_stored_as_node_stores_it(node, queue, 
 
 
 async def test_flow_children_of_either_side_run_after_their_parents(node, boss, queue, work, rows):
-    from jobwire.backends.pgboss import FlowJob
+    from jobwire.backends.pgboss import GraphJob
 
     order: list[str] = []
 
@@ -257,7 +257,7 @@ async def test_flow_children_of_either_side_run_after_their_parents(node, boss, 
         order.append(job.data["step"])
 
     await boss.flow(
-        [FlowJob("a", queue.name, {"step": "a"}), FlowJob("b", queue.name, {"step": "b"}, depends_on=["a"])]
+        [GraphJob("a", queue.name, {"step": "a"}), GraphJob("b", queue.name, {"step": "b"}, depends_on=["a"])]
     )
     flow = [{"ref": "x", "name": queue.name, "data": {"step": "x"}}]
     flow.append({"ref": "y", "name": queue.name, "data": {"step": "y"}, "dependsOn": ["x"]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobwire.backends.pgboss import FlowJob
+from jobwire.backends.pgboss import GraphJob
 from jobwire.options import Unique
 
 from .same import assert_same, jobs
@@ -20,9 +20,9 @@ async def test_flows(node, boss, pair, rows):
     )
     ids = await boss.flow(
         [
-            FlowJob("a", ours, {"n": 1}),
-            FlowJob("b", ours, {"n": 2}),
-            FlowJob("c", ours, {"n": 3}, {"priority": 4}, depends_on=["a", "b"]),
+            GraphJob("a", ours, {"n": 1}),
+            GraphJob("b", ours, {"n": 2}),
+            GraphJob("c", ours, {"n": 3}, {"priority": 4}, depends_on=["a", "b"]),
         ]
     )
     assert set(ids) == {"a", "b", "c"}

@@ -13,12 +13,12 @@ from jobwire.urls import Address
 
 if TYPE_CHECKING:
     from jobwire.backends.pgboss.boss import Boss, QueueInfo
-    from jobwire.backends.pgboss.flows import FlowJob
+    from jobwire.backends.pgboss.flows import GraphJob
     from jobwire.backends.pgboss.schema_install import install
 
-__all__ = ["Boss", "FlowJob", "QueueInfo", "install", "open_backend"]
+__all__ = ["Boss", "GraphJob", "QueueInfo", "install", "open_backend"]
 
-_HOMES = {"Boss": "boss", "QueueInfo": "boss", "FlowJob": "flows", "install": "schema_install"}
+_HOMES = {"Boss": "boss", "QueueInfo": "boss", "GraphJob": "flows", "install": "schema_install"}
 
 
 def open_backend(address: Address) -> Backend:

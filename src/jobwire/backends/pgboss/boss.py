@@ -20,7 +20,7 @@ from jobwire import codec as json_codec
 from jobwire.backends.pgboss.backend import PgBossBackend
 from jobwire.backends.pgboss.changing import Changing
 from jobwire.backends.pgboss.dropping import drop_queue
-from jobwire.backends.pgboss.flows import FlowJob, add_flow
+from jobwire.backends.pgboss.flows import GraphJob, add_flow
 from jobwire.backends.pgboss.queues import check_settings
 from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.schema import own_channel
@@ -139,7 +139,7 @@ class Boss:
 
     # --- flows and dead letters -------------------------------------------------------------------------------------
 
-    async def flow(self, jobs: Sequence[FlowJob]) -> dict[str, str]:
+    async def flow(self, jobs: Sequence[GraphJob]) -> dict[str, str]:
         """Add jobs that wait for others of the same call, all or none; the id of each by its ref."""
         return await add_flow(self._store, self._queues, self._backend.adding, jobs)
 
