@@ -33,6 +33,7 @@ from jobwire.flow import Flow, FlowJob
 from jobwire.model import Children, Event, EventKind, Job, JobKey, JobTree, Limits, Page, Schedule, State, WorkerInfo
 from jobwire.options import Keep, NewJob, Parent, Target, Unique
 from jobwire.queue import Queue
+from jobwire.rate import Rate
 from jobwire.worker import ActiveJob, Worker
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "Parent",
     "PayloadTooLarge",
     "Queue",
+    "Rate",
     "RateLimited",
     "Schedule",
     "Snooze",

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from jobwire.rate import Rate
 from jobwire.record import record
 
 
@@ -182,8 +183,7 @@ class Limits:
 
     concurrency: int | None = None
     """Jobs that may run at a time."""
-    rate: tuple[int, float] | None = None
-    """(jobs, seconds): at most so many starts in that time."""
+    rate: Rate | None = None
     blocked_for: float = 0.0
     """Seconds until the current window or throttle ends."""
 

@@ -24,6 +24,7 @@ from jobwire.boundary import (
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
 from jobwire.model import Children, Job, Limits, State
 from jobwire.options import DEFAULT_SIZE_LIMIT, Seconds, aware, seconds, text, whole, yes_or_no
+from jobwire.rate import Rate, rate_of
 
 Part = TypeVar("Part")
 
@@ -211,10 +212,10 @@ class Operations:
         """What holds back all workers of the queue."""
         return await (await self._limits()).limits(self.name)
 
-    async def limit_rate(self, jobs: int | None, per: Seconds = 1.0) -> None:
-        """Let all workers together start at most `jobs` in that many seconds; None lifts the limit."""
-        rate = None if jobs is None else (whole("jobs", jobs, minimum=1), seconds("per", per, minimum=0.001))
-        await (await self._limits()).limit_rate(self.name, rate)
+    async def limit_rate(self, rate: Rate | None) -> None:
+        """Limits how many jobs all workers together start, e.g. Rate(10, per=60). None removes the limit."""
+        limit = rate_of("rate", rate)
+        await (await self._limits()).limit_rate(self.name, limit)
 
     async def limit_concurrency(self, jobs: int | None) -> None:
         """Let all workers together run at most `jobs` at a time; None lifts the limit."""

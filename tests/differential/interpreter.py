@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 from unittest import mock
 
-from jobwire import Queue, codec, connect
+from jobwire import Queue, Rate, codec, connect
 from jobwire.backends.bullmq import retries
 from jobwire.backends.redisio.clock import ServerClock
 from jobwire.boundary import (
@@ -267,7 +267,7 @@ class JobwireInterpreter:
         await (await self.queue(queue)).limit_concurrency(jobs)
 
     async def do_rate(self, queue: str, jobs: int | None, ms: int = 1) -> None:
-        await (await self.queue(queue)).limit_rate(jobs, ms / 1000)
+        await (await self.queue(queue)).limit_rate(None if jobs is None else Rate(jobs, per=ms / 1000))
 
     async def do_throttle(self, queue: str, ms: int) -> None:
         await (await self.queue(queue)).throttle(ms / 1000)

@@ -14,7 +14,7 @@ from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import ResponseError
 
 from awaiting import eventually
-from jobwire import InvalidOption, NewJob, Queue, State, Worker, connect
+from jobwire import InvalidOption, NewJob, Queue, Rate, State, Worker, connect
 from jobwire.backends.redisio import scripts as redisio_scripts
 from jobwire.boundary import Completed, Failed, Parked
 from jobwire.connection import Connection
@@ -97,7 +97,7 @@ async def use_everything(connection: Connection, place: Place) -> None:
         assert len(await queue.jobs(State.WAITING)) == 6
         assert await queue.get("2")
         await queue.limit_concurrency(50)
-        await queue.limit_rate(1000, 60)
+        await queue.limit_rate(Rate(1000, per=60))
         await queue.clear_logs("1")
         await queue.release_unique("k")
         await queue.publish("noted", {"by": "us"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobwire import ActiveJob, Connection, Flow, FlowJob, InvalidOption, Parent, Queue, State, Worker, connect
+from jobwire import ActiveJob, Connection, Flow, FlowJob, InvalidOption, Parent, Queue, Rate, State, Worker, connect
 from jobwire.embedded import Cluster
 
 
@@ -62,12 +62,12 @@ async def test_edits_limits_and_events_work_there_too(connection: Connection) ->
         assert await queue.promote_all() == 1
         await queue.change_priority(job.id, 3)
         await queue.update_data(job.id, 2)
-        await queue.limit_rate(5, 1)
+        await queue.limit_rate(Rate(5, per=1))
         await queue.limit_concurrency(2)
         await queue.throttle(60)
         await queue.clear_logs(job.id)
         limits = await queue.limits()
-        assert (limits.rate, limits.concurrency) == ((5, 1.0), 2)
+        assert (limits.rate, limits.concurrency) == (Rate(5), 2)
         assert limits.blocked_for > 50
         await queue.publish("lunch")
         assert await queue.trim_events(0) > 0

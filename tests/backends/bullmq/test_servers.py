@@ -15,7 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import eventually
-from jobwire import ActiveJob, Backoff, Connection, NewJob, Queue, Snooze, Unique, Unrecoverable, Worker, connect
+from jobwire import ActiveJob, Backoff, Connection, NewJob, Queue, Rate, Snooze, Unique, Unrecoverable, Worker, connect
 from jobwire.errors import JobFailed
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import Event, State
@@ -169,13 +169,13 @@ async def test_limits_of_the_queue_hold(queue: Queue, work: Callable[..., Worker
         running.remove(job.id)
 
     await queue.limit_concurrency(2)
-    await queue.limit_rate(4, 0.3)
+    await queue.limit_rate(Rate(4, per=0.3))
     await queue.add_many([NewJob(number) for number in range(6)])
     async with work(handle, concurrency=5) as worker:
         await eventually(lambda: worker.stats.completed == 6)
     assert max(most) == 2
     assert starts[4] - starts[0] >= 0.25, starts
-    assert (await queue.limits()).rate == (4, 0.3)
+    assert (await queue.limits()).rate == Rate(4, per=0.3)
 
 
 async def test_a_unique_key_lets_one_job_in(queue: Queue, work: Callable[..., Worker]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from jobwire import FlowJob, InvalidOption, NotSupported, Queue, Worker, connect
+from jobwire import FlowJob, InvalidOption, NotSupported, Queue, Rate, Worker, connect
 from jobwire.backends.pgboss import Boss, GraphJob
 
 
@@ -42,7 +42,7 @@ async def test_a_rate_limit_is_refused_when_the_worker_starts(poor_url):
     async def handler(job): ...
 
     with pytest.raises(NotSupported, match="rate limits without schema"):
-        await Worker("letters", handler, poor_url, rate=(1, 1)).run(signals=False)
+        await Worker("letters", handler, poor_url, rate=Rate(1, per=1)).run(signals=False)
 
 
 async def test_a_flow_whose_data_can_not_be_stored_is_refused_before_anything_is_written(connection, queue):
