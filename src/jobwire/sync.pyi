@@ -8,6 +8,7 @@ from jobwire.boundary import Backend, Capabilities, Claim, Feature
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, JobKey, Limits, Schedule, State, WorkerInfo
 from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds
+from jobwire.rate import Rate
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
 from jobwire.worker.settings import Strategy
@@ -211,8 +212,8 @@ class Worker:
         rate: Rate | None = None,
         backoff: Strategy | Mapping[str, Strategy] | None = None,
         max_backoff: Seconds = 3600.0,
-        keep_completed: bool | int | Keep | None = None,
-        keep_failed: bool | int | Keep | None = None,
+        keep_completed: int | Keep | None = None,
+        keep_failed: int | Keep | None = None,
         name: str | None = None,
         worker_id: str | None = None,
         shutdown_timeout: Seconds = 30.0,

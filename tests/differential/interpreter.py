@@ -154,7 +154,7 @@ class JobwireInterpreter:
         more = {
             name: value
             for name in ("priority", "attempts", "backoff", "keep_completed", "keep_failed", "lifo", "extra")
-            if (value := getattr(job, name)) not in (None, False, {}) or (name.startswith("keep") and value is False)
+            if (value := getattr(job, name)) not in (None, False, {})
         }
         made = await (await self.queue(queue)).schedule(
             key, name=template.get("name", key), data=template.get("data", {}), **options, **more

@@ -79,7 +79,7 @@ def _backoff(rule: Any) -> Backoff:
 
 def _kept(rule: Any) -> Any:
     if isinstance(rule, bool):
-        return not rule
+        return Keep.NONE if rule else Keep.ALL
     return Keep(**rule) if isinstance(rule, dict) else rule
 
 

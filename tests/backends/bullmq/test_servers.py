@@ -192,7 +192,7 @@ async def test_a_unique_key_lets_one_job_in(queue: Queue, work: Callable[..., Wo
 async def test_finished_jobs_are_kept_as_asked(queue: Queue, work: Callable[..., Worker]) -> None:
     options = {"keep_completed": Keep(count=2, age=3600)}
     await queue.add_many([NewJob(number, **options) for number in range(5)])
-    await queue.add("gone", keep_completed=False)
+    await queue.add("gone", keep_completed=Keep.NONE)
     async with work(echo, native=BullMQWorker(metrics=5)) as worker:
         await eventually(lambda: worker.stats.completed == 6)
     assert {job.data for job in await queue.jobs(State.COMPLETED)} == {3, 4}
