@@ -30,7 +30,20 @@ from jobwire.errors import (
     WrongState,
 )
 from jobwire.flow import Flow, FlowJob
-from jobwire.model import Children, Event, EventKind, Job, JobKey, JobTree, Limits, Page, Schedule, State, WorkerInfo
+from jobwire.model import (
+    AddStatus,
+    Children,
+    Event,
+    EventKind,
+    Job,
+    JobKey,
+    JobTree,
+    Limits,
+    Page,
+    Schedule,
+    State,
+    WorkerInfo,
+)
 from jobwire.options import Keep, NewJob, Parent, Target, Unique
 from jobwire.queue import Queue
 from jobwire.rate import Rate
@@ -38,6 +51,7 @@ from jobwire.worker import ActiveJob, Worker
 
 __all__ = [
     "ActiveJob",
+    "AddStatus",
     "Backoff",
     "Capabilities",
     "Children",

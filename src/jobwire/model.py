@@ -34,6 +34,16 @@ class State(StrEnum):
         return self in (State.COMPLETED, State.FAILED, State.CANCELLED)
 
 
+class AddStatus(StrEnum):
+    """The outcome of adding a job."""
+
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    """No new job: another one has its id or its unique key."""
+    THROTTLED = "throttled"
+    """No new job: a time window or the queue's policy admits no more of them now."""
+
+
 class Waiter(Protocol):
     """The part of a queue that `Job.wait` uses."""
 
@@ -63,8 +73,8 @@ class Job:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     worker: str | None = None
-    refused: str | None = None
-    """The reason why `add` made no new job, or None. `id` is then that of the existing job."""
+    add_status: AddStatus | None = None
+    """The outcome of `add`. None for a job that was read. Unless it is ADDED, `id` is that of the existing job."""
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     origin: Waiter | None = field(default=None, repr=False, compare=False)
 

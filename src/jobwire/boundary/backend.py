@@ -89,7 +89,9 @@ class Backend(Protocol):
         ...
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
-        """Store the jobs in order; one answer each. With a transaction: inside it, the caller's own."""
+        """Store the jobs in order; one answer each. With a transaction: inside it, the caller's own.
+
+        Raises InvalidOption before anything is written, never after."""
         ...
 
     def check_worker(self, settings: ConsumerSettings) -> None:

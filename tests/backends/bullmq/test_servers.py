@@ -15,7 +15,20 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import eventually
-from jobwire import ActiveJob, Backoff, Connection, NewJob, Queue, Rate, Snooze, Unique, Unrecoverable, Worker, connect
+from jobwire import (
+    ActiveJob,
+    AddStatus,
+    Backoff,
+    Connection,
+    NewJob,
+    Queue,
+    Rate,
+    Snooze,
+    Unique,
+    Unrecoverable,
+    Worker,
+    connect,
+)
 from jobwire.errors import JobFailed
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import Event, State
@@ -180,13 +193,13 @@ async def test_limits_of_the_queue_hold(queue: Queue, work: Callable[..., Worker
 
 async def test_a_unique_key_lets_one_job_in(queue: Queue, work: Callable[..., Worker]) -> None:
     first = await queue.add(1, unique=Unique("k"))
-    assert (await queue.add(2, unique=Unique("k"))).refused
+    assert (await queue.add(2, unique=Unique("k"))).add_status is AddStatus.DUPLICATE
     await queue.add(1, delay=60, unique=Unique("d", ttl=60, replace=True))
     replacing = await queue.add(2, delay=60, unique=Unique("d", ttl=60, replace=True))
     assert await queue.unique_owner("d") == replacing.id
     async with work(echo):
         await first.wait(20)
-    assert not (await queue.add(3, unique=Unique("k"))).refused
+    assert (await queue.add(3, unique=Unique("k"))).add_status is AddStatus.ADDED
 
 
 async def test_finished_jobs_are_kept_as_asked(queue: Queue, work: Callable[..., Worker]) -> None:

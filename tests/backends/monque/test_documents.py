@@ -9,6 +9,7 @@ from bson import ObjectId
 from pymongo import AsyncMongoClient
 
 from awaiting import eventually
+from jobwire import AddStatus
 from jobwire.boundary import Completed, ConsumerSettings, Failed, Released, Snoozed
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
@@ -233,7 +234,7 @@ async def test_a_job_of_a_transaction_is_seen_when_it_commits_and_not_at_all_whe
             again = await queue.add(3, unique=Unique("k"), transaction=session)
             assert jobs.count_documents({}) == 0
         assert {str(one["_id"]) for one in jobs.find()} == {added.id, keyed.id}
-        assert (again.id, bool(again.refused)) == (keyed.id, True)
+        assert (again.id, again.add_status) == (keyed.id, AddStatus.DUPLICATE)
         await session.start_transaction()
         await queue.add(4, transaction=session)
         await session.abort_transaction()
@@ -250,8 +251,8 @@ async def test_a_job_may_have_an_id_of_the_callers_and_is_added_once(queue, jobs
     chosen = "0123456789abcdef01234567"
     first = await queue.add(1, extra={"id": chosen})
     again = await queue.add(2, extra={"id": chosen})
-    assert (first.id, first.refused) == (chosen, None)
-    assert (again.id, again.refused) == (chosen, "a job with this id is there")
+    assert (first.id, first.add_status) == (chosen, AddStatus.ADDED)
+    assert (again.id, again.add_status) == (chosen, AddStatus.DUPLICATE)
     assert jobs.find_one({"_id": ObjectId(chosen)})["data"] == 1
 
 
@@ -259,7 +260,7 @@ async def test_in_bulk_only_the_jobs_that_are_not_there_are_added(queue, jobs):
     ids = [f"{number:024x}" for number in range(10)]
     await queue.add_many([NewJob(number, extra={"id": ids[number]}) for number in (2, 5)])
     added = await queue.add_many([NewJob(number, extra={"id": one}) for number, one in enumerate(ids)])
-    assert [job.refused is None for job in added] == [number not in (2, 5) for number in range(10)]
+    assert [job.add_status is AddStatus.ADDED for job in added] == [number not in (2, 5) for number in range(10)]
     assert jobs.count_documents({}) == 10
 
 

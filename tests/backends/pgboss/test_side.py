@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from awaiting import eventually
-from jobwire import InvalidOption, Rate, State, Worker
+from jobwire import AddStatus, InvalidOption, Rate, State, Worker
 from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 
@@ -182,13 +182,13 @@ async def test_an_id_of_the_callers_own_is_a_uuid(queue):
     mine = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
     assert (await queue.add(1, extra={"id": mine})).id == mine
     again = await queue.add(2, extra={"id": mine})
-    assert (again.id, again.refused) == (mine, "duplicate id")
+    assert (again.id, again.add_status) == (mine, AddStatus.DUPLICATE)
 
 
 async def test_the_second_of_an_id_in_one_call_is_told_as_a_duplicate(queue):
     mine = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
     added = await queue.add_many([NewJob(n, extra={"id": one}) for n, one in enumerate([mine, mine.upper()])])
-    assert [(job.id, job.refused) for job in added] == [(mine, None), (mine, "duplicate id")]
+    assert [(job.id, job.add_status) for job in added] == [(mine, AddStatus.ADDED), (mine, AddStatus.DUPLICATE)]
     found = await queue.get(mine)
     assert found is not None
     assert found.data == 0

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from awaiting import eventually
-from jobwire import InvalidOption, State
+from jobwire import AddStatus, InvalidOption, State
 from jobwire.backends.pgboss import Boss
 from jobwire.options import NewJob, Unique
 
@@ -81,7 +81,7 @@ async def test_a_refused_job_leaves_the_transaction_usable(queue, jobwire_postgr
     first = await queue.add(1, unique=Unique("k"))
     async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
         second = await queue.add(2, unique=Unique("k"), transaction=connection)
-        assert (second.id, bool(second.refused)) == (first.id, True)
+        assert (second.id, second.add_status) == (first.id, AddStatus.DUPLICATE)
         await queue.add(3, transaction=connection)
     assert await waiting(queue) == 2
 

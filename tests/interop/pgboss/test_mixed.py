@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from awaiting import eventually
-from jobwire import Queue, State
+from jobwire import AddStatus, InvalidOption, Queue, State, StoreRefused
 from jobwire.boundary import Completed, ConsumerSettings, Verdict
 from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
@@ -295,11 +295,12 @@ async def test_an_add_that_is_refused_says_why(node, boss, connection):
     async with Queue("one", connection) as queue:
         first = await queue.add({})
         second = await queue.add({})
-        assert (second.refused, second.id) == ("duplicate: a job of this key is there", first.id)
-    missing = await boss.send("nowhere", {})
-    assert (missing.id, missing.refused) == ("", "no such queue")
+        assert (second.add_status, second.id) == (AddStatus.THROTTLED, first.id)
+    with pytest.raises(StoreRefused, match="there is no queue 'nowhere'"):
+        await boss.send("nowhere", {})
     await node.call("createQueue", "fifo", {"policy": "key_strict_fifo"})
-    assert "key" in (await boss.send("fifo", {})).refused
+    with pytest.raises(InvalidOption, match="key_strict_fifo takes no job without a key"):
+        await boss.send("fifo", {})
 
 
 async def test_two_queues_deleted_by_either_side_are_gone_for_both(node, boss, rows):
@@ -308,7 +309,8 @@ async def test_two_queues_deleted_by_either_side_are_gone_for_both(node, boss, r
         await boss.send(name, {})
         await boss.delete_queue(name)
         assert await node.call("getQueue", name) is None
-    assert (await boss.send("own", {})).refused == "no such queue"
+    with pytest.raises(StoreRefused, match="there is no queue 'own'"):
+        await boss.send("own", {})
 
 
 @pytest.fixture

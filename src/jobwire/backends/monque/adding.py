@@ -22,12 +22,11 @@ from jobwire.backends.monque.rules import to_bson
 from jobwire.backends.monque.store import ATTEMPT, Document, Store
 from jobwire.boundary import Added, PreparedJob
 from jobwire.errors import InvalidOption, StoreUnavailable
+from jobwire.model import AddStatus
 
 _ROUNDS = 6
 _PATIENCE = 20.0
 """Seconds for which an add lives through an election."""
-_TAKEN = "unique key taken"
-_THERE = "a job with this id is there"
 
 
 def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Document]:
@@ -64,7 +63,7 @@ async def add(store: Store, made: list[Document], given: Collection[ObjectId] = 
             there = {one["_id"] for one in await store.jobs.find({"_id": {"$in": list(given)}}, {"_id": 1}).to_list()}
         for index, document in enumerate(made):
             if document["_id"] in there:
-                answers[index] = Added(str(document["_id"]), _THERE)
+                answers[index] = Added(str(document["_id"]), AddStatus.DUPLICATE)
     open_ones = [index for index in range(len(made)) if index not in answers]
     for _ in range(_ROUNDS):
         if not open_ones:
@@ -148,7 +147,7 @@ async def _name_holders(
         holder = holders.get(made[index]["uniqueKey"])
         if holder is not None:
             ours = holder == made[index]["_id"]
-            answers[index] = Added(str(holder), None if ours else _TAKEN)
+            answers[index] = Added(str(holder), AddStatus.ADDED if ours else AddStatus.DUPLICATE)
 
 
 async def add_in(store: Store, made: list[Document], session: Any) -> list[Added]:
@@ -178,4 +177,4 @@ async def _add_one_in(jobs: AsyncCollection[Document], document: Document, sessi
     )
     stands: Document = found or document
     ours = stands["_id"] == document["_id"]
-    return Added(str(stands["_id"]), None if ours else _TAKEN)
+    return Added(str(stands["_id"]), AddStatus.ADDED if ours else AddStatus.DUPLICATE)

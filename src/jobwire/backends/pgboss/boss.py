@@ -18,7 +18,7 @@ import orjson
 
 from jobwire import codec as json_codec
 from jobwire.backends.pgboss.backend import PgBossBackend
-from jobwire.backends.pgboss.changing import Changing
+from jobwire.backends.pgboss.changing import Changing, Upserted
 from jobwire.backends.pgboss.dropping import drop_queue
 from jobwire.backends.pgboss.flows import GraphJob, add_flow
 from jobwire.backends.pgboss.queues import check_settings
@@ -106,7 +106,7 @@ class Boss:
         return await self._changing.send(queue, data, options)
 
     async def throttled(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
-        """Admit one job of a key in each slot of so many seconds; the others are refused."""
+        """Admit one job of a key in each slot of so many seconds; the others are THROTTLED."""
         slot = {"singletonSeconds": whole("seconds", seconds, minimum=1), "singletonKey": key}
         return await self._changing.send(queue, data, {**options, **slot})
 
@@ -128,8 +128,8 @@ class Boss:
         """Change jobs that wait, by id or by key; `data` and pg-boss's options. Their ids."""
         return await self._changing.update(queue, id, singletonKey, match, changes)
 
-    async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Added:  # noqa: N803
-        """Change the job of this key that waits, or send one; `refused` says "updated" if it was changed."""
+    async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Upserted:  # noqa: N803
+        """Changes the job of this key that waits, or sends one."""
         return await self._changing.upsert(queue, singletonKey, data, options)
 
     async def resume(self, queue: str, job_ids: Sequence[str]) -> int:

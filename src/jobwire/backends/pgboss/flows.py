@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from jobwire import codec as json_codec
-from jobwire.backends.pgboss.adding import Adding
+from jobwire.backends.pgboss.adding import Adding, no_such_queue
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.ids import new_ids
 from jobwire.backends.pgboss.native import columns_of
@@ -79,7 +79,7 @@ async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[
 async def _queue(queues: Queues, name: str) -> QueueRow:
     queue = await queues.find(name)
     if queue is None:
-        raise StoreRefused(f"there is no queue {name!r}")
+        raise no_such_queue(name)
     return queue
 
 
