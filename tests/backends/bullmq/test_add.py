@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
+from jobwire import AddStatus
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backoff import Backoff
 from jobwire.boundary import Added, Backend
@@ -179,9 +180,9 @@ async def test_a_batch_is_answered_in_order(backend: Backend) -> None:
     assert list(answers) == [
         Added("1"),
         Added("own"),
-        Added("own", "duplicated"),
+        Added("own", AddStatus.DUPLICATE),
         Added("4"),
-        Added("4", "deduplicated"),
+        Added("4", AddStatus.DUPLICATE),
     ]
 
 
