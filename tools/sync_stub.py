@@ -35,6 +35,7 @@ from jobwire.boundary import Backend, Capabilities, Claim, Feature
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, JobKey, Limits, Schedule, State, WorkerInfo
 from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds
+from jobwire.rate import Rate
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler
 from jobwire.worker.settings import Strategy

@@ -30,14 +30,29 @@ from jobwire.errors import (
     WrongState,
 )
 from jobwire.flow import Flow, FlowJob
-from jobwire.model import Children, Event, EventKind, Job, JobKey, JobTree, Limits, Page, Schedule, State, WorkerInfo
+from jobwire.model import (
+    AddStatus,
+    Children,
+    Event,
+    EventKind,
+    Job,
+    JobKey,
+    JobTree,
+    Limits,
+    Page,
+    Schedule,
+    State,
+    WorkerInfo,
+)
 from jobwire.options import Keep, NewJob, Parent, Target, Unique
 from jobwire.queue import Queue
 from jobwire.queue_admin import QueueAdmin
+from jobwire.rate import Rate
 from jobwire.worker import ActiveJob, Worker
 
 __all__ = [
     "ActiveJob",
+    "AddStatus",
     "Backoff",
     "Capabilities",
     "Children",
@@ -72,6 +87,7 @@ __all__ = [
     "PayloadTooLarge",
     "Queue",
     "QueueAdmin",
+    "Rate",
     "RateLimited",
     "Schedule",
     "Snooze",

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from jobwire.errors import Closed
+from jobwire.errors import Closed, InvalidOption
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -80,13 +80,24 @@ class Coalescer(Generic[Item, Answer]):
     async def _send_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
         try:
             answers = await self._send([item for item, _ in batch])
+        except InvalidOption as error:
+            # One of them was refused before any was sent. Each is sent alone, so that only that one fails.
+            if len(batch) == 1:
+                _fail(batch, error)
+            else:
+                for entry in batch:
+                    await self._send_batch([entry])
         except BaseException as error:
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(error)
+            _fail(batch, error)
             if not isinstance(error, Exception):
                 raise
         else:
             for (_, future), answer in zip(batch, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
+
+
+def _fail(batch: Sequence[tuple[Item, asyncio.Future[Answer]]], error: BaseException) -> None:
+    for _, future in batch:
+        if not future.done():
+            future.set_exception(error)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from jobwire.rate import Rate
 from jobwire.record import record
 
 
@@ -31,6 +32,16 @@ class State(StrEnum):
     def finished(self) -> bool:
         """True if no worker will run the job again, unless an operator retries it."""
         return self in (State.COMPLETED, State.FAILED, State.CANCELLED)
+
+
+class AddStatus(StrEnum):
+    """The outcome of adding a job."""
+
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    """No new job: another one has its id or its unique key."""
+    THROTTLED = "throttled"
+    """No new job: a time window or the queue's policy admits no more of them now."""
 
 
 class Waiter(Protocol):
@@ -62,8 +73,8 @@ class Job:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     worker: str | None = None
-    refused: str | None = None
-    """The reason why `add` made no new job, or None. `id` is then that of the existing job."""
+    add_status: AddStatus | None = None
+    """The outcome of `add`. None for a job that was read. Unless it is ADDED, `id` is that of the existing job."""
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     origin: Waiter | None = field(default=None, repr=False, compare=False)
 
@@ -182,8 +193,7 @@ class Limits:
 
     concurrency: int | None = None
     """Jobs that may run at a time."""
-    rate: tuple[int, float] | None = None
-    """(jobs, seconds): at most so many starts in that time."""
+    rate: Rate | None = None
     blocked_for: float = 0.0
     """Seconds until the current window or throttle ends."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from jobwire import spelling
 from jobwire.backoff import LONGEST, Backoff
@@ -120,10 +120,19 @@ def timeout(value: Seconds | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Which finished jobs stay: the `count` newest, those younger than `age` seconds, or both. Neither: all."""
+    """The finished jobs that stay: the `count` newest, those younger than `age` seconds, or those that are both.
+
+    >>> Keep(100), Keep.ALL, Keep.NONE
+    (Keep(count=100, age=None), Keep(count=None, age=None), Keep(count=0, age=None))
+    """
 
     count: int | None = None
     age: Seconds | None = None
+
+    ALL: ClassVar[Keep]
+    """Every finished job stays."""
+    NONE: ClassVar[Keep]
+    """A finished job is deleted at once."""
 
     def __post_init__(self) -> None:
         if self.count is not None:
@@ -132,6 +141,10 @@ class Keep:
                 warnings.warn(f"keep.count of {self.count} slows every finish down", UserWarning, stacklevel=4)
         if self.age is not None:
             seconds("keep.age", self.age)
+
+
+Keep.ALL = Keep()
+Keep.NONE = Keep(count=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +222,9 @@ NO_DATA = Missing.DATA
 class NewJob:
     """A job to be added. Only `data` is needed. An option of None means the protocol's default.
 
-    attempts counts runs in all. delay and run_at exclude each other. keep_completed and keep_failed: True keeps every
-    finished job, False none, a number that many, Keep(...) by count and age. The job is checked when it is made: to
-    change it, make another one with `dataclasses.replace`.
+    attempts counts runs in all. delay and run_at exclude each other. keep_completed and keep_failed: the number of
+    finished jobs that stay, or Keep(count, age), Keep.ALL, Keep.NONE. The job is checked when it is made: to change it,
+    make another one with `dataclasses.replace`.
     """
 
     data: Any
@@ -223,8 +236,8 @@ class NewJob:
     attempts: int | None = None
     backoff: Backoff | None = None
     timeout: Seconds | None = None
-    keep_completed: bool | int | Keep | None = None
-    keep_failed: bool | int | Keep | None = None
+    keep_completed: int | Keep | None = None
+    keep_failed: int | Keep | None = None
     unique: Unique | None = None
     lifo: bool = False
     parent: Parent | None = None
@@ -321,24 +334,34 @@ def _check_kind(field_name: str, value: Any, kind: type[Any], words: str) -> Non
 
 
 def _check_keep(field_name: str, value: Any) -> None:
-    if isinstance(value, (bool, Keep)):
+    if isinstance(value, Keep):
         return
+    if isinstance(value, bool):
+        raise InvalidOption(field_name, value, f"must be a number or a Keep; {value} means Keep.{_KEEP_NAMES[value]}")
     whole(field_name, value, minimum=0)
     if value > LARGE_KEEP:
         warnings.warn(f"{field_name} of {value} slows every finish down", UserWarning, stacklevel=5)
 
 
-def keep_of(value: bool | int | Keep, field_name: str = "keep") -> Keep:
-    """Returns a keep option as a Keep: True keeps everything, False nothing, a number that many.
+_KEEP_NAMES = {True: "ALL", False: "NONE"}
 
-    >>> keep_of(False), keep_of(True), keep_of(100)
-    (Keep(count=0, age=None), Keep(count=None, age=None), Keep(count=100, age=None))
+
+def keep_of(value: int | Keep, field_name: str = "keep") -> Keep:
+    """Returns a keep option as a Keep, checked. A number is a count.
+
+    >>> keep_of(100)
+    Keep(count=100, age=None)
+    >>> keep_of(False, "keep_failed")
+    Traceback (most recent call last):
+        ...
+    jobwire.errors.InvalidOption: keep_failed: must be a number or a Keep; False means Keep.NONE (got False)
     """
     if isinstance(value, Keep):
         return value
-    if isinstance(value, bool):
-        return Keep() if value else Keep(count=0)
-    return Keep(count=whole(field_name, value, minimum=0))
+    _check_keep(field_name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a large count has just been warned about, under the option's name
+        return Keep(count=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,8 +410,8 @@ class JobOptions(TypedDict, total=False):
     attempts: int | None
     backoff: Backoff | None
     timeout: Seconds | None
-    keep_completed: bool | int | Keep | None
-    keep_failed: bool | int | Keep | None
+    keep_completed: int | Keep | None
+    keep_failed: int | Keep | None
     unique: Unique | None
     lifo: bool
     parent: Parent | None

@@ -73,7 +73,7 @@ def snapshot(
         attempts=can.default_attempts if new.attempts is None else new.attempts,
         created_at=datetime.fromtimestamp(now, UTC),
         run_at=datetime.fromtimestamp(now + delay, UTC),
-        refused=added.refused,
+        add_status=added.status,
         origin=origin,
     )
 

@@ -132,18 +132,19 @@ class Queue:
     # --- adding -----------------------------------------------------------------------------------------------------
 
     async def add(
-        self, data: Any = NO_DATA, *, name: str | None = None, connection: Any = None, **options: Unpack[JobOptions]
+        self, data: Any = NO_DATA, *, name: str | None = None, transaction: Any = None, **options: Unpack[JobOptions]
     ) -> Job:
         """Add one job. Calls made at the same time share a round trip.
 
-        With `connection` (where the protocol can): inside the caller's own transaction.
+        With `transaction`, where the protocol can: inside the caller's own transaction, which is given as its driver's
+        connection or session.
         """
         job = self._prepare(self._filled(NewJob(data, name, **options)))
         if not self._access.is_open:
             await self._access.backend()
-        if connection is not None:
+        if transaction is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
-            [added] = await self.connection.backend.add(self.name, [job], connection)
+            [added] = await self.connection.backend.add(self.name, [job], transaction)
         elif job.new.parent is not None:
             # It is refused if its parent is gone, and must not take other callers' jobs down with it.
             [added] = await self.connection.backend.add(self.name, [job])
@@ -151,17 +152,19 @@ class Queue:
             added = await self._adds.put(job)
         return self._snapshot(job, added)
 
-    async def add_many(self, jobs: Iterable[NewJob], *, connection: Any = None) -> Sequence[Job]:
+    async def add_many(self, jobs: Iterable[NewJob], *, transaction: Any = None, **unknown: Never) -> Sequence[Job]:
         """Add jobs in bulk, in order. All are checked before the first is written; a failure on the way leaves the
         ones before it added, so give ids to jobs that you would send again."""
+        for option, value in unknown.items():
+            raise spelling.unknown(option, value, ("transaction",), "add_many")
         given = list(jobs)
         if not _all_new({*map(type, given)}):
             place, job = next((place, job) for place, job in enumerate(given) if type(job) is not NewJob)
             raise InvalidOption(f"jobs[{place}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
         prepared = [self._prepare(self._filled(job)) for job in given]
-        if connection is not None:
+        if transaction is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
-        added = await (await self._access.backend()).add(self.name, prepared, connection)
+        added = await (await self._access.backend()).add(self.name, prepared, transaction)
         return AddedJobs(self.capabilities, self.name, prepared, added, self)
 
     async def _send(self, jobs: Sequence[PreparedJob]) -> Sequence[Added]:

@@ -14,6 +14,7 @@ from jobwire.errors import InvalidOption
 from jobwire.model import Job, Limits, State, WorkerInfo
 from jobwire.options import Seconds, aware, seconds, state_of, text, whole, yes_or_no
 from jobwire.queue_access import QueueAccess
+from jobwire.rate import Rate, rate_of
 
 _STEP = 1000
 """Jobs that one call moves, so that the store is never blocked for long."""
@@ -182,10 +183,10 @@ class QueueAdmin:
         """Returns the limits for all workers of the queue together."""
         return await (await self._limits()).limits(self._queue)
 
-    async def limit_rate(self, jobs: int | None, per: Seconds = 1.0) -> None:
-        """Lets all workers together start at most `jobs` in that many seconds. None removes the limit."""
-        rate = None if jobs is None else (whole("jobs", jobs, minimum=1), seconds("per", per, minimum=0.001))
-        await (await self._limits()).limit_rate(self._queue, rate)
+    async def limit_rate(self, rate: Rate | None) -> None:
+        """Limits how many jobs all workers together start, e.g. Rate(10, per=60). None removes the limit."""
+        limit = rate_of("rate", rate)
+        await (await self._limits()).limit_rate(self._queue, limit)
 
     async def limit_concurrency(self, jobs: int | None) -> None:
         """Lets all workers together run at most `jobs` at a time. None removes the limit."""

@@ -41,6 +41,7 @@ _JOB = {
     "ttl": "expires, or Unique(key, ttl=…)",
     "failparentonfailure": 'parent=Parent(id, queue, on_failure="fail")',
     "payload": "data, the first argument",
+    "connection": "transaction=…, which queue.add and queue.add_many take",
     "children": "FlowJob(children=…)",
 }
 _WORKER = {
@@ -48,8 +49,8 @@ _WORKER = {
     "locktimeout": "lease, or native=MonqueWorker(lock_timeout=…)",
     "stalledinterval": "recover_every",
     "maxstalledcount": "max_stalled",
-    "limiter": "rate=(jobs, seconds)",
-    "ratelimit": "rate=(jobs, seconds)",
+    "limiter": "rate=Rate(jobs, per=seconds)",
+    "ratelimit": "rate=Rate(jobs, per=seconds)",
     "teamsize": "concurrency",
     "localconcurrency": "concurrency",
     "maxworkers": "concurrency",
@@ -61,7 +62,10 @@ _WORKER = {
     "jobtimeout": "timeout",
     "pollingintervalseconds": "native=PgBossWorker(poll=…)",
 }
-_PEERS: Mapping[str, Mapping[str, str]] = {"a job": _JOB, "a schedule": _JOB, "a Worker": _WORKER}
+_ADD_MANY = {"connection": "transaction"}
+_PEERS: Mapping[str, Mapping[str, str]] = {
+    "a job": _JOB, "a schedule": _JOB, "a Worker": _WORKER, "add_many": _ADD_MANY,
+}  # fmt: skip
 """Names of other libraries, in lower case without underscores, and ours for the same."""
 
 

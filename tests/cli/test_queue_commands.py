@@ -38,6 +38,8 @@ def test_a_job_whose_id_is_taken_is_reported_as_not_added(call: Call, jobwire_ur
     again = call("add", "emails", "2", "--id", "mail-7", "--url", jobwire_url)
     assert again.code == 0
     assert again.out.startswith("not added: job mail-7 was there first"), again
+    as_json = call("add", "emails", "2", "--id", "mail-7", "--url", jobwire_url, "--json").json
+    assert as_json["add_status"] == "duplicate"
     assert call("counts", "emails", "--url", jobwire_url, "--json").json["waiting"] == 1
 
 

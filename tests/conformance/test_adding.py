@@ -10,7 +10,7 @@ import pytest
 
 from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, NotSupported
-from jobwire.model import State
+from jobwire.model import AddStatus, State
 from jobwire.options import NewJob
 
 
@@ -46,6 +46,7 @@ async def test_add_states_of_a_job_only_what_is_true(queue, options):
             assert (field, getattr(added, field)) == (field, getattr(read, field))
         assert added.attempts in (None, read.attempts)
         assert options.get("attempts") in (None, added.attempts)
+        assert (added.add_status, read.add_status) == (AddStatus.ADDED, None)
 
 
 async def test_a_job_without_data_carries_what_the_protocols_own_client_stores_for_it(queue):

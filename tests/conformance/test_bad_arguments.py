@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobwire import native
+from jobwire import Rate, native
 from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, NotSupported, PayloadTooLarge, WaitTimeout
 from jobwire.options import DEFAULT_SIZE_LIMIT, NewJob
@@ -111,7 +111,7 @@ async def test_what_a_consumer_would_refuse_is_refused_when_the_worker_is_made(c
     can = connection.backend.capabilities
     if not can.has(Feature.RATE_LIMIT):
         with pytest.raises(NotSupported):
-            Worker("letters", print, connection, rate=(1, 1))
+            Worker("letters", print, connection, rate=Rate(1, per=1))
     for options in ({"backoff": lambda failures, job, error: 1.0}, {"keep_completed": 5}):
         try:
             settings = Worker("letters", print, connection, **options)._settings

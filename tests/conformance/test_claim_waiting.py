@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from faults.proxy import Proxy
-from jobwire import claimer
+from jobwire import Rate, claimer
 from jobwire.boundary import Feature
 from jobwire.errors import Closed, InvalidOption, NotSupported, StoreUnavailable, WrongState
 from jobwire.model import State
@@ -130,7 +130,7 @@ async def test_a_paused_queue_gives_nothing_until_it_is_resumed(queue, needs, un
 
 async def test_a_rate_limited_queue_gives_its_next_job_when_the_window_ends(queue, needs):
     with needs(queue, Feature.LIMITS):
-        await queue.admin.limit_rate(1, 0.5)
+        await queue.admin.limit_rate(Rate(1, per=0.5))
         await queue.add_many([NewJob(1), NewJob(2)])
         first = await queue.claim()
         assert await queue.claim() is None

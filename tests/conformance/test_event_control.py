@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from jobwire import AddStatus
 from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption
 from jobwire.options import Unique
@@ -65,4 +66,4 @@ async def test_who_holds_a_unique_key_is_known_and_the_key_can_be_released(queue
         assert await queue.admin.unique_owner("invoice-7") == job.id
         assert await queue.admin.release_unique("invoice-7") is True
         assert await queue.admin.release_unique("invoice-7") is False
-        assert (await queue.add(2, unique=Unique("invoice-7"))).refused is None
+        assert (await queue.add(2, unique=Unique("invoice-7"))).add_status is AddStatus.ADDED

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from jobwire import AddStatus
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob
 
@@ -14,7 +15,7 @@ async def test_a_job_keeps_the_id_it_was_given(queue, id_for):
     order = id_for(queue, "order-17")
     added = await queue.add(1, id=order)
     assert added.id == order
-    assert added.refused is None
+    assert added.add_status is AddStatus.ADDED
     assert (await queue.get(order)).data == 1
 
 
@@ -23,7 +24,7 @@ async def test_a_second_job_with_the_same_id_is_refused_and_the_first_stays(queu
     await queue.add("first", id=order)
     second = await queue.add("second", id=order)
     assert second.id == order
-    assert second.refused
+    assert second.add_status is AddStatus.DUPLICATE
     assert (await queue.get(order)).data == "first"
     assert sum((await queue.counts()).values()) == 1
 
@@ -37,14 +38,14 @@ async def test_a_duplicate_inside_one_batch_is_refused_alone(queue, id_for):
             NewJob(4),
         ]
     )
-    assert [bool(job.refused) for job in added] == [False, False, True, False]
+    assert [job.add_status.value for job in added] == ["added", "added", "duplicate", "added"]
     assert sum((await queue.counts()).values()) == 3
 
 
 async def test_of_many_concurrent_adds_with_one_id_exactly_one_wins(queue, id_for):
     order = id_for(queue, "order-17")
     added = await asyncio.gather(*(queue.add(n, id=order) for n in range(50)))
-    assert [bool(job.refused) for job in added].count(False) == 1
+    assert [job.add_status for job in added].count(AddStatus.ADDED) == 1
     assert sum((await queue.counts()).values()) == 1
 
 
@@ -53,14 +54,14 @@ async def test_an_id_is_taken_while_the_finished_job_is_kept(queue, work, finish
     await queue.add(1, id=order)
     async with work(lambda job: None):
         await finished(queue, order)
-    assert (await queue.add(2, id=order)).refused
+    assert (await queue.add(2, id=order)).add_status is AddStatus.DUPLICATE
 
 
 async def test_an_id_is_free_again_once_the_job_is_removed(queue, id_for):
     order = id_for(queue, "order-17")
     await queue.add(1, id=order)
     await queue.admin.remove(order)
-    assert (await queue.add(2, id=order)).refused is None
+    assert (await queue.add(2, id=order)).add_status is AddStatus.ADDED
     assert (await queue.get(order)).data == 2
 
 

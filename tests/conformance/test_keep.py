@@ -32,7 +32,7 @@ async def test_finished_jobs_stay_unless_told_otherwise(queue, work, eventually)
 
 async def test_a_job_that_is_not_to_be_kept_leaves_nothing(queue, work, eventually, needs):
     with needs(queue, Feature.KEEP):
-        jobs = [NewJob(1, keep_completed=False), NewJob("bad", keep_failed=False)]
+        jobs = [NewJob(1, keep_completed=Keep.NONE), NewJob("bad", keep_failed=Keep.NONE)]
         counts = await run(queue, work, eventually, jobs)
         assert sum(counts.values()) == 0
 
@@ -54,7 +54,7 @@ async def test_jobs_older_than_their_age_go_when_another_finishes(queue, work, e
 
 async def test_a_worker_has_a_rule_for_jobs_without_one(queue, work, eventually, needs):
     with needs(queue, Feature.KEEP):
-        jobs = [NewJob(1), NewJob(2, keep_completed=True), NewJob(3)]
+        jobs = [NewJob(1), NewJob(2, keep_completed=Keep.ALL), NewJob(3)]
         counts = await run(queue, work, eventually, jobs, keep_completed=1)
         assert counts[State.COMPLETED] == 1
 
@@ -67,7 +67,7 @@ async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queu
             await listening.wait()
             return job.data
 
-        added = await queue.add(5, keep_completed=False)
+        added = await queue.add(5, keep_completed=Keep.NONE)
         waiting = asyncio.create_task(added.wait(timeout=20))
         await eventually(lambda: queue._finishes._waiting)
         async with work(after_all_listen):
@@ -82,7 +82,7 @@ async def test_a_job_that_finishes_and_goes_while_it_is_looked_up_is_found_by_it
     queue, work, needs, eventually, monkeypatch
 ):
     with needs(queue, Feature.KEEP, Feature.RESULTS, Feature.EVENTS):
-        added = await queue.add(5, keep_completed=False)
+        added = await queue.add(5, keep_completed=Keep.NONE)
         backend, looked = queue.connection.backend, asyncio.Event()
         get, events = backend.get, backend.events.events
 

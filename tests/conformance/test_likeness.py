@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.conftest import PROTOCOLS, QUEUE
-from jobwire import Backoff, JobwireError, Queue, Worker
+from jobwire import Backoff, JobwireError, Queue, Rate, Worker
 from jobwire.boundary import Feature
 from jobwire.options import Keep, Parent, Target, Unique
 
@@ -119,7 +119,7 @@ WORKERS: dict[str, dict[str, Any]] = {
     "backoff by name": {"backoff": {"mine": constant}},
     "keep_completed": {"keep_completed": 5},
     "keep_failed": {"keep_failed": Keep(age=60)},
-    "rate": {"rate": (5, 1.0)},
+    "rate": {"rate": Rate(5)},
     "name": {"name": "anna"},
 }
 

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from awaiting import assert_left
+from jobwire import Rate
 from jobwire.boundary import Feature
 from jobwire.errors import InvalidOption, RateLimited
 from jobwire.model import Limits, State
@@ -46,8 +47,8 @@ async def test_no_more_jobs_start_in_a_window_than_the_queue_allows(queue, work,
         starts.append(time.monotonic())
 
     with needs(queue, Feature.LIMITS):
-        await queue.admin.limit_rate(2, 0.5)
-        assert (await queue.admin.limits()).rate == (2, 0.5)
+        await queue.admin.limit_rate(Rate(2, per=0.5))
+        assert (await queue.admin.limits()).rate == Rate(2, per=0.5)
         await queue.add_many([NewJob(n) for n in range(5)])
         began = time.monotonic()
         async with work(handle, concurrency=5):
@@ -62,13 +63,22 @@ async def test_a_throttled_queue_starts_nothing_until_it_is_let_go(queue, consum
         began = time.monotonic()
         await queue.admin.throttle(20)
         await queue.add(1)
-        consumer = consume(rate=(100, 1.0))
+        consumer = consume(rate=Rate(100, per=1.0))
         settled = await consumer.settle([], claim=1)
         assert list(settled.claims) == []
         assert_left(settled.blocked_for, of=20, since=began)
         assert_left((await queue.admin.limits()).blocked_for, of=20, since=began)
         await queue.admin.throttle(0)
         assert len((await consumer.settle([], claim=1)).claims) == 1
+
+
+async def test_a_rate_that_is_no_rate_is_refused_before_anything_is_written(queue, needs):
+    with pytest.raises(InvalidOption, match=r"must be a Rate, here Rate\(2, per=60\)"):
+        await queue.limit_rate((2, 60))
+    with pytest.raises(InvalidOption, match=r"must be a Rate, here Rate\(2\)"):
+        await queue.limit_rate(2)
+    with needs(queue, Feature.LIMITS):
+        assert (await queue.limits()).rate is None
 
 
 async def test_a_rate_limited_handler_runs_again_after_the_time_and_is_charged_no_attempt(queue, work, needs):

@@ -83,7 +83,7 @@ async def test_children_from_a_handler_are_refused_where_there_are_none(queue, w
 
 async def test_a_job_is_completed_in_its_handlers_transaction_or_there_is_none(queue, work, finished):
     async def handle(job):
-        return await job.connection() is await job.connection()
+        return await job.transaction() is await job.transaction()
 
     job = await queue.add(1)
     async with work(handle):

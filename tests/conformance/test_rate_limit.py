@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from awaiting import assert_left
+from jobwire import Rate
 from jobwire.boundary import Feature
 from jobwire.options import NewJob
 
@@ -28,7 +29,7 @@ async def test_no_more_jobs_start_in_a_window_than_the_rate_allows(queue, work, 
     with needs(queue, Feature.RATE_LIMIT):
         await queue.add_many([NewJob(n) for n in range(6)])
         began = time.monotonic()
-        async with work(handler, concurrency=5, rate=(2, 0.5)):
+        async with work(handler, concurrency=5, rate=Rate(2, per=0.5)):
             await eventually(lambda: len(starts) == 6)
         assert_paced(starts, began)
 
@@ -42,7 +43,7 @@ async def test_the_rate_is_shared_by_all_workers(queue, work, eventually, needs)
     with needs(queue, Feature.RATE_LIMIT):
         await queue.add_many([NewJob(n) for n in range(4)])
         began = time.monotonic()
-        async with work(handler, rate=(2, 0.5)), work(handler, rate=(2, 0.5)):
+        async with work(handler, rate=Rate(2, per=0.5)), work(handler, rate=Rate(2, per=0.5)):
             await eventually(lambda: len(starts) == 4)
         assert_paced(starts, began)
 
@@ -50,7 +51,7 @@ async def test_the_rate_is_shared_by_all_workers(queue, work, eventually, needs)
 async def test_a_consumer_is_told_how_long_it_is_blocked(queue, consume, needs):
     with needs(queue, Feature.RATE_LIMIT):
         await queue.add_many([NewJob(n) for n in range(5)])
-        consumer = consume(rate=(2, 20.0))
+        consumer = consume(rate=Rate(2, per=20.0))
         began = time.monotonic()
         claims = list((await consumer.settle([], claim=5)).claims)
         settled = await consumer.settle([], claim=5)

@@ -6,8 +6,8 @@ import pytest
 
 from jobwire.backoff import Backoff
 from jobwire.boundary import Feature
-from jobwire.errors import NotSupported
-from jobwire.options import Parent, Target, Unique
+from jobwire.errors import InvalidOption, NotSupported
+from jobwire.options import NewJob, Parent, Target, Unique
 
 ASKED = [
     (Feature.JOB_NAMES, {"name": "welcome"}),
@@ -46,8 +46,16 @@ async def test_a_parent_is_honoured_or_refused(queue, needs):
 
 async def test_an_add_inside_a_transaction_is_refused_where_there_are_none(queue):
     if queue.capabilities.has(Feature.TRANSACTIONAL_ADD):
-        assert (await queue.add(1, connection=None)).id
+        assert (await queue.add(1, transaction=None)).id
         return
     with pytest.raises(NotSupported, match="transaction"):
+        await queue.add(1, transaction=object())
+    assert sum((await queue.counts()).values()) == 0
+
+
+async def test_a_connection_given_to_an_add_is_refused_with_the_word_for_a_transaction(queue):
+    with pytest.raises(InvalidOption, match="did you mean transaction"):
         await queue.add(1, connection=object())
+    with pytest.raises(InvalidOption, match="did you mean transaction"):
+        await queue.add_many([NewJob(1)], connection=object())
     assert sum((await queue.counts()).values()) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from jobwire import AddStatus
 from jobwire.boundary import Feature
 from jobwire.model import State
 from jobwire.options import Unique
@@ -14,8 +15,8 @@ async def test_a_second_job_of_the_same_key_is_refused_and_names_the_first(queue
         first = await queue.add("first", unique=Unique("report"))
         second = await queue.add("second", unique=Unique("report"))
         other = await queue.add("other", unique=Unique("invoice"))
-        assert (first.refused, other.refused) == (None, None)
-        assert second.refused
+        assert (first.add_status, other.add_status) == (AddStatus.ADDED, AddStatus.ADDED)
+        assert second.add_status is AddStatus.DUPLICATE
         assert second.id == first.id
         assert (await queue.counts())[State.WAITING] == 2
 
@@ -23,7 +24,7 @@ async def test_a_second_job_of_the_same_key_is_refused_and_names_the_first(queue
 async def test_of_many_concurrent_adds_with_one_key_exactly_one_wins(queue, needs):
     with needs(queue, Feature.UNIQUE):
         added = await asyncio.gather(*(queue.add(n, unique=Unique("report")) for n in range(50)))
-        assert [bool(job.refused) for job in added].count(False) == 1
+        assert [job.add_status for job in added].count(AddStatus.ADDED) == 1
         assert len({job.id for job in added}) == 1
 
 
@@ -32,21 +33,21 @@ async def test_a_key_is_free_again_when_its_job_has_finished(queue, work, finish
         first = await queue.add(1, unique=Unique("report"))
         async with work(lambda job: None):
             await finished(queue, first.id)
-        assert (await queue.add(2, unique=Unique("report"))).refused is None
+        assert (await queue.add(2, unique=Unique("report"))).add_status is AddStatus.ADDED
 
 
 async def test_a_key_stays_taken_while_its_job_runs(queue, consume, needs):
     with needs(queue, Feature.UNIQUE):
         await queue.add(1, unique=Unique("report"))
         await consume().settle([], claim=1)
-        assert (await queue.add(2, unique=Unique("report"))).refused
+        assert (await queue.add(2, unique=Unique("report"))).add_status is AddStatus.DUPLICATE
 
 
 async def test_a_key_is_free_again_when_its_job_is_removed(queue, needs):
     with needs(queue, Feature.UNIQUE):
         first = await queue.add(1, unique=Unique("report"))
         await queue.admin.remove(first.id)
-        assert (await queue.add(2, unique=Unique("report"))).refused is None
+        assert (await queue.add(2, unique=Unique("report"))).add_status is AddStatus.ADDED
 
 
 async def test_a_key_with_a_ttl_outlives_its_job_until_the_ttl_is_over(queue, work, finished, eventually, needs):
@@ -54,10 +55,10 @@ async def test_a_key_with_a_ttl_outlives_its_job_until_the_ttl_is_over(queue, wo
         first = await queue.add(1, unique=Unique("report", ttl=0.6))
         async with work(lambda job: None):
             await finished(queue, first.id)
-        assert (await queue.add(2, unique=Unique("report", ttl=0.6))).refused
+        assert (await queue.add(2, unique=Unique("report", ttl=0.6))).add_status is AddStatus.DUPLICATE
 
         async def admitted():
-            return not (await queue.add(3, unique=Unique("report", ttl=0.6))).refused
+            return (await queue.add(3, unique=Unique("report", ttl=0.6))).add_status is AddStatus.ADDED
 
         await eventually(admitted)
 
@@ -71,7 +72,7 @@ async def test_a_refused_add_restarts_the_ttl_when_it_extends(queue, eventually,
 
         async def refused_for_longer_than_the_ttl():
             again = await queue.add(2, unique=key)
-            assert again.refused
+            assert again.add_status is AddStatus.DUPLICATE
             assert again.id == first.id
             return loop.time() - began > 1.0
 
@@ -83,7 +84,7 @@ async def test_a_newer_job_replaces_one_that_is_still_delayed(queue, needs):
         key = Unique("report", replace=True)
         first = await queue.add("old", delay=3600, unique=key)
         second = await queue.add("new", delay=3600, unique=key)
-        assert second.refused is None
+        assert second.add_status is AddStatus.ADDED
         assert second.id != first.id
         assert await queue.get(first.id) is None
         assert [job.data for job in await queue.jobs(State.DELAYED)] == ["new"]
@@ -94,5 +95,5 @@ async def test_a_job_that_waits_already_is_not_replaced(queue, needs):
         key = Unique("report", replace=True)
         first = await queue.add("old", unique=key)
         second = await queue.add("new", unique=key)
-        assert second.refused
+        assert second.add_status is AddStatus.DUPLICATE
         assert second.id == first.id

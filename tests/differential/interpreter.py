@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 from unittest import mock
 
-from jobwire import Queue, codec, connect
+from jobwire import Queue, Rate, codec, connect
 from jobwire.backends.bullmq.work import retry
 from jobwire.backends.redisio.clock import ServerClock
 from jobwire.boundary import (
@@ -154,7 +154,7 @@ class JobwireInterpreter:
         more = {
             name: value
             for name in ("priority", "attempts", "backoff", "keep_completed", "keep_failed", "lifo", "extra")
-            if (value := getattr(job, name)) not in (None, False, {}) or (name.startswith("keep") and value is False)
+            if (value := getattr(job, name)) not in (None, False, {})
         }
         made = await (await self.queue(queue)).schedule(
             key, name=template.get("name", key), data=template.get("data", {}), **options, **more
@@ -267,7 +267,7 @@ class JobwireInterpreter:
         await (await self.queue(queue)).admin.limit_concurrency(jobs)
 
     async def do_rate(self, queue: str, jobs: int | None, ms: int = 1) -> None:
-        await (await self.queue(queue)).admin.limit_rate(jobs, ms / 1000)
+        await (await self.queue(queue)).admin.limit_rate(None if jobs is None else Rate(jobs, per=ms / 1000))
 
     async def do_throttle(self, queue: str, ms: int) -> None:
         await (await self.queue(queue)).admin.throttle(ms / 1000)

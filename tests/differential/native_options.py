@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobwire import Backoff, NewJob
+from jobwire import Backoff, NewJob, Rate
 from jobwire.native import BullMQWorker
 from jobwire.options import Keep, Parent, Unique, keep_of
 
@@ -48,7 +48,7 @@ def worker_settings(options: dict[str, Any]) -> dict[str, Any]:
         settings["name"] = left.pop("name")
     if "limiter" in left:
         limiter = left.pop("limiter")
-        settings["rate"] = (limiter["max"], limiter["duration"] / 1000)
+        settings["rate"] = Rate(limiter["max"], per=limiter["duration"] / 1000)
     if "lockDuration" in left:
         settings["lease"] = left.pop("lockDuration") / 1000
     if "maxStalledCount" in left:
@@ -79,7 +79,7 @@ def _backoff(rule: Any) -> Backoff:
 
 def _kept(rule: Any) -> Any:
     if isinstance(rule, bool):
-        return not rule
+        return Keep.NONE if rule else Keep.ALL
     return Keep(**rule) if isinstance(rule, dict) else rule
 
 

@@ -12,7 +12,7 @@ from jobwire import ActiveJob, Worker
 async def handle(job: ActiveJob) -> int:
     """Half of the jobs write into a ledger in the transaction that completes them."""
     if job.data["n"] % 2:
-        connection = await job.connection()
+        connection = await job.transaction()
         await connection.execute("INSERT INTO ledger (n) VALUES (%s)", [job.data["n"]])
     await asyncio.sleep(random.uniform(0, 0.01))
     return int(job.data["n"])

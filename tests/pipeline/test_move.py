@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobwire import NewJob, Unique
+from jobwire import AddStatus, NewJob, Unique
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move import abandon_move, move, plan_move, verify_move
@@ -64,7 +64,7 @@ def test_a_move_within_a_protocol_keeps_names_priorities_ids_and_keys(place: Pla
         [job] = queue.jobs(state="waiting")
         again = queue.add({"n": 2}, unique=Unique("one"))
     assert (job.id, job.name, job.priority, job.attempts, job.data) == ("first", "welcome", 9, 5, {"n": 1})
-    assert (again.id, again.refused) == ("first", "deduplicated")
+    assert (again.id, again.add_status) == ("first", AddStatus.DUPLICATE)
 
 
 def test_the_source_stays_paused_and_the_target_runs(place: Place, spark: Any, lake: str) -> None:

@@ -101,7 +101,7 @@ def test_fields_come_from_a_flat_reply() -> None:
         (NewJob(1, attempts=1), {"attempts": 1}),
         (NewJob(1, id="x", priority=0), {"jobId": "x", "priority": 0, "attempts": 0}),
         (NewJob(1, delay=timedelta(seconds=2)), {"delay": 2000, "attempts": 0}),
-        (NewJob(1, keep_completed=True, keep_failed=False), {"removeOnComplete": False, "removeOnFail": True}),
+        (NewJob(1, keep_completed=Keep.ALL, keep_failed=Keep.NONE), {"removeOnComplete": False, "removeOnFail": True}),
         (NewJob(1, keep_completed=5, keep_failed=Keep(age=60)), {"removeOnComplete": 5, "removeOnFail": {"age": 60}}),
         (NewJob(1, keep_completed=Keep()), {"removeOnComplete": False}),
         (NewJob(1, backoff=Backoff.fixed(1.5)), {"backoff": {"type": "fixed", "delay": 1500}}),

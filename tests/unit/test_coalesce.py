@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from jobwire.coalesce import Coalescer
-from jobwire.errors import Closed
+from jobwire.errors import Closed, InvalidOption
 
 
 class Sender:
@@ -49,6 +49,24 @@ async def test_two_may_close_at_once_and_closing_an_idle_one_returns():
     await asyncio.gather(*closings)
     await coalescer.close()
     assert await put == 10
+
+
+async def test_an_item_that_is_refused_fails_alone_and_the_others_are_sent_once():
+    class Picky(Sender):
+        async def __call__(self, items):
+            await self.gate.wait()
+            if 3 in items:  # before anything is sent, as InvalidOption promises
+                raise InvalidOption("number", 3, "must not be 3")
+            return await super().__call__(items)
+
+    sender = Picky()
+    coalescer = Coalescer(sender, 10)
+    puts = [asyncio.create_task(coalescer.put(item)) for item in range(6)]
+    await asyncio.sleep(0)
+    sender.gate.set()
+    answers = await asyncio.gather(*puts, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [int, int, int, InvalidOption, int, int]
+    assert [item for batch in sender.batches for item in batch] == [0, 1, 2, 4, 5]
 
 
 async def test_a_put_after_the_close_is_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import doctest
 import math
 import pickle
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobwire import Worker, options
 from jobwire.backoff import Backoff
 from jobwire.errors import InvalidOption
 from jobwire.model import Event, EventKind, Job, Page, Schedule, State
@@ -32,6 +34,11 @@ from jobwire.options import (
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 durations = st.floats(min_value=0, max_value=1e9, allow_nan=False)
+
+
+def test_the_examples_in_the_docstrings_hold():
+    results = doctest.testmod(options)
+    assert (results.failed, results.attempted > 0) == (0, True), results
 
 
 def refused(field, make, **options):
@@ -150,7 +157,7 @@ def test_a_job_accepts_every_good_option_at_once():
         backoff=Backoff.exponential(1.0),
         timeout=30,
         keep_completed=Keep(count=10, age=3600),
-        keep_failed=True,
+        keep_failed=Keep.ALL,
         unique=Unique("k", ttl=5, extend=True),
         lifo=True,
         parent=Parent("1", "reports", "ignore"),
@@ -176,7 +183,7 @@ OPTIONS = {
     "attempts": 1,
     "backoff": Backoff.fixed(1.0),
     "timeout": 1,
-    "keep_completed": False,
+    "keep_completed": Keep.NONE,
     "keep_failed": 0,
     "unique": Unique("a"),
     "lifo": True,
@@ -208,11 +215,28 @@ def test_a_job_without_delay_runs_at_once():
     assert NewJob(None).delay_at(1e9) == 0.0
 
 
-@pytest.mark.parametrize("value", [True, False, 0, 5, Keep(), Keep(count=3), Keep(age=1.5)])
+@pytest.mark.parametrize("value", [0, 5, Keep.ALL, Keep.NONE, Keep(count=3), Keep(age=1.5)])
 def test_keep_has_one_form_for_every_spelling(value):
     kept = keep_of(value)
     assert isinstance(kept, Keep)
     assert keep_of(kept) is kept
+
+
+def test_keep_has_names_for_all_and_none():
+    assert (Keep.ALL, Keep.NONE, keep_of(0)) == (Keep(), Keep(count=0), Keep.NONE)
+    assert Keep.ALL.ALL is Keep.ALL
+
+
+@pytest.mark.parametrize(("given", "meant"), [(True, "Keep.ALL"), (False, "Keep.NONE")])
+def test_a_boolean_is_refused_with_the_keep_that_is_meant(given, meant):
+    for field in ("keep_completed", "keep_failed"):
+        for make in (
+            lambda **options: NewJob(1, **options),
+            lambda **options: Worker("q", print, "memory:", **options),
+        ):
+            with pytest.raises(InvalidOption, match=meant) as refusal:
+                make(**{field: given})
+            assert refusal.value.field == field
 
 
 def test_keep_refuses_negative_counts_and_ages():
@@ -225,6 +249,9 @@ def test_keeping_very_many_jobs_is_warned_about():
         Keep(count=LARGE_KEEP + 1)
     with pytest.warns(UserWarning, match="keep_completed"):
         NewJob(None, keep_completed=LARGE_KEEP + 1)
+    with pytest.warns(UserWarning, match="keep_failed") as warned:
+        keep_of(LARGE_KEEP + 1, "keep_failed")
+    assert len(warned) == 1
     Keep(count=LARGE_KEEP)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobwire import Flow, FlowJob, InvalidOption, NewJob, Queue, Worker, counted, native, remedies, spelling
+from jobwire import Flow, FlowJob, InvalidOption, NewJob, Queue, Rate, Worker, counted, native, remedies, spelling
 from jobwire.native import BridgeMQWorker, BullMQWorker, MonqueInstance, MonqueWorker, PgBossWorker
 
 
@@ -43,6 +43,7 @@ def test_the_examples_in_the_docstrings_hold(module):
         ("singletonKey", "unique=Unique(key)"),
         ("repeat", "queue.schedule()"),
         ("priorty", "priority"),
+        ("connection", "transaction=…, which queue.add and queue.add_many take"),
     ],
 )
 def test_an_option_that_no_job_has_is_refused_with_ours(option, meant):
@@ -67,7 +68,7 @@ def test_a_part_of_a_flow_is_told_its_own_options_too():
         ("concurency", "concurrency"),
         ("maxStalled", "max_stalled"),
         ("lockDuration", "lease"),
-        ("limiter", "rate=(jobs, seconds)"),
+        ("limiter", "rate=Rate(jobs, per=seconds)"),
         ("stack", "native=BridgeMQWorker(stack=…)"),
         ("metrics", "native=BullMQWorker(metrics=…)"),
         ("poll", "native=PgBossWorker(poll=…)"),
@@ -95,7 +96,7 @@ def test_a_queue_and_a_flow_refuse_other_options_too():
         (MonqueWorker, {"max_retries": "3"}, "max_retries"),
         (MonqueWorker, {"lock_timeout": "soon"}, "lock_timeout"),
         (MonqueWorker, {"instance": "mailer"}, "instance"),
-        (PgBossWorker, {"key_rate": (0, 1)}, "key_rate"),
+        (PgBossWorker, {"key_rate": (10, 1)}, "key_rate"),
         (PgBossWorker, {"group_concurrency": {"default": 1, "tiers": 5}}, "group_concurrency"),
     ],
     ids=str,
@@ -106,5 +107,5 @@ def test_native_options_check_themselves(kind, options, field):
 
 def test_native_options_take_durations_of_both_kinds_and_need_no_driver():
     assert MonqueWorker(lock_timeout=timedelta(minutes=5), instance=MonqueInstance("a"))
-    assert PgBossWorker(poll=timedelta(seconds=1), key_rate=(1, timedelta(seconds=1)))
+    assert PgBossWorker(poll=timedelta(seconds=1), key_rate=Rate(1, per=timedelta(seconds=1)))
     assert set(native.__all__) >= {"BullMQWorker", "BridgeMQWorker", "MonqueWorker", "PgBossWorker"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from awaiting import eventually
-from jobwire import Connection, Queue, State, Worker, connect
+from jobwire import Connection, Keep, Queue, State, Worker, connect
 from jobwire.boundary import Claim, ConsumerSettings
 
 
@@ -136,7 +136,7 @@ async def test_memory_stays_flat_over_many_jobs(queue: Queue, connection: Connec
     async with Worker("work", handler, connection, concurrency=50) as worker:
         for _ in range(10):
             for n in range(200):
-                await queue.add(n, keep_completed=False)
+                await queue.add(n, keep_completed=Keep.NONE)
         await eventually(lambda: worker.stats.completed == 2000)
         engine = worker._engine
         assert engine is not None

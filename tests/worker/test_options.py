@@ -106,6 +106,7 @@ def test_a_handler_that_no_child_can_be_given_is_refused():
         ({"observers": "metrics"}, "observers"),
         ({"observers": [object()]}, "observers[0]"),
         ({"rate": 5}, "rate"),
+        ({"rate": (1, 60)}, "rate"),
         ({"rate": (1, "minute")}, "rate"),
         ({"keep_completed": "all"}, "keep_completed"),
         ({"lease": "long"}, "lease"),

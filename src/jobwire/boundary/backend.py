@@ -88,8 +88,10 @@ class Backend(Protocol):
         """Make the queue known to peers, where the protocol has such a record. Called once per Queue object."""
         ...
 
-    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
-        """Store the jobs in order; one answer each. With a connection: inside the caller's transaction."""
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
+        """Store the jobs in order; one answer each. With a transaction: inside it, the caller's own.
+
+        Raises InvalidOption before anything is written, never after."""
         ...
 
     def check_worker(self, settings: ConsumerSettings) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from jobwire.boundary.claims import Claim, Outcome, Settled
 from jobwire.model import Job
 from jobwire.options import Keep, Seconds
+from jobwire.rate import Rate
 
 Strategy = Callable[[int, Job, str], Seconds | None]
 """A worker's own backoff: the wait after a failure, from (failures, job, error), or None to fail the job for good."""
@@ -26,8 +27,8 @@ class ConsumerSettings:
     max_stalled: int = 1
     timeout: float | None = None
     """How long a handler may run, unless its job says otherwise."""
-    rate: tuple[int, float] | None = None
-    """At most this many jobs per that many seconds, over all workers of the queue."""
+    rate: Rate | None = None
+    """The limit over all workers of the queue."""
     strategy: Strategy | None = None
     """The wait before the next attempt of a job with a custom backoff; None fails the job."""
     strategies: Mapping[str, Strategy] = field(default_factory=dict[str, Strategy])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from jobwire.model import AddStatus
 from jobwire.options import NewJob
 
 
@@ -18,10 +19,10 @@ class PreparedJob(NamedTuple):
 
 
 class Added(NamedTuple):
-    """The id of the job that now stands for the request, and why it is not a new one, if it isn't."""
+    """The id of the job that now stands for the request, and whether it is a new one."""
 
     id: str
-    refused: str | None = None
+    status: AddStatus = AddStatus.ADDED
 
 
 class Acted(Enum):

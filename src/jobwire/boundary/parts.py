@@ -13,6 +13,7 @@ from jobwire.boundary.claims import Claim
 from jobwire.boundary.jobs import Acted, Added, PreparedJob
 from jobwire.model import Children, Event, Job, JobKey, Limits, Schedule, State, WorkerInfo
 from jobwire.options import NewSchedule
+from jobwire.rate import Rate
 
 OnFailure = Literal["wait", "fail", "continue", "ignore", "remove"]
 
@@ -179,7 +180,7 @@ class QueueLimits(Protocol):
 
     async def limits(self, queue: str) -> Limits: ...
 
-    async def limit_rate(self, queue: str, rate: tuple[int, float] | None) -> None: ...
+    async def limit_rate(self, queue: str, rate: Rate | None) -> None: ...
 
     async def limit_concurrency(self, queue: str, concurrency: int | None) -> None: ...
 
@@ -209,9 +210,9 @@ class Routing(Protocol):
 class Transactions(Protocol):
     """Handlers' writes that commit with their job."""
 
-    async def connection(self, claim: Claim, *, blocking: bool) -> Any:
-        """Returns the driver's connection for the claim's handler, the same one each time. Its transaction commits
-        when the claim is settled as completed, in one with it, and is rolled back otherwise."""
+    async def transaction(self, claim: Claim, *, blocking: bool) -> Any:
+        """Returns the driver's connection for the claim's handler, the same one each time. It is in a transaction
+        that commits when the claim is settled as completed, in one with it, and is rolled back otherwise."""
         ...
 
 

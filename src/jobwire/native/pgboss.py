@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 from jobwire.errors import InvalidOption
 from jobwire.native.made import native
 from jobwire.options import Seconds, seconds, whole, yes_or_no
+from jobwire.rate import Rate, rate_of
 
 
 @native
@@ -18,8 +19,8 @@ class PgBossWorker:
     """Jobs of one group that run at a time, over all workers: n, or {"default": n, "tiers": {"gold": n}}."""
     min_priority: int | None = None
     max_priority: int | None = None
-    key_rate: tuple[int, Seconds] | None = None
-    """(n, seconds): at most n starts per key in that time, over all workers. Further jobs wait. pg-boss has no such
+    key_rate: Rate | None = None
+    """The limit on starts per key, over all workers, e.g. Rate(10, per=60). Further jobs wait. pg-boss has no such
     limit."""
     key_rate_by: Literal["singletonKey", "group"] = "singletonKey"
     """The field of a job that `key_rate` counts by."""
@@ -45,21 +46,11 @@ class PgBossWorker:
         for name in ("poll", "monitor_interval", "maintenance_interval", "cron_monitor_interval", "flow_interval"):
             seconds(name, getattr(self, name), minimum=0.05)
         whole("warning_queue_size", self.warning_queue_size, minimum=1)
-        if self.key_rate is not None:
-            _check_rate(self.key_rate)
+        rate_of("key_rate", self.key_rate)
         if self.key_rate_by not in ("singletonKey", "group"):
             raise InvalidOption("key_rate_by", self.key_rate_by, "must be singletonKey or group")
         if self.group_concurrency is not None:
             _check_groups(self.group_concurrency)
-
-
-def _check_rate(value: Any) -> None:
-    try:
-        count, period = value
-    except (TypeError, ValueError):
-        raise InvalidOption("key_rate", value, "must be (jobs, seconds), e.g. (100, 60)") from None
-    whole("key_rate", count, minimum=1)
-    seconds("key_rate", period, minimum=0.001)
 
 
 def _check_groups(value: object) -> None:

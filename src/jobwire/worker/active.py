@@ -82,13 +82,13 @@ class ActiveJob(HeldJob):
         if children.pending or children.failed:
             raise WaitForChildren
 
-    async def connection(self, *, blocking: bool = False) -> Any:
-        """The driver's connection to the store, for writes that commit together with the job's completion.
+    async def transaction(self, *, blocking: bool = False) -> Any:
+        """Returns the driver's connection, in a transaction: what is written on it commits with the job's completion.
 
         Return to commit, raise to roll back; if the job is no longer ours, both its end and the writes are refused.
         """
         transactions = self._part(self._backend.transactions, Feature.TRANSACTIONS)
-        return await transactions.connection(self._claim, blocking=blocking)
+        return await transactions.transaction(self._claim, blocking=blocking)
 
     async def extend(self) -> None:
         """Renew the lock now. The worker does so by itself; ask only to learn whether it is still yours."""
@@ -141,9 +141,9 @@ class BlockingJob(Running):
     def wait_for_children(self) -> None:
         self._run(self._active.wait_for_children())
 
-    def connection(self) -> Any:
+    def transaction(self) -> Any:
         """As ActiveJob's, with a blocking connection of the driver."""
-        return self._run(self._active.connection(blocking=True))
+        return self._run(self._active.transaction(blocking=True))
 
     def _run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

@@ -129,9 +129,9 @@ class ProcessJob(Running):
     def wait_for_children(self) -> None:
         self._ask("wait_for_children")
 
-    def connection(self) -> Any:
+    def transaction(self) -> Any:
         raise InvalidOption(
-            "executor", "process", "can't be with job.connection(), which stays in the worker's process"
+            "executor", "process", "can't be with job.transaction(), which stays in the worker's process"
         )
 
     def _ask(self, what: str, *args: Any, **named: Any) -> Any:

@@ -11,7 +11,6 @@ from jobwire import spelling
 from jobwire.boundary import Strategy
 from jobwire.errors import InvalidOption
 from jobwire.native import NATIVE
-from jobwire.options import Seconds, seconds, whole
 from jobwire.worker.stats import Observer
 
 _STRATEGY = "must be a function of (failures, job, error)"
@@ -49,16 +48,6 @@ def _check_strategy(field: str, strategy: Any) -> None:
         raise InvalidOption(field, strategy, _STRATEGY)
     if inspect.iscoroutinefunction(strategy):
         raise InvalidOption(field, strategy, "must be a plain function, not a coroutine function")
-
-
-def rate_of(value: tuple[int, Seconds] | None) -> tuple[int, float] | None:
-    if value is None:
-        return None
-    try:
-        count, period = value
-    except (TypeError, ValueError):
-        raise InvalidOption("rate", value, "must be (jobs, seconds), e.g. (100, 60)") from None
-    return whole("rate", count, minimum=1), seconds("rate", period, minimum=0.001)
 
 
 def observers_of(value: Sequence[Observer]) -> tuple[Observer, ...]:

@@ -18,6 +18,7 @@ from jobwire.duties import perform
 from jobwire.errors import InvalidOption
 from jobwire.journal import Journal, few, new_worker_id
 from jobwire.options import Keep, Seconds, keep_of, maybe_empty, seconds, text, whole, yes_or_no
+from jobwire.rate import Rate, rate_of
 from jobwire.worker.engine import Engine
 from jobwire.worker.handlers import Executor, Handler, make_runner
 from jobwire.worker.keeper import LockKeeper
@@ -28,7 +29,6 @@ from jobwire.worker.processes import worker_stopping
 from jobwire.worker.settings import (
     observer_of,
     observers_of,
-    rate_of,
     refuse_unknown,
     strategies_of,
     strategy_of,
@@ -50,9 +50,9 @@ class Worker:
 
     backoff: seconds until a job with a custom backoff runs again, from (failures, job, error); one function, or one per
     name of a backoff. lease: how long a job stays ours without a sign of life. timeout: how long a handler may run.
-    rate: (n, seconds) over all workers of the queue. max_reconnect_attempts: 0 never gives up. wait_for_store: how long
-    to wait at the start for a store that is not there yet, as when containers start together. native: options that only
-    the queue's protocol has, e.g. jobwire.native.BridgeMQWorker(stack="python").
+    rate: a limit over all workers of the queue, e.g. Rate(100, per=60). max_reconnect_attempts: 0 never gives up.
+    wait_for_store: how long to wait at the start for a store that is not there yet, as when containers start together.
+    native: options that only the queue's protocol has, e.g. jobwire.native.BridgeMQWorker(stack="python").
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Worker:
         lease: Seconds = 30.0,
         recover_every: Seconds = 30.0,
         max_stalled: int = 1,
-        rate: tuple[int, Seconds] | None = None,
+        rate: Rate | None = None,
         backoff: Strategy | Mapping[str, Strategy] | None = None,
         max_backoff: Seconds = 3600.0,
-        keep_completed: bool | int | Keep | None = None,
-        keep_failed: bool | int | Keep | None = None,
+        keep_completed: int | Keep | None = None,
+        keep_failed: int | Keep | None = None,
         name: str | None = None,
         worker_id: str | None = None,
         shutdown_timeout: Seconds = 30.0,
@@ -104,7 +104,7 @@ class Worker:
             recover_every=seconds("recover_every", recover_every, minimum=0.05),
             max_stalled=whole("max_stalled", max_stalled, minimum=0),
             timeout=self._timeout,
-            rate=rate_of(rate),
+            rate=rate_of("rate", rate),
             strategy=strategy_of(backoff),
             strategies=strategies_of(backoff),
             max_backoff=seconds("max_backoff", max_backoff, minimum=0.001),

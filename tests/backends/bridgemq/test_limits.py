@@ -9,7 +9,7 @@ import time
 import pytest
 
 from awaiting import assert_left, eventually
-from jobwire import NewJob
+from jobwire import NewJob, Rate
 from jobwire.boundary import Completed, Failed, Released, Snoozed
 
 
@@ -101,7 +101,7 @@ async def test_a_peer_respects_the_limit_that_we_wrote(queue, peer):
 @pytest.mark.parametrize("left_ms", [None, 1], ids=["no time to live", "its last millisecond"])
 @pytest.mark.parametrize("key", ["x:rate:mail", "ratelimit:minute:mail"])
 async def test_a_full_window_lets_no_more_through_than_the_next_one_allows(queue, consume, peer, key, left_ms):
-    limit = {"rate": (4, 60.0)} if key == "x:rate:mail" else {"max_per_minute": 4}
+    limit = {"rate": Rate(4, per=60)} if key == "x:rate:mail" else {"max_per_minute": 4}
     await queue.add_many([NewJob(n) for n in range(20)])
     consumer = consume(**limit)
     await consumer.settle([], 0)
@@ -121,7 +121,7 @@ async def test_a_full_window_lets_no_more_through_than_the_next_one_allows(queue
 @pytest.mark.parametrize("key", ["x:rate:mail", "ratelimit:minute:mail", "ratelimit:concurrent:mail"])
 async def test_a_counter_that_is_no_count_is_taken_for_none(queue, consume, peer, key, value):
     limits = {
-        "x:rate:mail": {"rate": (4, 60.0)},
+        "x:rate:mail": {"rate": Rate(4, per=60)},
         "ratelimit:minute:mail": {"max_per_minute": 4},
         "ratelimit:concurrent:mail": {"max_concurrent": 4},
     }
@@ -140,7 +140,7 @@ async def test_a_counter_of_another_type_is_replaced(queue, consume, peer, kind)
         else:
             await peer.redis.hset(peer.key(key), "x", "y")
     await queue.add_many([NewJob(n) for n in range(9)])
-    consumer = consume(rate=(4, 60.0), max_per_minute=5, max_concurrent=6)
+    consumer = consume(rate=Rate(4, per=60.0), max_per_minute=5, max_concurrent=6)
     assert len((await consumer.settle([], 20)).claims) == 4
     assert not (await consumer.settle([], 20)).claims
 

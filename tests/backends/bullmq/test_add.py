@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
+from jobwire import AddStatus
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backoff import Backoff
 from jobwire.boundary import Added, Backend
@@ -62,10 +63,10 @@ SCENARIOS = {
                 attempts=3,
                 backoff=Backoff.exponential(0.2, jitter=0.5),
                 keep_completed=Keep(10, timedelta(minutes=1)),
-                keep_failed=False,
+                keep_failed=Keep.NONE,
                 extra={"keepLogs": 5, "stackTraceLimit": 2},
             ),
-            NewJob({}, name="n", backoff=Backoff.fixed(0.1), keep_completed=7, keep_failed=True),
+            NewJob({}, name="n", backoff=Backoff.fixed(0.1), keep_completed=7, keep_failed=Keep.ALL),
             NewJob({}, name="n", backoff=Backoff.custom("own", 0.005)),
         ],
     ),
@@ -179,9 +180,9 @@ async def test_a_batch_is_answered_in_order(backend: Backend) -> None:
     assert list(answers) == [
         Added("1"),
         Added("own"),
-        Added("own", "duplicated"),
+        Added("own", AddStatus.DUPLICATE),
         Added("4"),
-        Added("4", "deduplicated"),
+        Added("4", AddStatus.DUPLICATE),
     ]
 
 

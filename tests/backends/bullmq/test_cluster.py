@@ -15,7 +15,7 @@ from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import ResponseError
 
 from awaiting import eventually
-from jobwire import InvalidOption, NewJob, Queue, State, Worker, connect
+from jobwire import InvalidOption, NewJob, Queue, Rate, State, Worker, connect
 from jobwire.backends.redisio import scripts as redisio_scripts
 from jobwire.boundary import Completed, Failed, Parked
 from jobwire.connection import Connection
@@ -98,7 +98,7 @@ async def use_everything(connection: Connection, place: Place) -> None:
         assert len(await queue.jobs(State.WAITING)) == 6
         assert await queue.get("2")
         await queue.admin.limit_concurrency(50)
-        await queue.admin.limit_rate(1000, 60)
+        await queue.admin.limit_rate(Rate(1000, per=60))
         await queue.admin.clear_logs("1")
         await queue.admin.release_unique("k")
         await queue.admin.publish("noted", {"by": "us"})

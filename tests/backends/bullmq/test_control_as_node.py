@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from jobwire import Rate
 from jobwire.model import Limits, State
 
 from .peer import node
@@ -123,7 +124,11 @@ CASES = {
         "await q.removeGlobalConcurrency();",
         lambda b: b.limits.limit_concurrency("q", None),
     ),
-    "a global rate": (QUEUE, "await q.setGlobalRateLimit(10, 2500);", lambda b: b.limits.limit_rate("q", (10, 2.5))),
+    "a global rate": (
+        QUEUE,
+        "await q.setGlobalRateLimit(10, 2500);",
+        lambda b: b.limits.limit_rate("q", Rate(10, per=2.5)),
+    ),
     "no global rate": (
         QUEUE + "await q.setGlobalRateLimit(10, 2500);",
         "await q.removeGlobalRateLimit();",
@@ -177,8 +182,18 @@ async def test_limits_that_node_has_set_are_read(jobwire_valkey, backend, prefix
     script = "const q = queueOf(prefixes[0]); await q.setGlobalConcurrency(3); await q.setGlobalRateLimit(10, 1500);"
     await node(jobwire_valkey.url, [prefix], script + "await q.rateLimit(60000);")
     found = await backend.limits.limits("q")
-    assert (found.concurrency, found.rate) == (3, (10, 1.5))
+    assert (found.concurrency, found.rate) == (3, Rate(10, per=1.5))
     assert 50 < found.blocked_for <= 60
+
+
+@pytest.mark.parametrize(
+    ("most", "duration", "rate"),
+    [("0", "1000", None), ("5", "0", None), ("many", "1000", None), ("5", "9" * 16, Rate(5, per=36500 * 86400))],
+)
+async def test_any_numbers_stored_as_a_limit_can_be_read(backend, most, duration, rate) -> None:
+    keys = backend._server.keys("q")
+    await backend._server.store.call("HSET", keys.meta, "max", most, "duration", duration)
+    assert (await backend.limits.limits("q")).rate == rate
 
 
 async def test_the_owner_of_a_unique_key_that_node_has_taken_is_read(jobwire_valkey, backend, prefix) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobwire import ActiveJob, Connection, Flow, FlowJob, InvalidOption, Parent, Queue, State, Worker, connect
+from jobwire import ActiveJob, Connection, Flow, FlowJob, InvalidOption, Parent, Queue, Rate, State, Worker, connect
 from jobwire.embedded import Cluster
 
 
@@ -62,12 +62,12 @@ async def test_edits_limits_and_events_work_there_too(connection: Connection) ->
         assert await queue.admin.promote_all() == 1
         await queue.admin.change_priority(job.id, 3)
         await queue.admin.update_data(job.id, 2)
-        await queue.admin.limit_rate(5, 1)
+        await queue.admin.limit_rate(Rate(5, per=1))
         await queue.admin.limit_concurrency(2)
         await queue.admin.throttle(60)
         await queue.admin.clear_logs(job.id)
         limits = await queue.admin.limits()
-        assert (limits.rate, limits.concurrency) == ((5, 1.0), 2)
+        assert (limits.rate, limits.concurrency) == (Rate(5), 2)
         assert limits.blocked_for > 50
         await queue.admin.publish("lunch")
         assert await queue.admin.trim_events(0) > 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from jobwire import embedded
+from jobwire import Keep, embedded
 from jobwire.boundary import Completed, Failed, Verdict
 from jobwire.connection import load_backend
 from jobwire.errors import StoreUnavailable
@@ -34,7 +34,7 @@ async def test_workers_go_on_where_producers_must_wait(own_server: str) -> None:
     backend = load_backend(parse(f"bullmq+{own_server}"))
     await backend.open()
     worker = consumer(backend)
-    await add(backend, *(NewJob(number, attempts=2, keep_completed=False) for number in range(3)))
+    await add(backend, *(NewJob(number, attempts=2, keep_completed=Keep.NONE) for number in range(3)))
     async with Redis.from_url(own_server) as redis:
         await redis.config_set("maxmemory", 1)
     with pytest.raises(StoreUnavailable, match="maxmemory"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
+from jobwire import Rate
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.boundary import Backend
 from jobwire.options import NewJob
@@ -18,7 +19,7 @@ async def test_a_full_limiter_in_its_last_millisecond_lets_no_more_than_the_limi
     backend: Backend, redis: Redis, keys: Keys
 ) -> None:
     """Each try sets the key to expire in a millisecond; about one in six claims then finds it with 0 ms left."""
-    worker = consumer(backend, rate=(LIMIT, 60.0))
+    worker = consumer(backend, rate=Rate(LIMIT, per=60.0))
     await add(backend, *[NewJob(n) for n in range(2000)])
     claimed: list[int] = []
     for _ in range(150):
@@ -31,7 +32,7 @@ async def test_a_full_limiter_in_its_last_millisecond_lets_no_more_than_the_limi
 async def test_a_limiter_without_a_time_to_live_starts_a_window(
     backend: Backend, redis: Redis, keys: Keys, value: str
 ) -> None:
-    worker = consumer(backend, rate=(LIMIT, 60.0))
+    worker = consumer(backend, rate=Rate(LIMIT, per=60.0))
     await add(backend, *[NewJob(n) for n in range(50)])
     await redis.set(keys.limiter, value)
     assert len(await claim(worker, 50)) == LIMIT
@@ -41,7 +42,7 @@ async def test_a_limiter_without_a_time_to_live_starts_a_window(
 
 
 async def test_a_limiter_of_a_foreign_type_starts_a_window(backend: Backend, redis: Redis, keys: Keys) -> None:
-    worker = consumer(backend, rate=(LIMIT, 60.0))
+    worker = consumer(backend, rate=Rate(LIMIT, per=60.0))
     await add(backend, *[NewJob(n) for n in range(50)])
     await redis.rpush(keys.limiter, "x")
     assert len(await claim(worker, 50)) == LIMIT
@@ -50,7 +51,7 @@ async def test_a_limiter_of_a_foreign_type_starts_a_window(backend: Backend, red
 async def test_a_half_used_limiter_without_a_time_to_live_ends_with_its_count(
     backend: Backend, redis: Redis, keys: Keys
 ) -> None:
-    worker = consumer(backend, rate=(LIMIT, 60.0))
+    worker = consumer(backend, rate=Rate(LIMIT, per=60.0))
     await add(backend, *[NewJob(n) for n in range(50)])
     await redis.set(keys.limiter, 3)
     assert [len(await claim(worker, 50)) for _ in range(3)] == [2, LIMIT, 0]

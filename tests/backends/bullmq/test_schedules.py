@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from jobwire import codec
+from jobwire import Keep, codec
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.boundary import Acted, Backend, Claim, Completed, ConsumerSettings, PreparedJob
 from jobwire.errors import InvalidOption
@@ -61,7 +61,7 @@ PUTS = {
             limit=3,
             start_at=soon(20),
             end_at=soon(10_000),
-            job={"priority": 2, "attempts": 3, "keep_completed": False},
+            job={"priority": 2, "attempts": 3, "keep_completed": Keep.NONE},
         ),
     ),
     "every, started in the past": (

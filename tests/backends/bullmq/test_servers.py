@@ -15,7 +15,20 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import eventually
-from jobwire import ActiveJob, Backoff, Connection, NewJob, Queue, Snooze, Unique, Unrecoverable, Worker, connect
+from jobwire import (
+    ActiveJob,
+    AddStatus,
+    Backoff,
+    Connection,
+    NewJob,
+    Queue,
+    Rate,
+    Snooze,
+    Unique,
+    Unrecoverable,
+    Worker,
+    connect,
+)
 from jobwire.errors import JobFailed
 from jobwire.flow import Flow, FlowJob
 from jobwire.model import Event, State
@@ -169,30 +182,30 @@ async def test_limits_of_the_queue_hold(queue: Queue, work: Callable[..., Worker
         running.remove(job.id)
 
     await queue.admin.limit_concurrency(2)
-    await queue.admin.limit_rate(4, 0.3)
+    await queue.admin.limit_rate(Rate(4, per=0.3))
     await queue.add_many([NewJob(number) for number in range(6)])
     async with work(handle, concurrency=5) as worker:
         await eventually(lambda: worker.stats.completed == 6)
     assert max(most) == 2
     assert starts[4] - starts[0] >= 0.25, starts
-    assert (await queue.admin.limits()).rate == (4, 0.3)
+    assert (await queue.admin.limits()).rate == Rate(4, per=0.3)
 
 
 async def test_a_unique_key_lets_one_job_in(queue: Queue, work: Callable[..., Worker]) -> None:
     first = await queue.add(1, unique=Unique("k"))
-    assert (await queue.add(2, unique=Unique("k"))).refused
+    assert (await queue.add(2, unique=Unique("k"))).add_status is AddStatus.DUPLICATE
     await queue.add(1, delay=60, unique=Unique("d", ttl=60, replace=True))
     replacing = await queue.add(2, delay=60, unique=Unique("d", ttl=60, replace=True))
     assert await queue.admin.unique_owner("d") == replacing.id
     async with work(echo):
         await first.wait(20)
-    assert not (await queue.add(3, unique=Unique("k"))).refused
+    assert (await queue.add(3, unique=Unique("k"))).add_status is AddStatus.ADDED
 
 
 async def test_finished_jobs_are_kept_as_asked(queue: Queue, work: Callable[..., Worker]) -> None:
     options = {"keep_completed": Keep(count=2, age=3600)}
     await queue.add_many([NewJob(number, **options) for number in range(5)])
-    await queue.add("gone", keep_completed=False)
+    await queue.add("gone", keep_completed=Keep.NONE)
     async with work(echo, native=BullMQWorker(metrics=5)) as worker:
         await eventually(lambda: worker.stats.completed == 6)
     assert {job.data for job in await queue.jobs(State.COMPLETED)} == {3, 4}

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import assert_left
+from jobwire import Rate
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backoff import Backoff
 from jobwire.boundary import Backend, Claim, Completed, Consumer, Failed, Released, Snoozed, Verdict
@@ -229,7 +230,7 @@ async def test_a_claim_never_goes_over_the_global_concurrency(
 async def test_a_claim_never_goes_over_the_rate_and_says_for_how_long(
     backend: Backend, redis: Redis, keys: Keys
 ) -> None:
-    worker = consumer(backend, rate=(3, 20.0))
+    worker = consumer(backend, rate=Rate(3, per=20.0))
     await add(backend, *(NewJob(number) for number in range(5)))
     began = time.monotonic()
     assert len(await claim(worker, 10)) == 3
@@ -241,7 +242,7 @@ async def test_a_claim_never_goes_over_the_rate_and_says_for_how_long(
 
 
 async def test_a_rate_limit_of_the_queue_goes_before_the_workers(backend: Backend, redis: Redis, keys: Keys) -> None:
-    worker = consumer(backend, rate=(5, 20.0))
+    worker = consumer(backend, rate=Rate(5, per=20.0))
     await add(backend, *(NewJob(number) for number in range(5)))
     await redis.hset(keys.meta, mapping={"max": 1, "duration": 60_000})
     assert len(await claim(worker, 10)) == 1

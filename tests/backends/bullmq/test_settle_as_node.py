@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jobwire import Rate
 from jobwire.boundary import Backend, Claim, Completed, Consumer, Failed, Released, Snoozed
 from jobwire.native import BullMQWorker
 from jobwire.options import Keep
@@ -132,7 +133,7 @@ SCENARIOS: dict[str, tuple[str, str, str, dict[str, Any], Act]] = {
         ADD + ADD,
         "await next(w); await next(w);",
         "{ limiter: { max: 1, duration: 60000 } }",
-        {"rate": (1, 60.0)},
+        {"rate": Rate(1, per=60)},
         _twice,
     ),
     "pick up an entry without a job": (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobwire import codec
+from jobwire import AddStatus, codec
 from jobwire.backends.memory import open_backend
 from jobwire.backends.memory.backend import MemoryBackend
 from jobwire.backends.memory.store.event_log import KEPT_EVENTS
@@ -203,10 +203,10 @@ async def test_a_unique_key_is_held_as_long_as_its_ttl(backend, clock):
     job = prepared(1, unique=Unique("report", ttl=60))
     [first] = await backend.add("letters", [job])
     clock.now += 59
-    assert [(one.id, bool(one.refused)) for one in await backend.add("letters", [job])] == [(first.id, True)]
+    assert [(one.id, one.status) for one in await backend.add("letters", [job])] == [(first.id, AddStatus.DUPLICATE)]
     clock.now += 1
     [third] = await backend.add("letters", [job])
-    assert third.refused is None
+    assert third.status is AddStatus.ADDED
 
 
 async def test_the_event_log_is_bounded(backend):

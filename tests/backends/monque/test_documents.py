@@ -10,6 +10,7 @@ from bson import ObjectId
 from pymongo import AsyncMongoClient
 
 from awaiting import eventually
+from jobwire import AddStatus
 from jobwire.backends.monque.produce.add import Adding, documents
 from jobwire.boundary import Added, Completed, ConsumerSettings, Failed, Released, Snoozed
 from jobwire.cron import Cron
@@ -231,21 +232,21 @@ async def test_indexes_are_left_alone_when_told_so(url, jobs):
 async def test_a_job_of_a_transaction_is_seen_when_it_commits_and_not_at_all_when_it_aborts(queue, url, jobs):
     async with AsyncMongoClient(url.removeprefix("monque+")) as client, client.start_session() as session:
         async with await session.start_transaction():
-            added = await queue.add(1, connection=session)
-            keyed = await queue.add(2, unique=Unique("k"), connection=session)
-            again = await queue.add(3, unique=Unique("k"), connection=session)
+            added = await queue.add(1, transaction=session)
+            keyed = await queue.add(2, unique=Unique("k"), transaction=session)
+            again = await queue.add(3, unique=Unique("k"), transaction=session)
             assert jobs.count_documents({}) == 0
         assert {str(one["_id"]) for one in jobs.find()} == {added.id, keyed.id}
-        assert (again.id, bool(again.refused)) == (keyed.id, True)
+        assert (again.id, again.add_status) == (keyed.id, AddStatus.DUPLICATE)
         await session.start_transaction()
-        await queue.add(4, connection=session)
+        await queue.add(4, transaction=session)
         await session.abort_transaction()
     assert jobs.count_documents({}) == 2
 
 
 async def test_only_a_session_of_the_driver_can_carry_a_transaction(queue, jobs):
     with pytest.raises(InvalidOption, match="AsyncClientSession"):
-        await queue.add(1, connection=object())
+        await queue.add(1, transaction=object())
     assert jobs.count_documents({}) == 0
 
 
@@ -253,8 +254,8 @@ async def test_a_job_may_have_an_id_of_the_callers_and_is_added_once(queue, jobs
     chosen = "0123456789abcdef01234567"
     first = await queue.add(1, id=chosen)
     again = await queue.add(2, id=chosen)
-    assert (first.id, first.refused) == (chosen, None)
-    assert (again.id, again.refused) == (chosen, "a job with this id is there")
+    assert (first.id, first.add_status) == (chosen, AddStatus.ADDED)
+    assert (again.id, again.add_status) == (chosen, AddStatus.DUPLICATE)
     assert jobs.find_one({"_id": ObjectId(chosen)})["data"] == 1
 
 
@@ -262,7 +263,7 @@ async def test_in_bulk_only_the_jobs_that_are_not_there_are_added(queue, jobs):
     ids = [f"{number:024x}" for number in range(10)]
     await queue.add_many([NewJob(number, id=ids[number]) for number in (2, 5)])
     added = await queue.add_many([NewJob(number, id=one) for number, one in enumerate(ids)])
-    assert [job.refused is None for job in added] == [number not in (2, 5) for number in range(10)]
+    assert [job.add_status is AddStatus.ADDED for job in added] == [number not in (2, 5) for number in range(10)]
     assert jobs.count_documents({}) == 10
 
 
@@ -279,9 +280,9 @@ async def test_a_given_id_that_another_caller_took_meanwhile_is_a_duplicate(queu
     chosen = "0123456789abcdef01234567"
     async with Queue(queue.name, url) as other:
         added = await asyncio.gather(*(one.add(n, id=chosen) for n, one in enumerate([queue, other] * 10)))
-    assert [job.refused is None for job in added].count(True) == 1
+    assert [job.add_status is AddStatus.ADDED for job in added].count(True) == 1
     [stored] = jobs.find()
-    [ours] = [n for n, job in enumerate(added) if job.refused is None]
+    [ours] = [n for n, job in enumerate(added) if job.add_status is AddStatus.ADDED]
     assert stored["data"] == ours
 
 

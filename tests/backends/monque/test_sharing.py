@@ -10,8 +10,8 @@ import pytest
 from bson import ObjectId
 
 from awaiting import eventually
-from jobwire import Queue, Worker, connect
-from jobwire.backends.monque.produce import add as adding
+from jobwire import AddStatus, Queue, Worker, connect
+from jobwire.backends.monque import adding
 from jobwire.boundary import Completed, ConsumerSettings, PreparedJob, Verdict
 from jobwire.errors import StoreRefused
 from jobwire.native import MonqueInstance, MonqueWorker
@@ -143,9 +143,9 @@ async def test_an_id_is_free_again_when_its_heart_has_stopped(queue, consume, jo
 async def test_a_key_is_taken_per_name_and_by_either_side(queue, connection, peer, jobs):
     job = peer.enqueue("emails", "theirs", uniqueKey="k")
     ours = await queue.add("ours", unique=Unique("k"))
-    assert (ours.id, bool(ours.refused)) == (str(job["_id"]), True)
+    assert (ours.id, ours.add_status) == (str(job["_id"]), AddStatus.DUPLICATE)
     async with Queue("letters", connection) as other:
-        assert (await other.add("ours", unique=Unique("k"))).refused is None
+        assert (await other.add("ours", unique=Unique("k"))).add_status is AddStatus.ADDED
     assert peer.enqueue("letters", "theirs", uniqueKey="k")["data"] == "ours"
     assert jobs.count_documents({}) == 2
 
@@ -156,7 +156,7 @@ async def test_a_race_for_one_key_on_many_connections_makes_one_job_and_no_error
             adds = [queue.add(n, unique=Unique(f"k{n}")) for queue in (one, two, three) for _ in range(3)]
             added = await asyncio.gather(*adds)
             assert len({job.id for job in added}) == 1
-            assert [bool(job.refused) for job in added].count(False) == 1
+            assert [job.add_status for job in added].count(AddStatus.ADDED) == 1
     assert jobs.count_documents({}) == 20
 
 

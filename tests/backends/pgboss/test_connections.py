@@ -64,7 +64,7 @@ async def test_a_worker_goes_back_to_two_after_load_and_leases(url, held):
         if job.data == "long":
             await asyncio.sleep(1.5)
         if job.data == "transaction":
-            await (await job.connection()).execute("SELECT 1")
+            await (await job.transaction()).execute("SELECT 1")
 
     async with Queue("work", url) as queue, Worker("work", handle, url, concurrency=100, lease=1) as worker:
         kinds = ["long", *["transaction"] * 5, *["short"] * 5000]

@@ -52,7 +52,7 @@ async def ledger(queue, database, unique):
 
 async def test_a_handlers_writes_commit_with_its_completion(queue, work, ledger):
     async def handler(job):
-        connection = await job.connection()
+        connection = await job.transaction()
         await connection.execute(ledger.insert, [job.data])
         assert await ledger.entries() == []
         return "written"
@@ -67,7 +67,7 @@ async def test_a_failed_handlers_writes_are_rolled_back(queue, work, ledger):
     runs = []
 
     async def handler(job):
-        connection = await job.connection()
+        connection = await job.transaction()
         await connection.execute(ledger.insert, [job.data])
         runs.append(job.id)
         if len(runs) == 1:
@@ -85,7 +85,7 @@ async def test_the_writes_of_a_claim_that_was_lost_are_rolled_back(queue, work, 
     runs = []
 
     async def handler(job):
-        connection = await job.connection()
+        connection = await job.transaction()
         await connection.execute(ledger.insert, [len(runs)])
         runs.append(job.id)
         if len(runs) == 1:
@@ -102,7 +102,7 @@ async def test_the_writes_of_a_claim_that_was_lost_are_rolled_back(queue, work, 
 async def test_many_handlers_with_connections_run_beside_others(queue, work, ledger):
     async def handler(job):
         if job.data % 2:
-            connection = await job.connection()
+            connection = await job.transaction()
             await connection.execute(ledger.insert, [job.data])
 
     await queue.add_many([NewJob(n) for n in range(40)])
@@ -113,8 +113,8 @@ async def test_many_handlers_with_connections_run_beside_others(queue, work, led
 
 async def test_a_plain_function_writes_on_a_blocking_connection(queue, work, ledger):
     def handler(job):
-        connection = job.connection()
-        assert connection is job.connection()
+        connection = job.transaction()
+        assert connection is job.transaction()
         connection.execute(ledger.insert, [job.data])
         if job.attempts_made == 0:
             raise RuntimeError("half way")
@@ -128,7 +128,7 @@ async def test_a_plain_function_writes_on_a_blocking_connection(queue, work, led
 
 async def test_threads_and_their_connections_serve_one_job_after_the_other(queue, work, ledger, rows):
     def handler(job):
-        job.connection().execute(ledger.insert, [job.data])
+        job.transaction().execute(ledger.insert, [job.data])
 
     await queue.add_many([NewJob(n) for n in range(30)])
     async with work(handler, concurrency=3) as worker:
@@ -141,7 +141,7 @@ async def test_a_thread_that_outlives_its_job_can_write_no_more(queue, work, led
     abandoned, go_on, ends = threading.Event(), threading.Event(), []
 
     def handler(job):
-        connection = job.connection()
+        connection = job.transaction()
         if job.attempts_made == 0:
             connection.execute(ledger.insert, [1])
             abandoned.set()
@@ -167,7 +167,7 @@ async def test_a_statement_under_way_is_cut_off_when_the_job_times_out(queue, wo
 
     def handler(job):
         try:
-            job.connection().execute("SELECT pg_sleep(60)")
+            job.transaction().execute("SELECT pg_sleep(60)")
         except psycopg.OperationalError as error:
             ends.append(error)
             raise
@@ -188,7 +188,7 @@ async def test_a_thread_that_asks_after_its_job_has_ended_gets_no_connection(que
     def handler(job):
         go_on.wait(20)
         try:
-            job.connection()
+            job.transaction()
         except Exception as error:
             ends.append(type(error).__name__)
 
@@ -203,7 +203,7 @@ async def test_a_thread_that_asks_after_its_job_has_ended_gets_no_connection(que
 @pytest.mark.parametrize("action", ["commit", "rollback", "close", "__aenter__"])
 async def test_a_handler_can_t_end_the_transaction_itself(queue, work, finished, ledger, action):
     async def handler(job):
-        connection = await job.connection()
+        connection = await job.transaction()
         await connection.execute(ledger.insert, [1])
         with pytest.raises(WrongState, match="return to commit, raise to roll back"):
             await getattr(connection, action)()
@@ -218,7 +218,7 @@ async def test_a_handler_can_t_end_the_transaction_itself(queue, work, finished,
 @pytest.mark.parametrize("action", ["commit", "rollback", "close", "__enter__"])
 async def test_nor_can_a_plain_function(queue, work, finished, ledger, action):
     def handler(job):
-        connection = job.connection()
+        connection = job.transaction()
         connection.execute(ledger.insert, [1])
         with pytest.raises(WrongState, match="return to commit, raise to roll back"):
             getattr(connection, action)()
@@ -231,7 +231,7 @@ async def test_nor_can_a_plain_function(queue, work, finished, ledger, action):
 
 async def test_a_transaction_block_of_the_driver_is_a_savepoint_inside(queue, work, finished, ledger):
     async def handler(job):
-        connection = await job.connection()
+        connection = await job.transaction()
         async with connection.transaction():
             await connection.execute(ledger.insert, [1])
         with contextlib.suppress(psycopg.errors.DivisionByZero):
@@ -253,7 +253,7 @@ async def test_a_job_whose_writes_can_t_be_committed_fails_and_is_not_completed_
     await ledger.change("INSERT INTO ledger VALUES (7)")
 
     async def handler(job):
-        await (await job.connection()).execute(ledger.insert, [7])
+        await (await job.transaction()).execute(ledger.insert, [7])
 
     added = await queue.add({})
     async with work(handler):
@@ -264,7 +264,7 @@ async def test_a_job_whose_writes_can_t_be_committed_fails_and_is_not_completed_
 
 async def test_a_job_whose_connection_broke_runs_again_uncharged(queue, work, finished, ledger, rows):
     async def handler(job):
-        connection = await job.connection()
+        connection = await job.transaction()
         await connection.execute(ledger.insert, [len(runs)])
         runs.append(job.attempts_made)
         if len(runs) == 1:
@@ -297,7 +297,7 @@ async def test_a_commit_that_lands_after_the_worker_gave_up_on_it_counts(queue, 
 
     def handler(job):
         runs.append(job.id)
-        job.connection().execute(ledger.insert, [len(runs) - 1])
+        job.transaction().execute(ledger.insert, [len(runs) - 1])
 
     added = await queue.add({})
     async with work(handler, call_timeout=1.2) as worker:
@@ -313,7 +313,7 @@ async def test_a_job_whose_commit_never_landed_is_not_completed_without_its_writ
 
     async def handler(job):
         runs.append(job.id)
-        await (await job.connection()).execute(ledger.insert, [len(runs) - 1])
+        await (await job.transaction()).execute(ledger.insert, [len(runs) - 1])
 
     added = await queue.add({})
     async with work(handler, call_timeout=1.2):
@@ -323,7 +323,7 @@ async def test_a_job_whose_commit_never_landed_is_not_completed_without_its_writ
 
 async def test_asking_twice_at_once_gives_the_same_connection(queue, work, finished):
     async def handler(job):
-        one, other = await asyncio.gather(job.connection(), job.connection())
+        one, other = await asyncio.gather(job.transaction(), job.transaction())
         return one is other
 
     added = await queue.add({})
@@ -332,7 +332,7 @@ async def test_asking_twice_at_once_gives_the_same_connection(queue, work, finis
 
 
 def ask_for_a_connection(job):
-    job.connection()
+    job.transaction()
 
 
 async def test_a_handler_in_a_process_is_told_that_no_connection_reaches_it(queue, work, finished):

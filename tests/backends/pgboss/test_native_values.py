@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from jobwire import NewJob, State, connect
+from jobwire import AddStatus, NewJob, State, StoreRefused, connect
 from jobwire import codec as json_codec
 from jobwire.backends.pgboss import Boss, codec
 from jobwire.backends.pgboss.connection import schema
@@ -134,7 +134,7 @@ async def test_a_queue_that_was_made_anew_with_another_policy_is_noticed_by_a_pr
         await Boss(other).delete_queue(queue.name)
         await Boss(other).create_queue(queue.name, policy="short")
     first, second = await queue.add_many([NewJob(1), NewJob(2)])
-    assert (first.refused, bool(second.refused)) == (None, True)
+    assert (first.add_status, second.add_status) == (AddStatus.ADDED, AddStatus.THROTTLED)
     assert (await queue.counts())[State.WAITING] == 1
 
 
@@ -142,4 +142,7 @@ async def test_a_producer_is_told_that_its_queue_was_deleted(queue, url):
     await queue.add(1)
     async with connect(url) as other:
         await Boss(other).delete_queue(queue.name)
-    assert (await queue.add(2)).refused == "no such queue"
+    with pytest.raises(StoreRefused, match="there is no queue"):
+        await queue.add(2)
+    with pytest.raises(StoreRefused, match="there is no queue"):
+        await queue.add_many([NewJob(3), NewJob(4, priority=1)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from jobwire import InvalidOption, NotSupported, Queue, Worker, connect
-from jobwire.backends.pgboss import Boss, FlowJob
+from jobwire import FlowJob, InvalidOption, NotSupported, Queue, Rate, Worker, connect
+from jobwire.backends.pgboss import Boss, GraphJob
 
 
 @pytest.fixture
@@ -42,10 +42,15 @@ async def test_a_rate_limit_is_refused_when_the_worker_starts(poor_url):
     async def handler(job): ...
 
     with pytest.raises(NotSupported, match="rate limits without schema"):
-        await Worker("letters", handler, poor_url, rate=(1, 1)).run(signals=False)
+        await Worker("letters", handler, poor_url, rate=Rate(1, per=1)).run(signals=False)
 
 
 async def test_a_flow_whose_data_can_not_be_stored_is_refused_before_anything_is_written(connection, queue):
-    jobs = [FlowJob("a", queue.name, {"fine": 1}), FlowJob("b", queue.name, {"null": "\x00"}, depends_on=["a"])]
+    jobs = [GraphJob("a", queue.name, {"fine": 1}), GraphJob("b", queue.name, {"null": "\x00"}, depends_on=["a"])]
     with pytest.raises(InvalidOption, match=r"b\.data"):
         await Boss(connection).flow(jobs)
+
+
+async def test_a_job_of_a_tree_is_refused_in_a_graph_with_the_class_that_is_meant(connection, queue):
+    with pytest.raises(InvalidOption, match=r"jobs\[0\]: must be a GraphJob"):
+        await Boss(connection).flow([FlowJob(queue.name, {"fine": 1})])

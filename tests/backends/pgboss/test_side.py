@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from awaiting import eventually
-from jobwire import InvalidOption, State, Worker
+from jobwire import AddStatus, InvalidOption, Rate, State, Worker
 from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 
@@ -31,7 +31,7 @@ async def test_nothing_of_ours_is_in_pg_boss_s_own_schema(queue, work, rows, uni
         await job.log("line")
 
     added = await queue.add(1)
-    async with work(handler, rate=(5, 1)):
+    async with work(handler, rate=Rate(5, per=1)):
         await added.wait(timeout=20)
     assert await rows(tables, unique) == before
 
@@ -58,7 +58,7 @@ async def test_a_rate_per_key_delays_that_key_alone(queue, work):
     keys = ["slow"] * 4 + ["other"]
     await queue.add_many([NewJob(key, extra={"singletonKey": key}) for key in keys])
     began = time.monotonic()
-    async with work(handler, concurrency=5, native=PgBossWorker(key_rate=(2, 0.6))) as worker:
+    async with work(handler, concurrency=5, native=PgBossWorker(key_rate=Rate(2, per=0.6))) as worker:
         await eventually(lambda: worker.stats.completed == 5)
     times = [at - began for key, at in starts if key == "slow"]
     assert Counter(key for key, _ in starts) == {"slow": 4, "other": 1}
@@ -73,7 +73,7 @@ async def test_a_rate_per_group_is_shared_by_workers(queue, work):
         starts.append(time.monotonic())
 
     await queue.add_many([NewJob(n, extra={"group": {"id": "g"}}) for n in range(4)])
-    native = PgBossWorker(key_rate=(2, 0.6), key_rate_by="group")
+    native = PgBossWorker(key_rate=Rate(2, per=0.6), key_rate_by="group")
     async with work(handler, concurrency=3, native=native), work(handler, concurrency=3, native=native):
         await eventually(lambda: len(starts) == 4)
     assert starts[2] - starts[0] >= 0.55, starts
@@ -182,13 +182,13 @@ async def test_an_id_of_the_callers_own_is_a_uuid(queue):
     mine = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
     assert (await queue.add(1, id=mine)).id == mine
     again = await queue.add(2, id=mine)
-    assert (again.id, again.refused) == (mine, "duplicate id")
+    assert (again.id, again.add_status) == (mine, AddStatus.DUPLICATE)
 
 
 async def test_the_second_of_an_id_in_one_call_is_told_as_a_duplicate(queue):
     mine = "6f1c2b9e-1f6e-4a53-9d0e-0a4d5c6b7a80"
     added = await queue.add_many([NewJob(n, id=one) for n, one in enumerate([mine, mine.upper()])])
-    assert [(job.id, job.refused) for job in added] == [(mine, None), (mine, "duplicate id")]
+    assert [(job.id, job.add_status) for job in added] == [(mine, AddStatus.ADDED), (mine, AddStatus.DUPLICATE)]
     found = await queue.get(mine)
     assert found is not None
     assert found.data == 0

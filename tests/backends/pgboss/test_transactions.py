@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from awaiting import eventually
-from jobwire import InvalidOption, State
+from jobwire import AddStatus, InvalidOption, State
 from jobwire.backends.pgboss import Boss
 from jobwire.options import NewJob, Unique
 
@@ -20,7 +20,7 @@ async def waiting(queue):
 
 async def test_a_job_is_seen_when_the_async_transaction_commits(queue, jobwire_postgres):
     async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
-        added = await queue.add({"n": 1}, connection=connection)
+        added = await queue.add({"n": 1}, transaction=connection)
         assert await queue.get(added.id) is None
         await connection.commit()
     assert (await queue.get(added.id)).data == {"n": 1}
@@ -28,8 +28,8 @@ async def test_a_job_is_seen_when_the_async_transaction_commits(queue, jobwire_p
 
 async def test_a_job_vanishes_when_the_async_transaction_rolls_back(queue, jobwire_postgres):
     async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
-        await queue.add({"n": 1}, connection=connection)
-        await queue.add_many([NewJob(n) for n in range(5)], connection=connection)
+        await queue.add({"n": 1}, transaction=connection)
+        await queue.add_many([NewJob(n) for n in range(5)], transaction=connection)
         await connection.rollback()
     assert await waiting(queue) == 0
 
@@ -37,7 +37,7 @@ async def test_a_job_vanishes_when_the_async_transaction_rolls_back(queue, jobwi
 @pytest.mark.parametrize("commit", [True, False])
 async def test_a_blocking_connection_serves_as_well(queue, jobwire_postgres, commit):
     with psycopg.connect(jobwire_postgres.url) as connection:
-        await queue.add_many([NewJob(n) for n in range(3)], connection=connection)
+        await queue.add_many([NewJob(n) for n in range(3)], transaction=connection)
         await asyncio.to_thread(connection.commit if commit else connection.rollback)
     assert await waiting(queue) == (3 if commit else 0)
 
@@ -46,7 +46,7 @@ async def test_a_connection_keeps_its_own_row_factory(queue, jobwire_postgres):
     from psycopg.rows import dict_row
 
     async with await psycopg.AsyncConnection.connect(jobwire_postgres.url, row_factory=dict_row) as connection:
-        added = await queue.add(1, connection=connection)
+        added = await queue.add(1, transaction=connection)
     assert await queue.get(added.id)
 
 
@@ -60,16 +60,16 @@ async def test_sqlalchemy_connections_and_sessions_commit_with_their_job(queue, 
     blocking, engine = sqlalchemy.create_engine(address), create_async_engine(address)
     try:
         with blocking.connect() as connection:
-            await queue.add("connection", connection=connection)
+            await queue.add("connection", transaction=connection)
             (connection.commit if commit else connection.rollback)()
         with Session(blocking) as session:
-            await queue.add("session", connection=session)
+            await queue.add("session", transaction=session)
             (session.commit if commit else session.rollback)()
         async with engine.connect() as connection:
-            await queue.add("async connection", connection=connection)
+            await queue.add("async connection", transaction=connection)
             await (connection.commit() if commit else connection.rollback())
         async with AsyncSession(engine) as session:
-            await queue.add("async session", connection=session)
+            await queue.add("async session", transaction=session)
             await (session.commit() if commit else session.rollback())
     finally:
         blocking.dispose()
@@ -80,15 +80,15 @@ async def test_sqlalchemy_connections_and_sessions_commit_with_their_job(queue, 
 async def test_a_refused_job_leaves_the_transaction_usable(queue, jobwire_postgres):
     first = await queue.add(1, unique=Unique("k"))
     async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
-        second = await queue.add(2, unique=Unique("k"), connection=connection)
-        assert (second.id, bool(second.refused)) == (first.id, True)
-        await queue.add(3, connection=connection)
+        second = await queue.add(2, unique=Unique("k"), transaction=connection)
+        assert (second.id, second.add_status) == (first.id, AddStatus.DUPLICATE)
+        await queue.add(3, transaction=connection)
     assert await waiting(queue) == 2
 
 
 async def test_what_is_no_connection_is_refused(queue):
-    with pytest.raises(InvalidOption, match="connection"):
-        await queue.add(1, connection=object())
+    with pytest.raises(InvalidOption, match="transaction: must be a psycopg 3 connection"):
+        await queue.add(1, transaction=object())
 
 
 async def test_a_worker_is_woken_by_the_commit(queue, work, jobwire_postgres):
@@ -100,7 +100,7 @@ async def test_a_worker_is_woken_by_the_commit(queue, work, jobwire_postgres):
     async with work(handler) as worker:
         await eventually(lambda: worker.stats.calls > 0)
         async with await psycopg.AsyncConnection.connect(jobwire_postgres.url) as connection:
-            await queue.add(1, connection=connection)
+            await queue.add(1, transaction=connection)
             assert not seen.is_set()
         await asyncio.wait_for(seen.wait(), 20)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from awaiting import eventually
-from jobwire import ActiveJob, Queue, State, Unique, Worker
+from jobwire import ActiveJob, AddStatus, Queue, State, Unique, Worker
 
 from ..peer import NodeJob, NodeQueue, Peer
 
@@ -150,11 +150,11 @@ async def test_a_deduplication_key_taken_by_node_refuses_jobwire_until_the_job_i
 ) -> None:
     first = await node.add("first", deduplication={"id": "monthly"})
     refused = await queue.add("second", unique=Unique("monthly"))
-    assert (refused.id, bool(refused.refused)) == (first, True)
+    assert (refused.id, refused.add_status) == (first, AddStatus.DUPLICATE)
     async with work(_done):
         await finished_in_node(first)
     third = await queue.add("third", unique=Unique("monthly"))
-    assert (third.refused, (await node.get(third.id)).deduplicationId) == (None, "monthly")
+    assert (third.add_status, (await node.get(third.id)).deduplicationId) == (AddStatus.ADDED, "monthly")
 
 
 async def test_a_deduplication_key_taken_by_jobwire_refuses_node_until_the_job_is_done(
@@ -178,7 +178,7 @@ async def test_a_deduplication_window_is_shared(node: NodeQueue, queue: Queue, w
 async def test_the_same_id_is_one_job_whoever_adds_it_again(node: NodeQueue, queue: Queue) -> None:
     assert await node.add("first", jobId="invoice-7") == "invoice-7"
     again = await queue.add("second", id="invoice-7")
-    assert (again.id, bool(again.refused)) == ("invoice-7", True)
+    assert (again.id, again.add_status) == ("invoice-7", AddStatus.DUPLICATE)
     assert (await queue.get("invoice-7")).data == "first"
     assert (await node.counts())["waiting"] == 1
 

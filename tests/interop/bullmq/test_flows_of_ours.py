@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from awaiting import eventually
-from jobwire import ActiveJob, Connection, Flow, FlowJob, JobKey, Queue, State, Unrecoverable, Worker
+from jobwire import ActiveJob, Connection, Flow, FlowJob, JobKey, Queue, Rate, State, Unrecoverable, Worker
 
 from ..peer import NodeJob, NodeQueue
 
@@ -132,7 +132,7 @@ async def test_the_concurrency_that_we_give_a_queue_holds_back_node(queue: Queue
 
 
 async def test_the_rate_that_we_give_a_queue_holds_back_node(queue: Queue, node: NodeQueue) -> None:
-    await queue.admin.limit_rate(1, 0.3)
+    await queue.admin.limit_rate(Rate(1, per=0.3))
     ids = [(await queue.add(n)).id for n in range(3)]
     began = datetime.now(UTC)
     async with node.work("reflect", concurrency=10):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from awaiting import eventually
-from jobwire import Queue, State
+from jobwire import AddStatus, InvalidOption, Queue, State, StoreRefused
 from jobwire.boundary import Completed, ConsumerSettings, Verdict
 from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
@@ -249,7 +249,7 @@ async def test_a_job_for_the_next_slot_is_stored_as_node_stores_it(node, queue, 
 
 
 async def test_flow_children_of_either_side_run_after_their_parents(node, boss, queue, work, rows):
-    from jobwire.backends.pgboss import FlowJob
+    from jobwire.backends.pgboss import GraphJob
 
     order: list[str] = []
 
@@ -257,7 +257,7 @@ async def test_flow_children_of_either_side_run_after_their_parents(node, boss, 
         order.append(job.data["step"])
 
     await boss.flow(
-        [FlowJob("a", queue.name, {"step": "a"}), FlowJob("b", queue.name, {"step": "b"}, depends_on=["a"])]
+        [GraphJob("a", queue.name, {"step": "a"}), GraphJob("b", queue.name, {"step": "b"}, depends_on=["a"])]
     )
     flow = [{"ref": "x", "name": queue.name, "data": {"step": "x"}}]
     flow.append({"ref": "y", "name": queue.name, "data": {"step": "y"}, "dependsOn": ["x"]})
@@ -295,11 +295,12 @@ async def test_an_add_that_is_refused_says_why(node, boss, connection):
     async with Queue("one", connection) as queue:
         first = await queue.add({})
         second = await queue.add({})
-        assert (second.refused, second.id) == ("duplicate: a job of this key is there", first.id)
-    missing = await boss.send("nowhere", {})
-    assert (missing.id, missing.refused) == ("", "no such queue")
+        assert (second.add_status, second.id) == (AddStatus.THROTTLED, first.id)
+    with pytest.raises(StoreRefused, match="there is no queue 'nowhere'"):
+        await boss.send("nowhere", {})
     await node.call("createQueue", "fifo", {"policy": "key_strict_fifo"})
-    assert "key" in (await boss.send("fifo", {})).refused
+    with pytest.raises(InvalidOption, match="key_strict_fifo takes no job without a key"):
+        await boss.send("fifo", {})
 
 
 async def test_two_queues_deleted_by_either_side_are_gone_for_both(node, boss, rows):
@@ -308,7 +309,8 @@ async def test_two_queues_deleted_by_either_side_are_gone_for_both(node, boss, r
         await boss.send(name, {})
         await boss.delete_queue(name)
         assert await node.call("getQueue", name) is None
-    assert (await boss.send("own", {})).refused == "no such queue"
+    with pytest.raises(StoreRefused, match="there is no queue 'own'"):
+        await boss.send("own", {})
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jobwire.backends.pgboss import FlowJob
+from jobwire import AddStatus
+from jobwire.backends.pgboss import GraphJob
 from jobwire.options import Unique
 
 from .same import assert_same, jobs
@@ -20,9 +21,9 @@ async def test_flows(node, boss, pair, rows):
     )
     ids = await boss.flow(
         [
-            FlowJob("a", ours, {"n": 1}),
-            FlowJob("b", ours, {"n": 2}),
-            FlowJob("c", ours, {"n": 3}, {"priority": 4}, depends_on=["a", "b"]),
+            GraphJob("a", ours, {"n": 1}),
+            GraphJob("b", ours, {"n": 2}),
+            GraphJob("c", ours, {"n": 3}, {"priority": 4}, depends_on=["a", "b"]),
         ]
     )
     assert set(ids) == {"a", "b", "c"}
@@ -96,8 +97,8 @@ async def test_supervision_counts_alike(node, boss, pair, rows):
 async def test_unique_on_a_standard_queue_is_a_policy_of_the_job_alone(node, queue, rows):
     first = await queue.add({"n": 1}, unique=Unique("report"))
     second = await queue.add({"n": 2}, unique=Unique("report"))
-    assert (second.id, bool(second.refused)) == (first.id, True)
+    assert (second.id, second.add_status) == (first.id, AddStatus.DUPLICATE)
     [job] = await node.call("fetch", queue.name)
-    assert (await queue.add({"n": 3}, unique=Unique("report"))).refused
+    assert (await queue.add({"n": 3}, unique=Unique("report"))).add_status is AddStatus.DUPLICATE
     await node.call("complete", queue.name, job["id"])
-    assert (await queue.add({"n": 4}, unique=Unique("report"))).refused is None
+    assert (await queue.add({"n": 4}, unique=Unique("report"))).add_status is AddStatus.ADDED

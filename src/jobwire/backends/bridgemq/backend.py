@@ -94,8 +94,8 @@ class BridgeMQ:
     async def register(self, queue: str) -> None:
         """Does nothing: the protocol keeps no record of job types."""
 
-    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
-        if connection is not None:
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
+        if transaction is not None:
             CAPABILITIES.require(Feature.TRANSACTIONAL_ADD)
         return await add(self._namespace.type(queue), jobs)
 

@@ -101,8 +101,8 @@ class BullMQ:
             ]
         )
 
-    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
-        if connection is not None:
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
+        if transaction is not None:
             CAPABILITIES.require(Feature.TRANSACTIONAL_ADD)
         return await add(self._server.store, self._server.scripts, self._server.keys(queue), jobs)
 

@@ -229,12 +229,12 @@ def _backoff(rule: Backoff) -> dict[str, Any]:
     return stored
 
 
-def _remove_on(keep: bool | int | Keep) -> Any:
-    """The opposite question: BullMQ asks what to remove."""
-    if isinstance(keep, bool):
-        return not keep
+def _remove_on(keep: int | Keep) -> Any:
+    """Returns BullMQ's option, which is about what to remove."""
     if isinstance(keep, int):
         return keep
+    if keep == Keep.NONE:
+        return True
     rule: dict[str, Any] = {}
     if keep.count is not None:
         rule["count"] = keep.count

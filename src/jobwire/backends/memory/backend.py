@@ -75,7 +75,7 @@ class MemoryBackend:
     async def register(self, queue: str) -> None:
         """Does nothing: the store has no peers."""
 
-    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
         for job in jobs:
             self._rules.check_encoded(job)
         with self._access.locked(queue) as (state, now):

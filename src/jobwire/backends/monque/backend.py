@@ -80,11 +80,11 @@ class Monque:
         """Monque keeps no record of names."""
         check_name(queue)
 
-    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
         await self.store.look_at_clock()
         made = documents(queue, jobs, self.store.clock.now_ms())
-        if connection is not None:
-            return await add_in(self.store, made, connection, given_ids(jobs))
+        if transaction is not None:
+            return await add_in(self.store, made, transaction, given_ids(jobs))
         added = await add(self.store, made, given_ids(jobs))
         if made:
             self._doorbell.ring(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))

@@ -14,14 +14,14 @@ from jobwire.urls import Address
 if TYPE_CHECKING:
     from jobwire.backends.pgboss.connection.schema_install import install
     from jobwire.backends.pgboss.native.boss import Boss, QueueInfo
-    from jobwire.backends.pgboss.native.flows import FlowJob
+    from jobwire.backends.pgboss.native.flows import GraphJob
 
-__all__ = ["Boss", "FlowJob", "QueueInfo", "install", "open_backend"]
+__all__ = ["Boss", "GraphJob", "QueueInfo", "install", "open_backend"]
 
 _HOMES = {
     "Boss": "native.boss",
     "QueueInfo": "native.boss",
-    "FlowJob": "native.flows",
+    "GraphJob": "native.flows",
     "install": "connection.schema_install",
 }
 

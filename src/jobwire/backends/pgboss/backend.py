@@ -84,8 +84,8 @@ class PgBossBackend:
     async def register(self, queue: str) -> None:
         await self.queues.ensure(queue)
 
-    async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:
-        return await self.adding.add(queue, jobs, connection)
+    async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
+        return await self.adding.add(queue, jobs, transaction)
 
     def check_worker(self, settings: ConsumerSettings) -> None:
         WorkerOptions.of(settings.native)

@@ -8,6 +8,7 @@ from typing import Any
 
 from jobwire.native import PgBossWorker, of_kind
 from jobwire.options import seconds
+from jobwire.rate import Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class WorkerOptions:
     groupConcurrency: int | Mapping[str, Any] | None = None  # noqa: N815 - native names, here and below
     minPriority: int | None = None  # noqa: N815
     maxPriority: int | None = None  # noqa: N815
-    keyRate: tuple[int, float] | None = None  # noqa: N815
+    keyRate: Rate | None = None  # noqa: N815
     keyRateBy: str = "singletonKey"  # noqa: N815
     poll: float = 1.0
     supervise: bool = True
@@ -31,12 +32,11 @@ class WorkerOptions:
     def of(cls, given: object) -> WorkerOptions:
         """The worker's native options, checked."""
         native = of_kind(PgBossWorker, given, "pg-boss")
-        rate = native.key_rate
         return cls(
             groupConcurrency=native.group_concurrency,
             minPriority=native.min_priority,
             maxPriority=native.max_priority,
-            keyRate=None if rate is None else (rate[0], seconds("key_rate", rate[1])),
+            keyRate=native.key_rate,
             keyRateBy=native.key_rate_by,
             poll=seconds("poll", native.poll),
             supervise=native.supervise,

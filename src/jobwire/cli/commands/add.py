@@ -63,7 +63,7 @@ def add(
     if as_json:
         from jobwire.cli.jobview import record
 
-        emit({**record(added), "refused": added.refused})
+        emit({**record(added), "add_status": added.add_status})
     else:
         _say(added, delay)
 
@@ -85,10 +85,13 @@ def _say(job: Job, delay: float | None) -> None:
     from rich.text import Text
 
     from jobwire.cli.output import console, printable
+    from jobwire.model import AddStatus
 
     identity = (printable(job.id), "bold")
-    if job.refused is not None:
-        line = Text.assemble("not added: job ", identity, f" was there first ({printable(job.refused)})")
+    if job.add_status is AddStatus.DUPLICATE:
+        line = Text.assemble("not added: job ", identity, " was there first (duplicate)")
+    elif job.add_status is AddStatus.THROTTLED:
+        line = Text.assemble("not added: the queue admits no more now (throttled)")
     else:
         due = f", due in {delay:g} s" if delay else ""
         kind = "" if job.name == job.queue else f" ({printable(job.name)})"

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from jobwire import urls
-from jobwire.boundary import Backend, PreparedJob
+from jobwire.boundary import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
+from jobwire.model import AddStatus
 from jobwire.pipeline.datasource.writer import CHUNK, add_patiently
 from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.stores.address import reached
@@ -54,7 +55,7 @@ async def _added(
             for start in range(0, batch.num_rows, CHUNK):
                 rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())
                 jobs = [job_of(backend, row) for row in rows]
-                refused = [answer.refused for answer in await add_patiently(backend, queue, jobs)]
+                refused = [_refusal(answer) for answer in await add_patiently(backend, queue, jobs)]
                 yield pa.record_batch(
                     [
                         pa.array([row["id"] for row in rows], pa.string()),
@@ -65,6 +66,10 @@ async def _added(
                 )
     finally:
         await backend.close()
+
+
+def _refusal(answer: Added) -> str | None:
+    return None if answer.status is AddStatus.ADDED else answer.status.value
 
 
 def identity_of(job: PreparedJob) -> str:

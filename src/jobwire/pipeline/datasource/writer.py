@@ -24,6 +24,7 @@ from jobwire import urls
 from jobwire.boundary import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import StoreUnavailable
+from jobwire.model import AddStatus
 from jobwire.pipeline.datasource.options import SourceOptions
 from jobwire.pipeline.datasource.row_to_job import check_columns, job_of
 from jobwire.pipeline.stores.address import reached
@@ -74,10 +75,10 @@ async def _write(options: SourceOptions, url: str, scope: str, batches: Iterator
                 rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())
                 jobs = [job_of(backend, options, row, scope, seen) for row in rows]
                 for answer in await add_patiently(backend, options.queue, jobs):
-                    if answer.refused:
-                        written.refused += 1
-                    else:
+                    if answer.status is AddStatus.ADDED:
                         written.added += 1
+                    else:
+                        written.refused += 1
     finally:
         await backend.close()
     return written

@@ -12,7 +12,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import InvalidOption, State, Unrecoverable, Worker, urls
-from jobwire.backends.pgboss import Boss, FlowJob
+from jobwire.backends.pgboss import Boss, GraphJob
 from jobwire.errors import StoreRefused
 from jobwire.options import NewJob
 from jobwire.pipeline.lake.schemas import JOBS
@@ -97,7 +97,7 @@ async def test_a_job_that_is_retried_while_the_purge_waits_for_it_survives(finis
 async def test_a_parent_whose_children_still_wait_is_kept(connection, sql, url):
     boss = Boss(connection)
     await boss.create_queue("flow")
-    ids = await boss.flow([FlowJob("parent", "flow"), FlowJob("child", "flow", depends_on=["parent"])])
+    ids = await boss.flow([GraphJob("parent", "flow"), GraphJob("child", "flow", depends_on=["parent"])])
     sql.execute("UPDATE job SET state = 'completed', completed_on = now() WHERE id = %s", [ids["parent"]])
     store = opened(url, "flow")
     rows = jobs_in(store)

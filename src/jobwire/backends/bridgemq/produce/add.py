@@ -12,6 +12,7 @@ from jobwire.backends.bridgemq.produce import ids
 from jobwire.backends.bridgemq.rules import LIMITS, check_no_schedule
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.boundary import Added, PreparedJob
+from jobwire.model import AddStatus
 from jobwire.options import NewJob, seconds
 
 BATCH_JOBS = 500
@@ -34,13 +35,15 @@ def route_of(new: NewJob) -> Route:
 
 
 async def add(kind: JobType, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
-    """Add jobs in order; one whose id is taken is refused alone."""
+    """Adds jobs in order. One whose id is taken is refused alone."""
+    for job in jobs:
+        check_no_schedule(job.new)
     answers: list[Added] = []
     for names, args in _batches(kind.name, jobs):
         taken: list[int] = await kind.run("add", kind.name, len(names), *args)
         added = [Added(name) for name in names]
         for place in taken:
-            added[place - 1] = Added(names[place - 1], "a job with this id exists")
+            added[place - 1] = Added(names[place - 1], AddStatus.DUPLICATE)
         answers += added
     return answers
 
@@ -53,7 +56,6 @@ def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str
     now_ms = int(time.time() * 1000)
     for job in jobs:
         new = job.new
-        check_no_schedule(new)
         if len(names) >= BATCH_JOBS or (size + len(job.data) > BATCH_BYTES and names):
             yield names, args
             names, args, size = [], [], 0

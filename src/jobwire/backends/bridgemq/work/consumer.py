@@ -89,7 +89,7 @@ class BridgeConsumer:
         self._lease_ms = round(settings.lease * 1000)
         rate: tuple[Argument, Argument] = ("", "")
         if settings.rate is not None:
-            rate = (settings.rate[0], round(settings.rate[1] * 1000))
+            rate = (settings.rate.jobs, round(settings.rate.per * 1000))
         self._rate = rate
 
     # --- claiming and settling --------------------------------------------------------------------------------------

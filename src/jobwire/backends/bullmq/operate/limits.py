@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from jobwire.backends.bullmq.codec import milliseconds, number
 from jobwire.backends.bullmq.connection import Server
+from jobwire.backoff import LONGEST
 from jobwire.model import Limits
+from jobwire.rate import Rate
 
 _THROTTLED = 9007199254740991
 """What the counter of a rate limit is set to when it is to be over any limit."""
@@ -25,16 +27,17 @@ class BullLimits:
         blocked = left > 0 and (number(used) or 0) >= (_THROTTLED if limit is None else limit)
         return Limits(
             concurrency=number(concurrency),
-            rate=None if limit is None else (limit, (number(duration) or 0) / 1000),
+            rate=_rate(limit, number(duration)),
             blocked_for=left / 1000 if blocked else 0.0,
         )
 
-    async def limit_rate(self, queue: str, rate: tuple[int, float] | None) -> None:
+    async def limit_rate(self, queue: str, rate: Rate | None) -> None:
         keys = self._server.keys(queue)
         if rate is None:
             await self._server.store.call("HDEL", keys.meta, "max", "duration")
         else:
-            await self._server.store.call("HSET", keys.meta, "max", rate[0], "duration", max(1, milliseconds(rate[1])))
+            period = max(1, milliseconds(rate.per))
+            await self._server.store.call("HSET", keys.meta, "max", rate.jobs, "duration", period)
 
     async def limit_concurrency(self, queue: str, concurrency: int | None) -> None:
         keys = self._server.keys(queue)
@@ -49,3 +52,10 @@ class BullLimits:
             await self._server.store.call("SET", keys.limiter, _THROTTLED, "PX", max(1, milliseconds(delay)))
         else:
             await self._server.store.call("DEL", keys.limiter)
+
+
+def _rate(limit: int | None, period: int | None) -> Rate | None:
+    """Returns the limit that is stored. None if it is not a limit: other clients may store any numbers."""
+    if limit is None or limit < 1 or period is None or period < 1:
+        return None
+    return Rate(limit, min(period / 1000, LONGEST))

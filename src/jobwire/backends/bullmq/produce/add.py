@@ -13,6 +13,7 @@ from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.boundary import Added, PreparedJob
 from jobwire.errors import JobNotFound, StoreRefused, WrongState
+from jobwire.model import AddStatus
 from jobwire.options import NewJob, Parent
 
 BATCH_JOBS = 500
@@ -107,7 +108,7 @@ async def _require_parents(
 def _not_new(parent: Parent | None, code: Any, detail: bytes) -> Added:
     words = detail.decode(errors="replace")
     if isinstance(code, bytes):
-        return Added(code.decode(), words)
+        return Added(code.decode(), AddStatus.DUPLICATE)
     if code == -5 and parent is not None:
         raise JobNotFound(parent.queue, parent.id)
     if code == -7:

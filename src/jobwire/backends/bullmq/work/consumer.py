@@ -88,7 +88,7 @@ class BullConsumer:
         self._keep_failed = kept(settings.keep_failed) if settings.keep_failed else KEEP_ALL
         rate: tuple[Argument, Argument] = ("", "")
         if settings.rate is not None:
-            rate = (settings.rate[0], round(settings.rate[1] * 1000))
+            rate = (settings.rate.jobs, round(settings.rate.per * 1000))
         self._about: tuple[Argument, ...] = (settings.name or "", *rate, native.metrics or "")
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:

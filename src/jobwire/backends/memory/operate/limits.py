@@ -5,6 +5,7 @@ from __future__ import annotations
 from jobwire.backends.memory.connection import Access
 from jobwire.backends.memory.store.queue_state import QueueState
 from jobwire.model import Limits
+from jobwire.rate import Rate
 
 
 class MemoryLimits:
@@ -17,7 +18,7 @@ class MemoryLimits:
         with self._access.locked(queue) as (state, now):
             return _limits(state, now)
 
-    async def limit_rate(self, queue: str, rate: tuple[int, float] | None) -> None:
+    async def limit_rate(self, queue: str, rate: Rate | None) -> None:
         with self._access.locked(queue) as (state, _):
             state.rate = rate
             state.work.wake()
@@ -34,7 +35,7 @@ class MemoryLimits:
 
 def _limits(queue: QueueState, now: int) -> Limits:
     until = queue.throttled_until
-    if queue.rate is not None and queue.window.started >= queue.rate[0]:
+    if queue.rate is not None and queue.window.started >= queue.rate.jobs:
         until = max(until, queue.window.until)
     return Limits(queue.concurrency, queue.rate, max(0, until - now) / 1000)
 

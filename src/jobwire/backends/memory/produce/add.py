@@ -10,7 +10,7 @@ from jobwire.backends.memory.store.queue_state import QueueState
 from jobwire.backends.memory.store.record import Record, new_record
 from jobwire.backends.memory.store.store import Store
 from jobwire.boundary import Added, FlowNode, PreparedJob, levels
-from jobwire.model import State
+from jobwire.model import AddStatus, State
 from jobwire.options import Parent, Unique, seconds
 
 
@@ -34,12 +34,12 @@ def add(
         queue.happen("duplicated", now, queue.jobs[job_id])
         if parent is not None:
             families.join(queue, queue.jobs[job_id], parent)
-        return Added(job_id, "duplicate id")
+        return Added(job_id, AddStatus.DUPLICATE)
     record = new_record(job_id, prepared, now)
     if new.unique is not None:
         holder = _admit(queue, record, new.unique, now)
         if holder is not None:
-            return Added(holder, "unique key taken")
+            return Added(holder, AddStatus.DUPLICATE)
     if parent is not None:
         families.join(queue, record, parent)
     insert(queue, record, now, waits=waits)

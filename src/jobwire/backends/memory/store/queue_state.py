@@ -19,6 +19,7 @@ from jobwire.backends.rules import Rank
 from jobwire.boundary import PreparedJob
 from jobwire.model import State
 from jobwire.options import Keep, seconds
+from jobwire.rate import Rate
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class QueueState:
     repeats: dict[str, Repeat] = field(default_factory=dict[str, Repeat])
     workers: dict[str, Attendance] = field(default_factory=dict[str, Attendance])
     window: RateWindow = field(default_factory=RateWindow)
-    rate: tuple[int, float] | None = None
+    rate: Rate | None = None
     concurrency: int | None = None
     throttled_until: int = 0
     paused: bool = False

@@ -25,6 +25,7 @@ from jobwire.boundary import (
 )
 from jobwire.model import State
 from jobwire.options import Keep
+from jobwire.rate import Rate
 from jobwire.retry import NextAttempt
 
 STALLED_TOO_OFTEN = "job stalled more than allowable limit"
@@ -123,7 +124,7 @@ def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) 
     if blocked:
         return Settled(blocked_for=blocked)
     if rate is not None:
-        wanted = min(wanted, rate[0] - queue.window.started)
+        wanted = min(wanted, rate.jobs - queue.window.started)
     if queue.concurrency is not None:
         wanted = min(wanted, queue.concurrency - len(queue.active))
     claims: list[Claim] = []
@@ -136,17 +137,16 @@ def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) 
     return Settled(claims=claims, next_in=next_in, blocked_for=_rate_limit(queue, rate, now))
 
 
-def _rate_limit(queue: QueueState, rate: tuple[int, float] | None, now: int) -> float:
+def _rate_limit(queue: QueueState, rate: Rate | None, now: int) -> float:
     """Returns the seconds until another job may start. A new window opens with the first job after the last window's
     end."""
     if rate is None:
         return 0.0
     if queue.throttled_until > now:
         return (queue.throttled_until - now) / 1000
-    limit, period = rate
     if queue.window.until <= now:
-        queue.window.started, queue.window.until = 0, now + round(period * 1000)
-    return (queue.window.until - now) / 1000 if queue.window.started >= limit else 0.0
+        queue.window.started, queue.window.until = 0, now + round(rate.per * 1000)
+    return (queue.window.until - now) / 1000 if queue.window.started >= rate.jobs else 0.0
 
 
 def _start(queue: QueueState, record: Record, settings: ConsumerSettings, now: int) -> Claim:

@@ -21,12 +21,11 @@ from jobwire.backends.monque.connection.store import ATTEMPT, Document, Store
 from jobwire.backends.monque.rules import to_bson
 from jobwire.boundary import Added, PreparedJob
 from jobwire.errors import InvalidOption, StoreUnavailable
+from jobwire.model import AddStatus
 
 _ROUNDS = 6
 _PATIENCE = 20.0
 """Seconds for which an add lives through an election."""
-_TAKEN = "unique key taken"
-_THERE = "a job with this id is there"
 
 
 def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Document]:
@@ -98,7 +97,7 @@ class Adding:
         seen: set[ObjectId] = set()
         for index, document in enumerate(self._made):
             if document["_id"] in seen:
-                self.answers[index] = Added(str(document["_id"]), _THERE)
+                self.answers[index] = Added(str(document["_id"]), AddStatus.DUPLICATE)
             seen.add(document["_id"])
 
     async def _answer_existing(self, asked: list[int]) -> None:
@@ -114,7 +113,7 @@ class Adding:
             if there is not None:
                 same = all(there.get(name) == document.get(name) for name in ("createdAt", "data"))
                 ours = same and index in self._sent
-                self.answers[index] = Added(str(document["_id"]), None if ours else _THERE)
+                self.answers[index] = Added(str(document["_id"]), AddStatus.ADDED if ours else AddStatus.DUPLICATE)
 
     async def _send(self, left: list[int]) -> None:
         while left:
@@ -156,7 +155,7 @@ class Adding:
             holder = holders.get(self._made[index]["uniqueKey"])
             if holder is not None:
                 ours = holder == self._made[index]["_id"]
-                self.answers[index] = Added(str(holder), None if ours else _TAKEN)
+                self.answers[index] = Added(str(holder), AddStatus.ADDED if ours else AddStatus.DUPLICATE)
 
 
 def _request(document: Document) -> InsertOne[Document] | UpdateOne:
@@ -180,7 +179,7 @@ def _duplicate_at(error: driver.BulkWriteError) -> int | None:
 async def add_in(store: Store, made: list[Document], session: Any, given: Collection[ObjectId] = ()) -> list[Added]:
     """Adds jobs inside the caller's transaction: peers see them when it commits."""
     if not isinstance(session, AsyncClientSession):
-        raise InvalidOption("connection", session, "must be an AsyncClientSession of pymongo with a transaction")
+        raise InvalidOption("transaction", session, "must be an AsyncClientSession of pymongo with a transaction")
     jobs = store.jobs_in(session)
     async with store.reaching():
         try:
@@ -200,7 +199,7 @@ async def _add_one_in(
 ) -> Added:
     # A refused insert would end the caller's transaction, so the id is looked up first.
     if given and await jobs.find_one({"_id": document["_id"]}, {"_id": 1}, session=session):
-        return Added(str(document["_id"]), _THERE)
+        return Added(str(document["_id"]), AddStatus.DUPLICATE)
     if "uniqueKey" not in document:
         await jobs.insert_one(document, session=session)
         return Added(str(document["_id"]))
@@ -209,4 +208,4 @@ async def _add_one_in(
     )
     stands: Document = found or document
     ours = stands["_id"] == document["_id"]
-    return Added(str(stands["_id"]), None if ours else _TAKEN)
+    return Added(str(stands["_id"]), AddStatus.ADDED if ours else AddStatus.DUPLICATE)

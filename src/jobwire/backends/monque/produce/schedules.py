@@ -23,7 +23,7 @@ from jobwire.backends.monque.work.wakeup import Doorbell
 from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
-from jobwire.model import Schedule
+from jobwire.model import AddStatus, Schedule
 from jobwire.options import NewSchedule, text
 
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
@@ -61,7 +61,7 @@ class MonqueSchedules:
             if stands is not None:
                 return self._scheduled(stands)
             [added] = await add(self._store, [document])
-            if added.refused is None:
+            if added.status is AddStatus.ADDED:
                 return self._scheduled(document)
             await _refuse_if_it_does_not_repeat(self._store, queue, schedule.key)
         raise StoreUnavailable(

@@ -27,7 +27,7 @@ class Retention:
         self._notes = notes
         self._queue = settings.queue
         rules = {"completed": settings.keep_completed, "failed": settings.keep_failed}
-        self._rules = {status: keep for status, keep in rules.items() if keep is not None and keep != Keep()}
+        self._rules = {status: keep for status, keep in rules.items() if keep is not None and keep != Keep.ALL}
         self._indexed = False
         self._swept = _FIRST
 

@@ -15,12 +15,12 @@ from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.errors import InvalidOption
 
 
-async def run(connection: Any, call: Call, where: str) -> list[Row]:
-    """Run one statement on the caller's connection, in whatever transaction it is; the rows."""
+async def run(transaction: Any, call: Call, where: str) -> list[Row]:
+    """Runs one statement in the caller's transaction, which is given as its connection. Returns the rows."""
     statement, values = call
     ordered = [None if (value := values[name]) is None else value.decode() for name in statement.values]
     text = statement.text.decode()
-    driver = await _driver(connection)
+    driver = await _driver(transaction)
     try:
         if isinstance(driver, psycopg.AsyncConnection):
             async with psycopg.AsyncRawCursor(driver, row_factory=tuple_row) as cursor:
@@ -41,15 +41,15 @@ def _plain(row: Row) -> Row:
     return tuple(str(value) if isinstance(value, UUID) else value for value in row)
 
 
-async def _driver(connection: Any) -> psycopg.AsyncConnection[Any] | psycopg.Connection[Any]:
+async def _driver(transaction: Any) -> psycopg.AsyncConnection[Any] | psycopg.Connection[Any]:
     """The psycopg connection behind what the caller gave."""
-    found = connection
-    if type(connection).__module__.startswith("sqlalchemy"):
-        found = await _behind_sqlalchemy(connection)
+    found = transaction
+    if type(transaction).__module__.startswith("sqlalchemy"):
+        found = await _behind_sqlalchemy(transaction)
     if isinstance(found, (psycopg.AsyncConnection, psycopg.Connection)):
         return found  # pyright: ignore[reportUnknownVariableType]
     raise InvalidOption(
-        "connection", connection, "must be a psycopg 3 connection, sync or async, or SQLAlchemy's over that driver"
+        "transaction", transaction, "must be a psycopg 3 connection, sync or async, or SQLAlchemy's over that driver"
     )
 
 

@@ -20,8 +20,8 @@ from jobwire import codec as json_codec
 from jobwire.backends.pgboss.backend import PgBossBackend
 from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.values import moment, number, plain_list, text
-from jobwire.backends.pgboss.native.change_jobs import Changing
-from jobwire.backends.pgboss.native.flows import FlowJob, add_flow
+from jobwire.backends.pgboss.native.change_jobs import Changing, Upserted
+from jobwire.backends.pgboss.native.flows import GraphJob, add_flow
 from jobwire.backends.pgboss.operate.drop_queue import drop_queue
 from jobwire.backends.pgboss.queues import check_settings
 from jobwire.backends.pgboss.rules import check_name
@@ -106,7 +106,7 @@ class Boss:
         return await self._changing.send(queue, data, options)
 
     async def throttled(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
-        """Admit one job of a key in each slot of so many seconds; the others are refused."""
+        """Admit one job of a key in each slot of so many seconds; the others are THROTTLED."""
         slot = {"singletonSeconds": whole("seconds", seconds, minimum=1), "singletonKey": key}
         return await self._changing.send(queue, data, {**options, **slot})
 
@@ -128,8 +128,8 @@ class Boss:
         """Change jobs that wait, by id or by key; `data` and pg-boss's options. Their ids."""
         return await self._changing.update(queue, id, singletonKey, match, changes)
 
-    async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Added:  # noqa: N803
-        """Change the job of this key that waits, or send one; `refused` says "updated" if it was changed."""
+    async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Upserted:  # noqa: N803
+        """Changes the job of this key that waits, or sends one."""
         return await self._changing.upsert(queue, singletonKey, data, options)
 
     async def resume(self, queue: str, job_ids: Sequence[str]) -> int:
@@ -139,7 +139,7 @@ class Boss:
 
     # --- flows and dead letters -------------------------------------------------------------------------------------
 
-    async def flow(self, jobs: Sequence[FlowJob]) -> dict[str, str]:
+    async def flow(self, jobs: Sequence[GraphJob]) -> dict[str, str]:
         """Add jobs that wait for others of the same call, all or none; the id of each by its ref."""
         return await add_flow(self._store, self._queues, self._backend.adding, jobs)
 

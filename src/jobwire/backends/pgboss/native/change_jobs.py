@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -12,15 +12,23 @@ from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.connection.schema import channel, own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import text
-from jobwire.backends.pgboss.produce.add import NO_SUCH_QUEUE, Adding
+from jobwire.backends.pgboss.produce.add import Adding, no_such_queue
 from jobwire.backends.pgboss.produce.ids import is_id, new_ids
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.rules import check_options
 from jobwire.boundary import Added
 from jobwire.errors import InvalidOption
+from jobwire.model import AddStatus
 
-UPDATED = "updated"
+
+class Upserted(NamedTuple):
+    """The id of the job that has the key, and what was done: `status` is ADDED for a new job. Otherwise `updated` is
+    True if the job that has the key was changed, and False if it could not be, as it does not wait any more."""
+
+    id: str
+    status: AddStatus
+    updated: bool = False
 
 
 class Changing:
@@ -34,7 +42,7 @@ class Changing:
         check_options(options)
         queue = await self._queues.find(name)
         if queue is None:
-            return Added("", NO_SUCH_QUEUE)
+            raise no_such_queue(name)
         [job_id] = new_ids(1)
         row = {"id": job_id, **columns_of(options), **columns, "data": orjson.Fragment(_encoded(data))}
         [added] = await self._adding.insert(queue, [row])
@@ -68,19 +76,18 @@ class Changing:
         rows = await self._store.ask("update_jobs", values, table=queue.table, features=features)
         return [row[0] for row in rows]
 
-    async def upsert(self, name: str, key: str, data: Any, options: Mapping[str, Any]) -> Added:
-        """Change the job, else send one, else change the one that came in between."""
+    async def upsert(self, name: str, key: str, data: Any, options: Mapping[str, Any]) -> Upserted:
+        """Changes the job, else sends one, else changes the one that came in between."""
         changes = {**options, "data": data}
         changed = await self.update(name, None, key, "newest", changes)
         if not changed:
             mark = {"upsert_by_key": True} if self._store.layout.has("upsert_by_key") else {}
             added = await self.send(name, data, {**options, "singletonKey": key}, **mark)
-            if added.refused is None or added.refused == NO_SUCH_QUEUE:
-                return added
-            changed = await self.update(name, None, key, "newest", changes)
+            if added.status is not AddStatus.ADDED:
+                changed = await self.update(name, None, key, "newest", changes)
             if not changed:
-                return added
-        return Added(changed[0], UPDATED)
+                return Upserted(*added)
+        return Upserted(changed[0], AddStatus.DUPLICATE, updated=True)
 
 
 def _encoded(data: Any) -> bytes:

@@ -15,7 +15,7 @@ from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.statements import statement
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text_list
-from jobwire.backends.pgboss.produce.add import Adding
+from jobwire.backends.pgboss.produce.add import Adding, no_such_queue
 from jobwire.backends.pgboss.produce.ids import new_ids
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
@@ -28,8 +28,11 @@ _ROLLBACK = statement("rollback", "ROLLBACK")
 
 
 @dataclass(frozen=True, slots=True)
-class FlowJob:
-    """One job of a flow. `ref` names it for the others, which list it in `depends_on` to wait for it."""
+class GraphJob:
+    """One job of a graph of jobs. `ref` names it for the others, which list it in `depends_on` to wait for it.
+
+    pg-boss's graphs differ from jobwire.FlowJob's trees: several jobs may wait for the same one.
+    """
 
     ref: str
     queue: str
@@ -38,7 +41,7 @@ class FlowJob:
     depends_on: Sequence[str] = ()
 
 
-async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[FlowJob]) -> dict[str, str]:
+async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[GraphJob]) -> dict[str, str]:
     if not store.layout.has("job_dependency"):
         raise NotSupported("pgboss", "flows before schema 31")
     _check(jobs)
@@ -76,11 +79,14 @@ async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[
 async def _queue(queues: Queues, name: str) -> QueueRow:
     queue = await queues.find(name)
     if queue is None:
-        raise StoreRefused(f"there is no queue {name!r}")
+        raise no_such_queue(name)
     return queue
 
 
-def _check(jobs: Sequence[FlowJob]) -> None:
+def _check(jobs: Sequence[GraphJob]) -> None:
+    for index, job in enumerate(jobs):
+        if not isinstance(job, GraphJob):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+            raise InvalidOption(f"jobs[{index}]", job, "must be a GraphJob, e.g. GraphJob('total', 'reports')")
     refs = Counter(job.ref for job in jobs)
     for job in jobs:
         check_options(job.options)

@@ -1,4 +1,4 @@
-"""Adding jobs: what the caller asks for, in pg-boss's terms, and why a job was not added."""
+"""Adding jobs: what the caller asks for, in pg-boss's terms, and which job keeps another from being added."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from jobwire.backends.pgboss.produce.ids import new_ids
 from jobwire.backends.pgboss.produce.native_options import columns_of, is_plain, options_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.boundary import Added, PreparedJob
+from jobwire.errors import InvalidOption, StoreRefused
+from jobwire.model import AddStatus
 
 _TOGETHER = 2000
 _BETWEEN = b"\x1f"
 """In JSON it is always written as an escape."""
 _MOVED = (UNDEFINED_TABLE, CHECK_VIOLATION, FOREIGN_KEY_VIOLATION)
-NO_SUCH_QUEUE = "no such queue"
-DUPLICATE_ID = "duplicate id"
 NEEDS_KEY = "a queue of policy key_strict_fifo takes no job without a key"
 NO_INDEX = "the queue has a table of its own, made for another policy: it can't hold unique keys"
 
@@ -55,25 +55,27 @@ class Adding:
         self._queues = queues
         self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
 
-    async def add(self, name: str, jobs: Sequence[PreparedJob], connection: Any = None) -> list[Added]:
-        """Add jobs in order; with a connection inside its transaction."""
+    async def add(self, name: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> list[Added]:
+        """Adds jobs in order, inside the caller's transaction if one is given."""
         queue = await self._queues.find(name)
         if queue is None:
-            return [Added("", NO_SUCH_QUEUE)] * len(jobs)
+            raise no_such_queue(name)
         if not jobs:
             return []
         ids = new_ids(len(jobs))
-        if connection is None and queue.policy == "standard" and all(is_plain(job.new) for job in jobs):
+        if transaction is None and queue.policy == "standard" and all(is_plain(job.new) for job in jobs):
             return await self._add_plain(queue, jobs, ids)
-        return await self._add_rows(queue, jobs, ids, connection)
+        return await self._add_rows(queue, jobs, ids, transaction)
 
     async def _add_rows(
-        self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str], connection: Any
+        self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str], transaction: Any
     ) -> list[Added]:
         rows = [row_of(job, job_id, queue.policy) for job, job_id in zip(jobs, ids, strict=True)]
+        for row in rows:
+            _check(queue, row)
         added: list[Added] = []
         for start in range(0, len(rows), _TOGETHER):
-            added += await self.insert(queue, rows[start : start + _TOGETHER], connection)
+            added += await self.insert(queue, rows[start : start + _TOGETHER], transaction)
         return added
 
     async def _add_plain(self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str]) -> list[Added]:
@@ -93,37 +95,35 @@ class Adding:
                 return done + await self._add_rows(queue, jobs[start:], ids[start:], None)
         return [Added(job_id) for job_id in ids]
 
-    async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any = None) -> list[Added]:
-        """Store rows; one answer each."""
-        faults = [_fault(queue, row) for row in rows]
-        good = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
-        there: set[str] = set()
-        if good:
-            found = await self._insert_into(queue, good, connection)
-            if found and found[0][0] is None:
-                self._queues.forget(queue.name)
-                return [Added("", NO_SUCH_QUEUE)] * len(rows)
-            there = {row[0] for row in found}
-            there |= await self._insert_into_next_slot(queue, good, there, connection)
-        refused = [row for row in good if row["id"].lower() not in there]
-        reasons = await self._reasons(queue, refused, connection) if refused else {}
+    async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any = None) -> list[Added]:
+        """Stores rows. Returns one answer each."""
+        for row in rows:
+            _check(queue, row)
+        found = await self._insert_into(queue, rows, transaction)
+        if found and found[0][0] is None:
+            self._queues.forget(queue.name)
+            raise no_such_queue(queue.name)
+        there = {row[0] for row in found}
+        there |= await self._insert_into_next_slot(queue, rows, there, transaction)
+        refused = [row for row in rows if row["id"].lower() not in there]
+        holders = await self._holders(queue, refused, transaction) if refused else {}
         answers: list[Added] = []
         told: set[str] = set()
-        for row, fault in zip(rows, faults, strict=True):
+        for row in rows:
             job_id = row["id"].lower()
-            if fault is not None:
-                answers.append(Added("", fault))
-            elif job_id not in there:
-                answers.append(reasons.get(job_id) or Added("", NO_SUCH_QUEUE))
-            elif job_id in told:
-                answers.append(Added(job_id, DUPLICATE_ID))
-            else:
+            if job_id in told:
+                answers.append(Added(job_id, AddStatus.DUPLICATE))
+            elif job_id in there:
                 told.add(job_id)
                 answers.append(Added(job_id))
+            elif job_id in holders:
+                answers.append(holders[job_id])
+            else:
+                raise no_such_queue(queue.name)
         return answers
 
     async def _insert_into_next_slot(
-        self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], connection: Any
+        self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], transaction: Any
     ) -> set[str]:
         """Jobs that ask for it wait for the next time slot where this one is taken; the ids of those that could."""
         late = [
@@ -131,12 +131,12 @@ class Adding:
             for row in rows
             if row.get("singleton_next_slot") and row.get("singleton_seconds") and row["id"].lower() not in there
         ]
-        return {row[0] for row in await self._insert_into(queue, late, connection)} if late else set()
+        return {row[0] for row in await self._insert_into(queue, late, transaction)} if late else set()
 
-    async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> list[Row]:
+    async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any) -> list[Row]:
         call = self.call(queue, rows)
-        if connection is not None:
-            return await caller_transaction.run(connection, call, self._store.where)
+        if transaction is not None:
+            return await caller_transaction.run(transaction, call, self._store.where)
         try:
             [found] = await self._store.run([call])
             return found
@@ -157,21 +157,25 @@ class Adding:
         plain = all(len(row) == 2 for row in rows)
         return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values
 
-    async def _reasons(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> dict[str, Added]:
-        """Who is in the way of jobs that were not added. Whoever it was may be gone by now: then nobody is named."""
+    async def _holders(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any) -> dict[str, Added]:
+        """Returns the jobs that keep these from being added. One that is gone by now has an empty id."""
         asked = [{key: value for key, value in row.items() if key != "data"} for row in rows]
         values = {"queue": text(queue.name), "jobs": orjson.dumps(asked)}
         call: Call = (self._store.statements.get("refusal", queue.table), values)
-        if connection is not None:
-            found = await caller_transaction.run(connection, call, self._store.where)
+        if transaction is not None:
+            found = await caller_transaction.run(transaction, call, self._store.where)
         else:
             [found] = await self._store.run([call])
-        return {asked: Added(holder or "", reason) for asked, reason, holder in found}
+        return {asked: Added(holder or "", AddStatus(status)) for asked, status, holder in found}
 
 
-def _fault(queue: QueueRow, row: Mapping[str, Any]) -> str | None:
+def _check(queue: QueueRow, row: Mapping[str, Any]) -> None:
     if queue.policy == "key_strict_fifo" and row.get("singleton_key") is None:
-        return NEEDS_KEY
+        raise InvalidOption("unique", None, NEEDS_KEY)
     if queue.partition and row.get("policy") is not None:
-        return NO_INDEX
-    return None
+        raise InvalidOption("unique", row.get("singleton_key"), NO_INDEX)
+
+
+def no_such_queue(name: str) -> StoreRefused:
+    """Returns the error for a queue that does not exist, or was deleted."""
+    return StoreRefused(f"there is no queue {name!r}")

@@ -36,7 +36,7 @@ class PgClaim(Claim):
     lapsed: bool = False
     """Another client took the job back from a worker that died, and this is the first claim since."""
     ended: bool = False
-    """Its outcome is being settled: a thread that goes on regardless gets no connection any more."""
+    """Its outcome is being settled: a thread that goes on regardless gets no transaction any more."""
     lent: Lent | None = None
     committed: Verdict | Outcome | None = None
     """What the commit came to, kept for when the call that it was part of is made again."""
@@ -45,8 +45,8 @@ class PgClaim(Claim):
     def transactional(self) -> bool:
         return self.lent is not None or self.committed is not None
 
-    async def connection(self, *, blocking: bool) -> Lent:
-        """A connection in a transaction that commits when the job is completed, and with it, or not at all."""
+    async def transaction(self, *, blocking: bool) -> Lent:
+        """Returns a connection in a transaction that commits with the job's completion, or not at all."""
         assert self.store is not None  # noqa: S101 - every claim of a worker has it
         if self.lent is None:
             lent = await self.store.lend(blocking=blocking)

@@ -46,7 +46,7 @@ class FetchPlan:
             "max_priority": number(options.maxPriority),
             "tiers": orjson.dumps(dict(options.tiers)),
             "most": number(options.most_of_group),
-            "pace": number(options.keyRate[0] if options.keyRate is not None else None),
+            "pace": number(options.keyRate.jobs if options.keyRate is not None else None),
         }
         turn = store.statements.get("group_lock") if "grouped" in features else None
         return cls(store.statements.get(name, queue.table, store.features(*features)), values, turn)

@@ -11,6 +11,6 @@ from jobwire.boundary import Claim
 class PgTransactions:
     """Implements Transactions."""
 
-    async def connection(self, claim: Claim, *, blocking: bool) -> Any:
+    async def transaction(self, claim: Claim, *, blocking: bool) -> Any:
         assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend
-        return await claim.connection(blocking=blocking)
+        return await claim.transaction(blocking=blocking)

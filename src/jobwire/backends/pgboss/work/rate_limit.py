@@ -38,14 +38,14 @@ async def exchange(
     """Settle, and claim no more than the windows allow."""
     await store.need_side()
     settings, options = consumer.settings, consumer.options
-    most, period = settings.rate if settings.rate is not None else (None, 0.0)
+    rate = settings.rate
     calls, kinds = consumer.settling.calls(queue, outcomes)
     name = {"queue": text(queue.name)}
     async with store.wire() as wire:
         begun = await wire.run([(_BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
         verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
         started, left = begun[-1][0]
-        allowed = wanted if most is None else min(wanted, most - started)
+        allowed = wanted if rate is None else min(wanted, rate.jobs - started)
         claims: list[PgClaim] = []
         if allowed > 0:
             fetch = FetchPlan.of(queue, options, store, paced=True)
@@ -54,8 +54,8 @@ async def exchange(
         counted = _counted(store, queue, settings, options, claims)
         ends = await wire.run([*counted, (store.statements.get("rate_next"), _next(queue, options)), (_COMMIT, {})])
     blocked = 0.0
-    if most is not None and started + len(claims) >= most:
-        blocked = left if started else period
+    if rate is not None and started + len(claims) >= rate.jobs:
+        blocked = left if started else rate.per
     due = ends[-2][0][0]
     settled = await consumer.looked(queue, verdicts, claims, min(wanted, allowed) or wanted, due)
     soonest = min((moment for moment in (settled.next_in, due) if moment is not None), default=None)
@@ -66,21 +66,21 @@ def _counted(
     store: Store, queue: QueueRow, settings: ConsumerSettings, options: WorkerOptions, claims: Sequence[PgClaim]
 ) -> list[Call]:
     """Statements that add the claims to the windows they fall into."""
-    count = store.statements.get("rate_count")
-    most, period = settings.rate if settings.rate is not None else (None, 0.0)
+    count = store.statements.get("pace_count")
+    rate = settings.rate
     calls: list[Call] = []
-    if most is not None and claims:
-        values = {"keys": text_list([QUEUE_KEY]), "counts": plain_list([len(claims)]), "period": number(period)}
+    if rate is not None and claims:
+        values = {"keys": text_list([QUEUE_KEY]), "counts": plain_list([len(claims)]), "period": number(rate.per)}
         calls.append((count, {"queue": text(queue.name), **values}))
     if options.keyRate is not None:
         column, prefix = ("group_id", "group:") if options.keyRateBy == "group" else ("singleton_key", "key:")
         keys = Counter(prefix + key for claim in claims if (key := claim.job.raw[column]) is not None)
         if keys:
             values = {"keys": text_list(list(keys)), "counts": plain_list(list(keys.values()))}
-            calls.append((count, {"queue": text(queue.name), **values, "period": number(options.keyRate[1])}))
+            calls.append((count, {"queue": text(queue.name), **values, "period": number(options.keyRate.per)}))
     return calls
 
 
 def _next(queue: QueueRow, options: WorkerOptions) -> dict[str, bytes | None]:
-    most = options.keyRate[0] if options.keyRate is not None else None
+    most = options.keyRate.jobs if options.keyRate is not None else None
     return {"queue": text(queue.name), "most": number(most)}

@@ -122,15 +122,11 @@ def _backoff(stored: StoredBackoff) -> Backoff:
     return Backoff.custom(stored.kind, stored.delay / 1000)
 
 
-def _keep(stored: Kept) -> bool | Keep:
+def _keep(stored: Kept) -> Keep:
     """A count below 0 keeps all, as no count does."""
     count, age = (float(text) if text else None for text in stored)
     if count is not None and count < 0:
         count = None
-    if count is None and age is None:
-        return True
-    if count == 0 and age is None:
-        return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a large count is the producer's decision, not the mover's
         return Keep(None if count is None else int(count), age)

@@ -1,9 +1,11 @@
--- Why jobs, given as JSON, were not added: the reason and the job that is in the way, if it still is.
+-- Which jobs keep others, given as JSON, from being added: by their id or key (duplicate), or by a time slot or a policy
+-- without a key (throttled). A job that is gone by now is null.
 SELECT r.id,
     CASE
-        WHEN same.id IS NOT NULL THEN 'duplicate id'
-        WHEN slot.id IS NOT NULL THEN 'throttled: a job of this time slot is there'
-        ELSE 'duplicate: a job of this key is there'
+        WHEN same.id IS NOT NULL THEN 'duplicate'
+        WHEN slot.id IS NOT NULL OR (twin.id IS NULL AND r.singleton_seconds IS NOT NULL) THEN 'throttled'
+        WHEN r.singleton_key IS NOT NULL OR coalesce(r.policy, q.policy) = 'standard' THEN 'duplicate'
+        ELSE 'throttled'
     END,
     coalesce(same.id, slot.id, twin.id)
 FROM {schema}.queue q
