@@ -89,7 +89,7 @@ def checked(place: str, found: object, newest: int) -> int:
     1
     >>> checked("schema a", 3, newest=2)
     Traceback (most recent call last):
-    jobwire.errors.NewerSideData: schema a has side data of version 3; this jobwire knows up to 2: upgrade jobwire here
+    jobwire.errors.NewerSideData: schema a has side data of version 3; this jobwire supports up to 2: upgrade it here
     """
     version = _whole(found)
     if version is None or version < FIRST:

@@ -20,7 +20,7 @@ class Claim:
     doomed: str | None = None
     """The reason why the job must fail without being run, if there is one."""
     run_seconds: float = 0.0
-    """How long the handler ran. Set by the engine when it has ended."""
+    """The time that the handler ran. Set by the engine when it has ended."""
 
 
 @record
