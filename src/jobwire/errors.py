@@ -90,7 +90,7 @@ class NewerSideData(StoreRefused):
 
     def __init__(self, place: str, found: int, known: int) -> None:
         super().__init__(
-            f"{place} has side data of version {found}; this jobwire supports up to {known}: upgrade it here"
+            f"{place} has side data of version {found}; this jobwire supports up to {known}: upgrade jobwire here"
         )
         self.place = place
         self.found = found
