@@ -8,7 +8,7 @@ from jobwire import ActiveJob, Backoff, NewJob, Queue, Worker
 async def handle(job: ActiveJob) -> dict[str, str]:  # a plain def would run in a thread
     await job.update_progress(50)
     await job.log(f"writing to {job.data['to']}")
-    return {"sent": job.data["to"]}  # raise to retry, raise Unrecoverable to fail at once
+    return {"sent": job.data["to"]}  # an exception leads to the next attempt, Unrecoverable fails the job at once
 
 
 async def main() -> None:

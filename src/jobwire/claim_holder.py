@@ -1,9 +1,9 @@
-"""One consumer for claims by hand: its calls to the store, the jobs that are held through it, and its duties.
+"""One consumer for claims by hand: its calls to the store, the jobs that callers hold through it, and its duties.
 
 The protocol's duties are done from the first claim until the queue is closed, as by every worker. A program with a
-loop of its own may be the only one that takes jobs from its queue: nobody else would recover what it left when it
-died, and in some protocols nobody would move delayed jobs, or send the sign of life without which claims are taken
-away.
+loop of its own may be the only one that claims jobs of its queue. Without these duties the jobs of a program that died
+would not be recovered. In some protocols delayed jobs would not become ready either, and claims would be lost for want
+of a heartbeat.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Answer = TypeVar("Answer")
 _ANSWER_WITHIN = 30.0
 _AT_ONCE = 5.0
 _RESET = 5.0
-"""How long dropping the connections of an outage may take, in seconds."""
+"""Seconds that dropping broken connections may take."""
 _LAST_CALLS = 3.0
-"""How long each step of closing may take, in seconds."""
+"""Seconds that each step of closing may take."""
 
 
 class ClaimHolder:
-    """Implements Holder, for the jobs that it has made."""
+    """Implements Holder for the jobs that it hands out."""
 
     def __init__(self, backend: Backend, settings: ConsumerSettings) -> None:
         self._backend = backend
@@ -55,14 +55,14 @@ class ClaimHolder:
     async def call(
         self, outcomes: Sequence[Outcome], claim: int, on_failure: Callable[[], None] | None = None
     ) -> Settled:
-        """Settle the outcomes and claim up to `claim` jobs."""
+        """Settles the outcomes and claims up to `claim` jobs."""
         return await self._persistently(lambda: self.consumer.settle(outcomes, claim), on_failure)
 
     async def _persistently(
         self, call: Callable[[], Coroutine[Any, Any, Answer]], on_failure: Callable[[], None] | None = None
     ) -> Answer:
-        """Make the call, and once more if it fails at once. Between two calls of such a program lie minutes, in which
-        its connections may have been closed; that shows only when they are used."""
+        """Makes the call, and once more if it fails at once. A program may make its calls minutes apart. Connections
+        that were closed in between are noticed only when they are used."""
         began = time.monotonic()
         try:
             return await _in_time(call())
@@ -75,19 +75,19 @@ class ClaimHolder:
         return await _in_time(call())
 
     async def give_back(self, outcomes: Sequence[Outcome]) -> None:
-        """Settle jobs that no caller holds. A failure is logged and not raised: the jobs are recovered later."""
+        """Settles jobs that no caller holds. A failure is logged and not raised, since the jobs are recovered later."""
         try:
             await self.call(outcomes, 0)
         except Exception as error:
             ids = [outcome.claim.job.id for outcome in outcomes]
             self.journal.warning(
-                "could not give back %s (%s): %s; recovered when their leases expire",
+                "could not give back %s (%s): %s; recovery follows when the leases expire",
                 counted(len(ids), "job"), few(ids, most=100), _reason(error),
             )  # fmt: skip
 
     async def reset(self) -> None:
-        """Drop connections after a call that failed."""
-        with contextlib.suppress(Exception):  # what it drops is broken anyway
+        """Drops the connections after a call that failed."""
+        with contextlib.suppress(Exception):  # the dropped connections are broken anyway
             async with asyncio.timeout(_RESET):
                 await self.consumer.reset()
 
@@ -111,11 +111,16 @@ class ClaimHolder:
         return await asyncio.shield(self._begin(call))
 
     def give_up(self, job: ClaimedJob) -> None:
-        """Release a job whose caller was cancelled when it was about to get it."""
+        """Releases a job whose caller was cancelled when it was about to get it."""
         self._begin(job.release())
 
     def trouble(self, job: ClaimedJob, error: BaseException) -> None:
-        self.journal.warning("could not settle job %s: %s", job.id, _reason(error), extra={"job": job.id})
+        self.journal.warning(
+            "could not settle job %s (%s); it is recovered when its lease expires",
+            job.id,
+            _reason(error),
+            extra={"job": job.id},
+        )
 
     def _begin(self, call: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
         task = asyncio.create_task(call)
@@ -126,12 +131,12 @@ class ClaimHolder:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._calls.discard(task)
         if not task.cancelled():
-            task.exception()  # the caller has it, unless it was cancelled and wants none
+            task.exception()  # marks it as retrieved: the caller gets it, unless it was cancelled
 
     # --- duties -----------------------------------------------------------------------------------------------------
 
     def begin_duties(self) -> None:
-        """Do the protocol's duties now and from now on. After the first call to the store, which prepares some."""
+        """Starts the protocol's duties. Called after the first call to the store, which some of them need."""
         if self._duties is not None or self.closed:
             return
         self._duties = []
@@ -142,7 +147,7 @@ class ClaimHolder:
             self._duties.append(asyncio.create_task(perform(duty, self.journal, _ANSWER_WITHIN, on_run)))
 
     async def first_duties(self, within: float) -> bool:
-        """Wait for the first run of the duties. False if that has been waited for before."""
+        """Waits for the first run of the duties. Returns False if an earlier call has waited for it."""
         runs, self._first_runs = self._first_runs, []
         if runs:
             await asyncio.wait(runs, timeout=within)
@@ -151,14 +156,14 @@ class ClaimHolder:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Release the jobs that are held, after the calls that are under way. Each step has a limit, so that a store
-        that is away can't hold up the end."""
+        """Releases the jobs that callers hold, after the calls that are under way. Each step has a time limit, so that
+        a store that does not answer can't keep the queue from closing."""
         self.closed = True
         await _ended_within(self._calls)
         if self._held:
             held = list(self._held)
             self.journal.warning(
-                "the queue is closed with %s unsettled (%s): releasing", counted(len(held), "job"),
+                "the queue is closed with %s (%s); releasing", counted(len(held), "unsettled job"),
                 few([job.id for job in held], most=100),
             )  # fmt: skip
             for job in held:

@@ -1,8 +1,8 @@
 """A job that was claimed by hand, with `Queue.claim`. The program that claimed it settles it, once.
 
 A job's life here: `complete`, `fail`, `release` or `snooze` ends the claim. Until then it lasts for its lease, which
-only `extend` renews. Nothing else does, so the jobs of a program that hangs are recovered and run elsewhere.
-A call that the store did not answer is safe to make again. If the first one had arrived, the second raises LostLock.
+only `extend` renews. So the jobs of a program that hangs are recovered and run elsewhere. A call that the store did not
+answer is safe to make again. If the first one had arrived, the second raises LostLock.
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ class Holder(Protocol):
     """Makes the calls to the store for a claimed job."""
 
     async def settle(self, outcome: Outcome, on_failure: Callable[[], None]) -> Verdict:
-        """Send the outcome. `on_failure` is called when the store gave no answer, whatever comes of a second try."""
+        """Sends the outcome. `on_failure` is called if the store did not answer the first try, even if the second one
+        succeeds."""
         ...
 
     async def extend(self, claim: Claim) -> bool:
-        """Renew the lease; False if the claim is no longer ours."""
+        """Extends the lease. Returns False if the claim is lost."""
         ...
 
     async def to_its_end(self, call: Coroutine[Any, Any, Answer]) -> Answer:
-        """Await the call. It goes on if the caller is cancelled, and the queue waits for it when it is closed."""
+        """Awaits the call. It goes on if the caller is cancelled, and the queue waits for it when it is closed."""
         ...
 
     def let_go(self, job: ClaimedJob) -> None:
-        """Forget a job that is settled or lost."""
+        """Forgets a job that is settled or lost."""
         ...
 
     def trouble(self, job: ClaimedJob, error: BaseException) -> None:
-        """Log that a job could not be settled, where raising would hide another error."""
+        """Logs that a job could not be settled. Used where raising would hide another error."""
         ...
 
 
@@ -80,16 +81,16 @@ class ClaimedJob(HeldJob):
         return self._ended is not None
 
     async def complete(self, result: Any = None) -> None:
-        """Complete the job with a result: any JSON value.
+        """Completes the job with a result: any JSON value.
 
-        WrongState if the store did not take it as completed and failed the run instead, as for a job whose children
-        have not finished.
+        Raises WrongState if the store refused that and failed the run instead, as for a job whose children have not
+        finished.
         """
         encoded = codec.dumps(result, field="result")
         self._expect_verdict(await self._settle(Completed(self._claim, encoded)), Verdict.COMPLETED)
 
     async def fail(self, error: BaseException | str, *, retry: bool = True) -> bool:
-        """Fail this run. Returns True if the job will be run again: its attempts and its backoff decide that.
+        """Fails this run. Returns True if another attempt follows, which the job's attempts and backoff decide.
         `retry=False` and Unrecoverable fail it for good."""
         final = not yes_or_no("retry", retry) or isinstance(error, Unrecoverable)
         if isinstance(error, BaseException):
@@ -101,15 +102,15 @@ class ClaimedJob(HeldJob):
         return await self._settle(failed) is Verdict.RETRIED
 
     async def release(self) -> None:
-        """Hand the job back as if it had not been claimed: no attempt is charged, and it runs next."""
+        """Gives the job back as if it had not been claimed: no attempt is charged, and it is ready at once."""
         self._expect_verdict(await self._settle(Released(self._claim)), Verdict.RELEASED)
 
     async def snooze(self, delay: Seconds) -> None:
-        """Put the job off by that long. No attempt is charged."""
+        """Puts the job off by that long. No attempt is charged."""
         self._expect_verdict(await self._settle(Snoozed(self._claim, seconds("delay", delay))), Verdict.SNOOZED)
 
     async def extend(self) -> None:
-        """Renew the lease, for as long as it was claimed with. LostLock if the job is no longer ours."""
+        """Extends the lease by the time that it was claimed with. Raises LostLock if the claim is lost."""
         self._check_unsettled()
         if not await self._holder.extend(self._claim):
             raise self._lose()
@@ -136,7 +137,7 @@ class ClaimedJob(HeldJob):
         self._unanswered = True
 
     def end(self, words: str) -> None:
-        """Note what became of the job. Called by the holder when it has settled the job itself."""
+        """Records what became of the job. Also called by the holder when it has settled the job itself."""
         self._ended = words
         self._holder.let_go(self)
 
@@ -160,7 +161,7 @@ class ClaimedJob(HeldJob):
         if verdict is not wanted:
             raise WrongState(
                 f"job {self.id!r} was not {_WORDS[wanted]}: the store refused that, and it {self._ended}; "
-                "its error says why"
+                "the job's error has the reason"
             )
 
     # --- as a block -------------------------------------------------------------------------------------------------
@@ -185,4 +186,4 @@ class ClaimedJob(HeldJob):
                 case _:
                     await self.release()
         except Exception as trouble:
-            self._holder.trouble(self, trouble)  # the block's own exception goes on
+            self._holder.trouble(self, trouble)  # the block's own exception is raised

@@ -1,9 +1,9 @@
 """Claims jobs by hand, for the callers of `Queue.claim`.
 
-A caller joins the others and a look is made: one call to the store that asks for as many jobs as there are callers, so
-ten claims at a time cost one round trip. A caller that gets none and has time left goes on waiting. One wait for new
-jobs serves all callers. Every wake-up, every job that comes due and the end of a caller's time cause another look. A
-caller that is cancelled is not given a job; one that was claimed for it goes back to the queue at once.
+Callers that claim at the same time share a look: one call to the store that asks for as many jobs as there are callers.
+So ten claims at a time cost one round trip. A caller that gets no job and has time left goes on waiting. One wait for
+new jobs serves all callers. Every wakeup, every job that is due and the end of a caller's time cause another look. A
+caller that is cancelled gets no job, and one that was claimed for it is released at once.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from jobwire.options import Seconds, seconds, text
 _LONGEST_WAIT = 5.0
 _GRACE = 5.0
 _SOON = 0.05
-"""A store that was contended asks to be called again within this many seconds."""
+"""A store with contention asks to be called again within this many seconds."""
 _LOOKS = 3
-"""How often a caller without time looks at such a store before it is told that there is no job."""
+"""The number of looks at such a store before a caller whose time is over gets None."""
 _FIRST_DUTIES = 2.0
-"""How long callers wait for the first run of the duties, in seconds: it may bring a job to an empty queue."""
+"""Seconds that callers wait for the first run of the duties, which may make a job ready in an empty queue."""
 _LAST_CALLS = 3.0
 
 
 @dataclass(slots=True, eq=False)
 class _Caller:
-    """One call that waits for a job. `until`: the end of its time by the event loop's clock; None: no end."""
+    """One call that waits for a job. `until` is the end of its time by the event loop's clock, or None."""
 
     future: asyncio.Future[ClaimedJob | None]
     until: float | None
@@ -46,7 +46,7 @@ class _Caller:
 
 
 class Claimer:
-    """All claims by hand of a queue that have the same settings."""
+    """Makes all claims by hand of one queue that have the same settings."""
 
     def __init__(self, backend: Backend, settings: ConsumerSettings) -> None:
         self._holder = ClaimHolder(backend, settings)
@@ -55,13 +55,13 @@ class Claimer:
         self._look_again = False
         self._listening: asyncio.Task[None] | None = None
         self._wait: deadline | None = None
-        """The limit of a wait for new jobs that is under way."""
+        """The deadline of a wait for new jobs that is under way."""
         self._given_up = False
         self._blocked_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     async def claim(self, timeout: float | None) -> ClaimedJob | None:
-        """A job, or None if there is none in that many seconds."""
+        """Returns a job, or None if there is none within that many seconds."""
         self._holder.check_open()
         loop = asyncio.get_running_loop()
         caller = _Caller(loop.create_future(), None if timeout is None else loop.time() + timeout)
@@ -100,7 +100,8 @@ class Claimer:
     # --- looking for jobs -------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Ask the store for jobs now, and once more if a call is under way: it may be too early to see them."""
+        """Asks the store for jobs now. If a call is under way, asks again after it, since it may be too early to see
+        them."""
         self._look_again = True
         if self._looking is None and self._callers:
             self._looking = asyncio.create_task(self._look_for_jobs())
@@ -121,7 +122,7 @@ class Claimer:
             try:
                 settled = await self._holder.call([], len(callers))
                 await self._hand_out(settled.claims)
-            except Exception as error:  # whatever it is, it is raised in the callers
+            except Exception as error:  # any error is raised in the callers
                 self._refuse(callers, error)
                 await self._holder.reset()
                 return
@@ -134,12 +135,12 @@ class Claimer:
             self._conclude(left, settled)
 
     def _conclude(self, left: Sequence[_Caller], settled: Settled) -> None:
-        """Decide for callers without a job: tell them so, or when to look again."""
+        """Ends the calls that got no job and have no time left, and plans the next look for the others."""
         now, again_in = asyncio.get_running_loop().time(), settled.next_in
         if self._blocked_for() > 0:
             again_in = self._blocked_for()
         elif again_in == 0 and settled.claims:
-            self._look_again = True  # there is more, and the store is not stuck
+            self._look_again = True  # there are more jobs
             return
         for caller in left:
             caller.looks += 1
@@ -156,8 +157,8 @@ class Claimer:
         return self._blocked_until - asyncio.get_running_loop().time()
 
     async def _hand_out(self, claims: Sequence[Claim]) -> None:
-        """Give the claims to the callers. Jobs that must not be run fail, and those that no caller wants any more go
-        back to the queue."""
+        """Gives the claims to the callers. Jobs that must not be run fail, and those whose caller is gone are
+        released."""
         outcomes: list[Outcome] = []
         for claim in claims:
             caller = next((one for one in self._callers if not one.future.done()), None)
@@ -176,17 +177,17 @@ class Claimer:
     # --- waiting for jobs -------------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Wait for the store to tell of a job and look for it, as long as there are callers."""
+        """Waits for wakeups of the store and looks for jobs, as long as there are callers."""
         failures = 0
         try:
             while self._callers:
-                if (blocked := self._blocked_for()) > 0:  # a wait would end at once: jobs are there
+                if (blocked := self._blocked_for()) > 0:  # a wait would end at once, since there are jobs
                     await asyncio.sleep(min(blocked, self._patience()))
                     continue
                 woken = await self._wait_for_job(self._patience())
                 failures = failures + 1 if woken is None else 0
                 if woken and not self._callers:
-                    with contextlib.suppress(Exception):  # other workers look by themselves too, only later
+                    with contextlib.suppress(Exception):  # without this, other workers find the job too, only later
                         await self._holder.consumer.pass_on()
                 self._look()
                 if self._looking is not None:
@@ -197,8 +198,8 @@ class Claimer:
             self._listening = None
 
     async def _wait_for_job(self, timeout: float) -> bool | None:
-        """Returns True if a job may be there: also if the wait was given up, since it may have taken a wake-up with it.
-        False after the timeout, None if the store failed."""
+        """Returns True if there may be a job. That is also so if the wait was ended early, since it may have taken a
+        wakeup. Returns False after the timeout, and None if the store failed."""
         loop = asyncio.get_running_loop()
         began, self._given_up = loop.time(), False
         try:
@@ -223,7 +224,7 @@ class Claimer:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """End the waiting of all callers. A call that is under way may bring jobs, and is waited for."""
+        """Ends the calls of all callers. Waits for a call to the store that is under way, since it may bring jobs."""
         self._holder.closed = True
         self._refuse(list(self._callers), Closed("the queue was closed while a job was waited for"))
         if self._timer is not None:
@@ -246,7 +247,7 @@ class Claimers:
         self._made: list[tuple[tuple[float, str | None, object], Claimer]] = []
 
     def settings(self, backend: Backend, lease: Seconds, worker_id: str | None, native: object) -> ConsumerSettings:
-        """The settings of a claim, checked. Touches nothing."""
+        """Returns the checked settings of a claim. Does not call the store."""
         given = None if worker_id is None else text("worker_id", worker_id)
         settings = ConsumerSettings(
             queue=self._queue,
@@ -258,7 +259,7 @@ class Claimers:
         return settings
 
     def get(self, backend: Backend, settings: ConsumerSettings, worker_id: str | None) -> Claimer:
-        """The claimer of these settings, made at the first claim with them."""
+        """Returns the claimer of these settings, which is created at the first claim with them."""
         asked = (settings.lease, worker_id, settings.native)
         for known, claimer in self._made:
             if known == asked:

@@ -88,7 +88,7 @@ class Connection:
                 missing = missing or StoreUnavailable(f"{self.address.redacted} is unavailable: no answer in time")
             else:
                 if missing is not None:
-                    _log.info("the store is there after %.1f s; going on", time.monotonic() - began)
+                    _log.info("the store answers after %.1f s; the connection is open", time.monotonic() - began)
                 return
             if not wait:
                 raise missing

@@ -1,4 +1,4 @@
-"""Does the protocol's periodic work (stalled recovery and the like) for whoever claims jobs."""
+"""Does the protocol's periodic work, such as recovery, for workers and for claims by hand."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jobwire.journal import Journal, few
 
 
 async def perform(duty: Duty, journal: Journal, timeout: float, on_run: Callable[[int, int], None]) -> None:
-    """Run the duty now and then every so often, until cancelled. A run that takes longer than its period skips the
-    beats it missed; a run that fails, or takes longer than the timeout, is tried again at the next beat. `on_run` is
-    called after each run with the number of jobs that were recovered and the number of beats that were missed."""
+    """Runs the duty at once and then once per period, until cancelled. A run that takes longer than its period skips
+    the runs that it overlaps. A run that fails, or takes longer than the timeout, is tried again after the period.
+    `on_run` is called after each run with the number of recovered jobs and the number of skipped runs."""
     while True:
         began = time.monotonic()
         recovered = 0
@@ -26,7 +26,7 @@ async def perform(duty: Duty, journal: Journal, timeout: float, on_run: Callable
         except (JobwireError, TimeoutError) as error:
             reason = str(error) or f"no answer within {timeout:g} s"
             journal.warning("could not %s (%s); trying again in %.0f s", duty.name, reason, duty.every)
-        except Exception:  # a fault of ours or of a driver must not end the worker: the other duties and jobs go on
+        except Exception:  # an error of ours or of a driver must not end the worker and its other duties
             journal.exception("could not %s; trying again in %.0f s", duty.name, duty.every)
         else:
             recovered = len(report.recovered)

@@ -44,7 +44,7 @@ class PayloadTooLarge(JobwireError, ValueError):
 
 
 class MalformedPayload(JobwireError, ValueError):
-    """A stored value is not the JSON it should be."""
+    """A stored value is not JSON."""
 
 
 class NotSupported(JobwireError):
@@ -78,19 +78,19 @@ class StoreUnavailable(JobwireError, ConnectionError):
 
 
 class Closed(JobwireError, RuntimeError):
-    """It has been closed; open it again to go on using it."""
+    """This object has been closed. Open it again to use it."""
 
 
 class StoreRefused(JobwireError):
-    """The queue's server answered, and refused: trying again will not help."""
+    """The queue's server has refused the call. Trying again will not help."""
 
 
 class NewerSideData(StoreRefused):
-    """The side data of a place was made by a newer release of jobwire."""
+    """The side data in a store was written by a newer release of jobwire."""
 
     def __init__(self, place: str, found: int, known: int) -> None:
         super().__init__(
-            f"{place} has side data of version {found}; this jobwire knows up to {known}: upgrade jobwire here"
+            f"{place} has side data of version {found}; this jobwire supports up to {known}: upgrade jobwire here"
         )
         self.place = place
         self.found = found
@@ -125,7 +125,7 @@ class WaitTimeout(JobwireError, TimeoutError):
 
 
 class LostLock(JobwireError):
-    """Another worker may own this job now: its lock ran out or was taken away."""
+    """The claim on this job is lost: its lease has ended or was taken away, and another worker may run the job."""
 
 
 class HandlerTimeout(JobwireError, TimeoutError):

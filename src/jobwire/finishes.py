@@ -1,4 +1,4 @@
-"""Waiting for jobs to finish: one event reader per queue, however many callers wait."""
+"""Waits for jobs to finish, with one reader of events per queue for any number of callers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ENDS = (EventKind.COMPLETED, EventKind.FAILED, EventKind.CANCELLED, EventKind.R
 _POLL_FIRST = 0.02
 _POLL_LAST = 1.0
 _LATE_EVENT = 1.0
-"""How long the event of a job that is gone may take to arrive, in seconds."""
+"""Seconds that the event of a job that is no longer stored may take to arrive."""
 
 
 class Finishes:
-    """Tells callers when their job has finished. Reads the event stream where the protocol has one, else polls."""
+    """Returns results of jobs as they finish. Reads the event stream if the protocol has one, else polls."""
 
     def __init__(self, backend: Backend, queue: str) -> None:
         self._backend = backend
@@ -29,7 +29,7 @@ class Finishes:
         self._starting = asyncio.Lock()
 
     async def wait(self, job_id: str, timeout: float | None) -> Any:
-        """The result of the job; JobFailed with its error, JobNotFound if it is gone, WaitTimeout."""
+        """Returns the result of the job. Raises JobFailed with its error, JobNotFound if it is gone, or WaitTimeout."""
         try:
             async with asyncio.timeout(timeout):
                 if self._backend.events is not None:
@@ -45,7 +45,7 @@ class Finishes:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(job_id, []).append(future)
         try:
-            # The reader starts before the job is looked at, so it reads every finish that the look is too early for.
+            # The reader starts before the job is read, so it gets the event of a job that finishes after that.
             [job] = await self._backend.get(self._queue, [job_id])
             if job is None and not future.done():
                 return await self._of_missing(job_id, future, events)
@@ -92,7 +92,7 @@ class Finishes:
         try:
             async for event in events.events(self._queue, since):
                 if event.kind in _ENDS and event.job_id in self._waiting:
-                    self._tell(event)
+                    self._deliver(event)
                 self._read_to = event.id
         except Exception as error:
             for futures in self._waiting.values():
@@ -100,7 +100,7 @@ class Finishes:
                     if not future.done():
                         future.set_exception(error)
 
-    def _tell(self, event: Event) -> None:
+    def _deliver(self, event: Event) -> None:
         assert event.job_id is not None  # noqa: S101 - checked by the caller
         for future in self._waiting.get(event.job_id, ()):
             if future.done():

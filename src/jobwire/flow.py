@@ -4,10 +4,13 @@
     tree = await flow.add(FlowJob("books", {"isbn": 1}, children=[FlowJob("pages", {"n": n}) for n in range(3)]))
     print(await tree.job.wait(timeout=30))
 
-A tree is added as a whole or not at all. What a child's failure means to its parent is the child's `on_failure`:
-wait: the parent goes on waiting, for the child to be retried. fail: the parent fails too. continue: the parent runs at
-once, whatever else is pending. ignore: the child counts as done, its error is kept for the parent. remove: it counts as
-done.
+A tree is added as a whole or not at all. If a child fails for good, its `on_failure` decides what its parent does:
+
+* wait: the parent goes on waiting. An operator may retry the child.
+* fail: the parent fails too.
+* continue: the parent runs at once, even if other children are pending.
+* ignore: the child counts as done, and its error is kept for the parent.
+* remove: the child counts as done, and its error is not kept.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from jobwire.queue import Queue
 class FlowJob:
     """A job of a flow, with the jobs that it waits for. Options are those of `Queue.add`.
 
-    A root may name a `parent` that is in the store already; the parent of any other job is where it is in the tree.
+    A root may name a `parent` that is in the store already. The parent of any other job is the job above it.
     """
 
     __slots__ = ("children", "job", "on_failure", "queue")
@@ -99,20 +102,21 @@ class Flow:
         return f"<Flow {self.connection.address.redacted}>"
 
     async def add(self, flow: FlowJob) -> JobTree:
-        """Add the tree, all or nothing; its jobs, as they were added."""
+        """Adds the tree, all or nothing. Returns its jobs as they were added."""
         [tree] = await self.add_many([flow])
         return tree
 
     async def add_many(self, flows: Sequence[FlowJob]) -> list[JobTree]:
-        """Add several trees, all or nothing."""
+        """Adds several trees, all or nothing."""
         await self.connection.open()
         roots = [prepare_tree(self._backend, flow, self._size_limit) for flow in flows]
         return await add_trees(self._backend, roots, self._queue)
 
     async def get(self, queue: str, job_id: str, *, depth: int = 10, width: int = 100) -> JobTree:
-        """The job and what is below it: so many levels, and so many children of each kind of a job.
+        """Returns the job and the tree below it: up to `depth` levels, and up to `width` pending and `width` finished
+        children of each job.
 
-        Children that are not in the store any more are left out. JobNotFound if the job itself is gone.
+        Children that are not in the store any more are left out. Raises JobNotFound if the job itself is gone.
         """
         await self.connection.open()
         root = JobKey(text("queue", queue), text("job_id", job_id))
@@ -142,7 +146,7 @@ class Flow:
         return jobs
 
     def _queue(self, name: str) -> Queue:
-        """Where jobs of that queue are waited for."""
+        """Returns the queue of that name, through which its jobs can be waited for."""
         if name not in self._queues:
             self._queues[name] = Queue(name, self.connection)
         return self._queues[name]
@@ -155,16 +159,19 @@ def _flows(backend: Backend) -> Flows:
 def prepare_tree(
     backend: Backend, flow: FlowJob, size_limit: int | None = DEFAULT_SIZE_LIMIT, *, below: JobKey | None = None
 ) -> FlowNode:
-    """Check and encode every job of the tree; nothing is written. `below`: a job in the store, parent of the root."""
+    """Checks and encodes every job of the tree, without calling the store. `below` is a job in the store that becomes
+    the parent of the root."""
     job = flow.job
     if below is not None:
         if job.parent is not None:
-            raise InvalidOption("parent", job.parent, "can't be given: it is the job that gets the child")
+            raise InvalidOption("parent", job.parent, "can't be given: the parent is the job that adds the child")
         job = replace(job, parent=Parent(below.id, below.queue, flow.on_failure))
     children: list[FlowNode] = []
     for child in flow.children:
         if child.job.parent is not None:
-            raise InvalidOption("parent", child.job.parent, "can't be given: the job's place in the tree says it")
+            raise InvalidOption(
+                "parent", child.job.parent, "can't be given below the root: the parent is the job above it in the tree"
+            )
         _check_unique(child.job)
         children.append(prepare_tree(backend, child, size_limit))
     if flow.children or job.parent is not None:
@@ -174,14 +181,15 @@ def prepare_tree(
 
 def _check_unique(job: NewJob) -> None:
     if job.unique is not None:
-        rule = "can't be given to a parent or a child: the job that stands for it would not know of the other"
+        rule = "can't be given to a parent or a child: the job that already holds the key is not part of the tree"
         raise InvalidOption("unique", job.unique, rule)
 
 
 async def add_trees(
     backend: Backend, roots: Sequence[FlowNode], origin: Callable[[str], Waiter] | None = None
 ) -> list[JobTree]:
-    """Store prepared trees, all or nothing. `origin`: where jobs of a queue are waited for."""
+    """Stores prepared trees, all or nothing. `origin` returns the object through which jobs of a queue can be waited
+    for."""
     nodes = levels(roots)
     flows = _flows(backend)
     parents = [root.job.new.parent.queue for root in roots if root.job.new.parent is not None]

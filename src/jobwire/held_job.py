@@ -1,4 +1,4 @@
-"""A claimed job as the user's code sees it, and what may be written to it by the program that holds the claim."""
+"""The claimed job that the user's code gets, with the calls that write to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Part = TypeVar("Part")
 
 
 class HeldJob(Running):
-    """A job with its claim, and the calls that a handler and a program with a loop of its own both have."""
+    """A job with its claim. Its methods are those that handlers and programs with a loop of their own share."""
 
     __slots__ = ("_backend", "_claim")
 
@@ -26,7 +26,7 @@ class HeldJob(Running):
 
     @property
     def token(self) -> str:
-        """What tells this claim of the job from any other: a fence for the outside world."""
+        """The token of this claim, different for each claim of a job. Other systems can use it as a fencing token."""
         return self._claim.token
 
     @property
@@ -34,30 +34,30 @@ class HeldJob(Running):
         return self._claim
 
     async def update_progress(self, value: Any) -> None:
-        """Publish how far the job is: any JSON value, by custom a number from 0 to 100."""
+        """Publishes the job's progress: any JSON value, usually a number from 0 to 100."""
         progress = self._part(self._backend.progress, Feature.PROGRESS)
         encoded = codec.dumps(value, field="progress")
         self._expect(await progress.update_progress(self.queue, self.id, encoded))
 
     async def log(self, line: str, *, keep: int = 0) -> None:
-        """Append a line to the job's log, keeping the last `keep` lines (0: all)."""
+        """Appends a line to the job's log and deletes all but the last `keep` lines (0: deletes none)."""
         logs = self._part(self._backend.logs, Feature.LOGS)
         kept = whole("keep", keep, minimum=0)
         self._expect(await logs.log(self.queue, self.id, str(line), kept))
 
     async def update_data(self, data: Any) -> None:
-        """Replace the job's data, for its next run: where a handler that runs in steps notes how far it is."""
+        """Replaces the job's data for its next run. A handler with several steps can record which ones are done."""
         edits = self._part(self._backend.edits, Feature.EDITS)
         encoded = codec.dumps(data)
         codec.check_size(len(encoded), DEFAULT_SIZE_LIMIT)
         self._expect(await edits.update_data(self.queue, self.id, encoded))
 
     async def children(self) -> Children:
-        """What has become of the job's children so far."""
+        """Returns the job's children, by what has become of them so far."""
         return await self._part(self._backend.flows, Feature.FLOWS).children(self.queue, self.id)
 
     async def children_values(self) -> dict[JobKey, Any]:
-        """Results of the children that completed."""
+        """Returns the results of the children that have completed."""
         return dict((await self.children()).values)
 
     def require(self, feature: Feature) -> None:

@@ -1,4 +1,4 @@
-"""The log of whoever claims jobs: stdlib logging, with the worker's id on every line and as a field of the record."""
+"""The log of a worker, or of claims by hand: stdlib logging, with the worker's id in every line and record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobwire.boundary import Failed
 from jobwire.failure import loggable, printable
 
 _LONGEST_REASON = 500
-"""Characters of an error in a line of the log; the traceback below has all of it."""
+"""Characters of an error in a line of the log. The traceback below it has the whole error."""
 
 logger = logging.getLogger("jobwire.worker")
 
@@ -32,8 +32,8 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
         return f"{self._prefix}{msg}", kwargs
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        """Log as usual. A handler or filter of the application that raises is reported as `logging` does it, and does
-        not reach the worker."""
+        """Logs as usual. If a handler or filter of the application raises, the error is printed, as `logging` does, and
+        not raised in the worker."""
         try:
             super().log(level, msg, *args, **kwargs)
         except Exception:
@@ -41,7 +41,7 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
                 traceback.print_exc()
 
     def failed(self, failed: Failed, error: BaseException | None = None) -> None:
-        """Report a run that failed, with its traceback. An ERROR, so that error trackers on top of logging see it."""
+        """Logs a failed run with its traceback, as an ERROR, so that error trackers that listen to logging see it."""
         job = failed.claim.job
         attempt = job.attempts_made + 1
         about = {
@@ -63,7 +63,7 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
 
 
 def few(ids: Collection[str], most: int = 5) -> str:
-    """Some of the ids for a line of the log.
+    """Returns the first few ids for a line of the log.
 
     >>> few(["7", "9"]), few("abcdefg")
     ('7, 9', 'a, b, c, d, e, …')
@@ -72,5 +72,5 @@ def few(ids: Collection[str], most: int = 5) -> str:
 
 
 def new_worker_id() -> str:
-    """An id that no other worker has: host, process and a random part."""
+    """Returns an id that no other worker has: host, process and a random part."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from jobwire.errors import InvalidOption
 from jobwire.rate import Rate
 from jobwire.record import record
 
@@ -42,6 +43,14 @@ class AddStatus(StrEnum):
     """No new job: another one has its id or its unique key."""
     THROTTLED = "throttled"
     """No new job: a time window or the queue's policy admits no more of them now."""
+
+
+def state_of(value: State | str) -> State:
+    """Returns the state of that name."""
+    try:
+        return State(value)
+    except ValueError:
+        raise InvalidOption("state", value, f"must be one of {', '.join(State)}") from None
 
 
 class Waiter(Protocol):

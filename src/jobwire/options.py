@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 from jobwire import spelling
 from jobwire.backoff import LONGEST, Backoff
 from jobwire.errors import InvalidOption
-from jobwire.model import State
 from jobwire.record import record
 
 DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
@@ -88,14 +87,6 @@ def maybe_empty(field_name: str, value: Any) -> str:
 def job_id(value: Any) -> str:
     """Returns the id of a job, checked."""
     return text("job_id", value)
-
-
-def state_of(value: State | str) -> State:
-    """Returns the state of that name."""
-    try:
-        return State(value)
-    except ValueError:
-        raise InvalidOption("state", value, f"must be one of {', '.join(State)}") from None
 
 
 def cursor(field_name: str, value: Any) -> str | None:

@@ -22,7 +22,7 @@ class KnownProtocol:
     embedded_server: str = ""
     transports: tuple[str, ...] = ()
     url_options: tuple[str, ...] = ()
-    """jobwire's options in its URLs. In a store, the first one is where its queues are."""
+    """jobwire's options in the protocol's URLs. The first one names the place of its queues inside a store."""
     takes_client: bool = False
     """True if the address can come from a driver's client."""
 

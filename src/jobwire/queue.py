@@ -19,7 +19,7 @@ from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption
 from jobwire.finishes import Finishes
-from jobwire.model import Children, Event, Job, Page, Schedule, State
+from jobwire.model import Children, Event, Job, Page, Schedule, State, state_of
 from jobwire.options import (
     DEFAULT_SIZE_LIMIT,
     NO_DATA,
@@ -28,7 +28,6 @@ from jobwire.options import (
     NewSchedule,
     Seconds,
     seconds,
-    state_of,
     text,
     whole,
 )

@@ -11,8 +11,8 @@ from jobwire import options as checks
 from jobwire.acted import require_done
 from jobwire.boundary import Acted, Bulk, Edits, EventControl, Feature, Flows, Pause, QueueLimits, UniqueOwners
 from jobwire.errors import InvalidOption
-from jobwire.model import Job, Limits, State, WorkerInfo
-from jobwire.options import Seconds, aware, seconds, state_of, text, whole, yes_or_no
+from jobwire.model import Job, Limits, State, WorkerInfo, state_of
+from jobwire.options import Seconds, aware, seconds, text, whole, yes_or_no
 from jobwire.queue_access import QueueAccess
 from jobwire.rate import Rate, rate_of
 

@@ -1,4 +1,4 @@
-"""The fields of a job that runs: the same for every kind of handler, and for jobs that are claimed by hand."""
+"""The fields of a running job: the same for every kind of handler, and for jobs that are claimed by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobwire.model import Job
 
 
 class Running:
-    """The fields that every form of a running job shows."""
+    """The fields that every class of running jobs has."""
 
     __slots__ = ("_job",)
 
@@ -48,7 +48,7 @@ class Running:
 
     @property
     def attempts_made(self) -> int:
-        """Runs that ended before this one."""
+        """The number of runs that ended before this one and counted."""
         return self._job.attempts_made
 
     @property

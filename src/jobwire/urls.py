@@ -28,54 +28,28 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from jobwire.errors import InvalidOption
-from jobwire.protocols import PROTOCOLS, REDIS_TRANSPORTS
-from jobwire.spelling import closest
+from jobwire.protocols import PROTOCOLS
+from jobwire.redact import redact_url
+from jobwire.url_options import Fault, decoded, own_options, split_options, unknown_option
 
 DEFAULT_URL = "bullmq+embedded:"
 DEFAULT_FOLDER = Path(".jobwire")
 
 _TRANSPORTS = {one.slug: one.transports for one in PROTOCOLS.values()}
-_OPTIONS = {one.slug: one.url_options for one in PROTOCOLS.values()}
-_WHERE = frozenset(one.url_options[0] for one in PROTOCOLS.values())
-_PEERS_OPTIONS = {"j": "journal", "keyPrefix": "prefix", "database": "the path, as in /name"}
 _TAKE_CLIENTS = tuple(one.slug for one in PROTOCOLS.values() if one.takes_client)
 _CLIENT_URLS = "write 'bullmq:' or 'bridgemq:', with options as in 'bullmq:?prefix=mail'"
-_FEW = 6
-_SHOWN = 60
-SENTINELS_OWN = ("sentinel_username", "sentinel_password", "sentinel_tls")
-"""Options for connecting to sentinels, which have credentials of their own. They stay in the driver's URL."""
 _MANY_HOSTS = {"cluster": 6379, "sentinel": 26379}
 _BARE_DRIVERS = {"postgres": "postgresql", "unix": "redis"}
 
-_OPTION_RULES = {
-    "prefix": (re.compile(r"[^\s\x00-\x1f\x7f]{1,200}"), "1 to 200 characters without spaces"),
-    "namespace": (re.compile(r"[^\s\x00-\x1f\x7f]{1,200}"), "1 to 200 characters without spaces"),
-    "collection": (re.compile(r"(?!system\.)[^$\x00]{1,120}"), "1 to 120 characters, no $, not starting with system."),
-    "schema": (
-        re.compile(r"""(?=.{1,50}$)(?:[A-Za-z_][A-Za-z0-9_]*|"[^"'%$.\\\x00-\x1f]+")""", re.ASCII),
-        "letters, digits and _ without a leading digit, or a name in double quotes; 50 at most",
-    ),
-    "tz": (re.compile(r"[A-Za-z0-9_+/-]{1,64}"), "the name of a time zone, such as Europe/Berlin"),
-    "max_retries": (re.compile("[1-9][0-9]{0,5}"), "a whole number of at least 1"),
-    "like": (re.compile("|".join(one for one in _TRANSPORTS if one != "memory")), "the name of a protocol, as pgboss"),
-    "create_indexes": (re.compile("true|false"), "true or false"),
-    "tls": (re.compile("true|false"), "true or false"),
-}
-
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::([0-9]{1,5}))?")
-# Lengths are limited so that a search through a long text stays linear. A name with % in it may be any name.
-_SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|authmechanismproperties|%)[\w.%-]{0,40}"  # noqa: S105 names only
-_SECRET_IN_URL = re.compile(rf"(?i){_SECRET}=([^&]*)")
-_SECRET_IN_TEXT = re.compile(rf"(?i)({_SECRET}\s?=\s?)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)")
-_URL_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S+")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,10 +82,6 @@ class Address:
         return f"<Address {self.redacted}>"
 
 
-class _Fault(Exception):
-    """Raised for a broken rule. `parse` adds the URL without its passwords."""
-
-
 def default_url() -> str:
     """Returns JOBWIRE_URL, or the URL of an embedded server in ./.jobwire if the variable is not set."""
     url = os.environ.get("JOBWIRE_URL", DEFAULT_URL)
@@ -136,9 +106,9 @@ def parse(url: str) -> Address:
         raise InvalidOption("url", type(given).__name__, f"must be a string such as {DEFAULT_URL!r}")
     try:
         return _address(given)
-    except _Fault as fault:
+    except Fault as fault:
         rule = str(fault)
-    raise InvalidOption("url", _redact_url(given), rule)
+    raise InvalidOption("url", redact_url(given), rule)
 
 
 def parse_without_address(url: str | None) -> Address:
@@ -154,9 +124,9 @@ def parse_without_address(url: str | None) -> Address:
         raise InvalidOption("url", shown, f"must name the protocol beside a client: {_CLIENT_URLS}")
     try:
         return _protocol_and_options(given)
-    except _Fault as fault:
+    except Fault as fault:
         rule = str(fault)
-    raise InvalidOption("url", _redact_url(given), rule)
+    raise InvalidOption("url", redact_url(given), rule)
 
 
 def _protocol_and_options(url: str) -> Address:
@@ -169,49 +139,39 @@ def _protocol_and_options(url: str) -> Address:
         raise InvalidOption("client", protocol, f"is for the protocols on Redis, {takers}: give {protocol} a URL alone")
     path, _, query = rest.partition("?")
     if scheme.lower() != protocol or path or ":" not in url:
-        raise _Fault(f"must have no address beside a client, which has one: {_CLIENT_URLS}")
+        raise Fault(f"must have no address beside a client, which has one: {_CLIENT_URLS}")
     _check_characters(url)
-    options, _ = _options(protocol, "", query)
-    return Address(protocol, "", _redact_url(url), options=options)
-
-
-def redact(text: str) -> str:
-    """Returns the text with `***` for the password of every URL in it and for every `password=…`.
-
-    >>> redact("no answer from redis://:hunter2@10.0.0.7:6379/0")
-    'no answer from redis://:***@10.0.0.7:6379/0'
-    """
-    text = _URL_IN_TEXT.sub(lambda found: _redact_url(found.group()), text)
-    return _SECRET_IN_TEXT.sub(r"\1***", text)
+    options, _ = split_options(protocol, "", query)
+    return Address(protocol, "", redact_url(url), options=options)
 
 
 def _address(url: str) -> Address:
     scheme, colon, rest = url.partition(":")
     scheme = scheme.lower()
     if not colon or not _SCHEME.fullmatch(scheme):
-        raise _Fault(f"must start with a protocol and a transport, such as {DEFAULT_URL!r} or 'bullmq+redis://'")
+        raise Fault(f"must start with a protocol and a transport, such as {DEFAULT_URL!r} or 'bullmq+redis://'")
     protocol, transport = _protocol_and_transport(scheme)
     _check_characters(url)
-    redacted = _redact_url(url)
+    redacted = redact_url(url)
     if protocol == "memory" or transport == "embedded":
         return _local_address(protocol, transport, rest, redacted)
     if not rest.startswith("//"):
-        raise _Fault(f"must go on with //: {scheme}://…")
+        raise Fault(f"must go on with //: {scheme}://…")
     authority, path, query = _split(rest[2:])
     if "@" in path or "@" in query or authority.count("@") > 1:
-        raise _Fault("percent-encode the user name and the password: @ is %40, / is %2F, ? is %3F")
+        raise Fault("percent-encode the user name and the password: @ is %40, / is %2F, ? is %3F")
     user, at, host_list = authority.rpartition("@")
     hosts = [_host(one) for one in host_list.split(",")]
-    options, driver_query = _options(protocol, transport, query)
+    options, driver_query = split_options(protocol, transport, query)
     tail = f"?{driver_query}" if driver_query else ""
     if transport not in _MANY_HOSTS:
         if transport in ("redis", "rediss"):
             if len(hosts) > 1:
-                raise _Fault(f"has several hosts: use {protocol}+cluster or {protocol}+sentinel")
+                raise Fault(f"has several hosts: use {protocol}+cluster or {protocol}+sentinel")
             _database(path.removeprefix("/"))
         return Address(protocol, transport, redacted, f"{transport}://{authority}{path}{tail}", options)
     if not all(host for host, _ in hosts):
-        raise _Fault(f"must list the hosts: {scheme}://h1:{_MANY_HOSTS[transport]},h2:{_MANY_HOSTS[transport]}/")
+        raise Fault(f"must list the hosts: {scheme}://h1:{_MANY_HOSTS[transport]},h2:{_MANY_HOSTS[transport]}/")
     nodes = tuple((host.strip("[]"), port or _MANY_HOSTS[transport]) for host, port in hosts)
     service, database = _service_and_database(transport, path)
     driver = "rediss" if options.pop("tls", "false") == "true" else "redis"
@@ -221,9 +181,9 @@ def _address(url: str) -> Address:
 
 def _check_characters(url: str) -> None:
     if re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise _Fault("must have no spaces or control characters; percent-encode them")
+        raise Fault("must have no spaces or control characters; percent-encode them")
     if "#" in url:
-        raise _Fault("must have no '#'; percent-encode it as %23")
+        raise Fault("must have no '#'; percent-encode it as %23")
 
 
 def _protocol_and_transport(scheme: str) -> tuple[str, str]:
@@ -234,30 +194,30 @@ def _protocol_and_transport(scheme: str) -> tuple[str, str]:
     if known is not None:
         choices = ", ".join(f"{protocol}+{one}" for one in known) or "memory: alone"
         alone = f"; {protocol}: alone needs a client" if scheme in _TAKE_CLIENTS else ""
-        raise _Fault(
+        raise Fault(
             f"{protocol} has the transports {choices}{alone}" if known else f"write {choices}, it has no transports"
         )
     driver = _BARE_DRIVERS.get(scheme, scheme)
     speakers = [f"{one}+{driver}" for one, transports in _TRANSPORTS.items() if driver in transports]
     if speakers:
-        raise _Fault(f"say which protocol: {' or '.join(speakers)}")
+        raise Fault(f"say which protocol: {' or '.join(speakers)}")
     everything = ["memory", *(f"{one}+{each}" for one, transports in _TRANSPORTS.items() for each in transports)]
     near = difflib.get_close_matches(scheme, everything, n=1) or difflib.get_close_matches(protocol, _TRANSPORTS, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise _Fault(f"unknown protocol; known are {', '.join(_TRANSPORTS)}{hint}")
+    raise Fault(f"unknown protocol; known are {', '.join(_TRANSPORTS)}{hint}")
 
 
 def _local_address(protocol: str, transport: str, rest: str, redacted: str) -> Address:
     path, _, query = rest.partition("?")
     if protocol == "memory":
         if path.startswith("/"):
-            raise _Fault("write memory: or memory:name")
-        options, _ = _options(protocol, transport, query)
-        return Address(protocol, transport, redacted, options=options, name=_decoded(path))
+            raise Fault("write memory: or memory:name")
+        options, _ = split_options(protocol, transport, query)
+        return Address(protocol, transport, redacted, options=options, name=decoded(path))
     if path.startswith("//") and not path.startswith("///"):
-        raise _Fault(f"embedded takes a folder: {protocol}+embedded:./folder or {protocol}+embedded:///folder")
-    folder = Path(_decoded(path.removeprefix("//"))) if path else DEFAULT_FOLDER
-    options, _ = _options(protocol, transport, query)
+        raise Fault(f"embedded takes a folder: {protocol}+embedded:./folder or {protocol}+embedded:///folder")
+    folder = Path(decoded(path.removeprefix("//"))) if path else DEFAULT_FOLDER
+    options, _ = split_options(protocol, transport, query)
     return Address(protocol, transport, redacted, options=options, folder=folder)
 
 
@@ -270,47 +230,25 @@ def _split(rest: str) -> tuple[str, str, str]:
 def _host(text: str) -> tuple[str, int | None]:
     found = _HOST.fullmatch(text)
     if found is None or (found[2] and not 0 < int(found[2]) < 65_536):
-        raise _Fault("must name each host as host or host:port; percent-encode user name and password")
+        raise Fault("must name each host as host or host:port; percent-encode user name and password")
     return found[1], int(found[2]) if found[2] else None
 
 
 def _database(text: str) -> str:
     if text and not re.fullmatch("[0-9]{1,9}", text):
-        raise _Fault("must end with the number of a database, such as /0")
+        raise Fault("must end with the number of a database, such as /0")
     return text
 
 
 def _service_and_database(transport: str, path: str) -> tuple[str, str]:
     if transport == "cluster":
         if path not in ("", "/", "/0"):
-            raise _Fault("a cluster has database 0 only")
+            raise Fault("a cluster has database 0 only")
         return "", "0"
     service, _, database = path.removeprefix("/").partition("/")
     if not service:
-        raise _Fault("must name the service that the sentinels watch: …/service/0")
-    return _decoded(service), _database(database) or "0"
-
-
-def _options(protocol: str, transport: str, query: str) -> tuple[dict[str, str], str]:
-    """Returns jobwire's own options, checked, and the rest of the query string unchanged."""
-    own = _own_options(protocol, transport)
-    ours: dict[str, str] = {}
-    theirs: list[str] = []
-    for pair in filter(None, query.split("&")):
-        key, _, value = pair.partition("=")
-        if key in own:
-            if key in ours:
-                raise _Fault(f"gives {key} twice")
-            ours[key] = _checked(key, _decoded(value))
-        elif key in SENTINELS_OWN and transport == "sentinel":
-            if key == "sentinel_tls":
-                _checked("tls", _decoded(value))
-            theirs.append(pair)
-        elif transport in ("", "embedded") or key.startswith("sentinel_") or _is_meant_for_us(key, own, transport):
-            raise _unknown_option(key, own, protocol)
-        else:
-            theirs.append(pair)
-    return ours, "&".join(theirs)
+        raise Fault("must name the service that the sentinels watch: …/service/0")
+    return decoded(service), _database(database) or "0"
 
 
 def check_driver_options(address: Address, known: Collection[str], *, ignore_case: bool = False) -> None:
@@ -318,78 +256,6 @@ def check_driver_options(address: Address, known: Collection[str], *, ignore_cas
     for pair in filter(None, address.driver_url.partition("?")[2].split("&")):
         key = unquote(pair.partition("=")[0])
         if (key.lower() if ignore_case else key) not in known:
-            own = _own_options(address.protocol, address.transport)
-            fault = _unknown_option(key, [*own, *sorted(known)], address.protocol)
+            own = own_options(address.protocol, address.transport)
+            fault = unknown_option(key, [*own, *sorted(known)], address.protocol)
             raise InvalidOption("url", address.redacted, str(fault))
-
-
-def _own_options(protocol: str, transport: str) -> list[str]:
-    own = _OPTIONS.get(protocol, ())
-    return [*own, "tls"] if transport in _MANY_HOSTS else list(own)
-
-
-def _unknown_option(key: str, known: Sequence[str], protocol: str) -> _Fault:
-    meant = _PEERS_OPTIONS.get(key, "") or closest(key, known)
-    own = _OPTIONS.get(protocol, ("",))[0]
-    hint = f"did you mean {meant}?" if meant else f"{protocol} takes {own} and what its driver takes"
-    if not meant and len(known) < _FEW:
-        hint = f"{protocol} takes {', '.join(known) or 'none'}"
-    return _Fault(f"has an unknown option {key[:_SHOWN]}; {hint}")
-
-
-def _is_meant_for_us(key: str, own: list[str], transport: str) -> bool:
-    """True for another protocol's option and for a misspelt one of ours: a driver would ignore it, or raise a less
-    helpful error."""
-    key = _decoded(key).lower()
-    ours = key in _WHERE or (key == "tls" and transport in REDIS_TRANSPORTS)
-    return ours or bool(difflib.get_close_matches(key, own, n=1, cutoff=0.8))
-
-
-def _checked(key: str, value: str) -> str:
-    pattern, rule = _OPTION_RULES[key]
-    if not pattern.fullmatch(value):
-        raise _Fault(f"{key} must be {rule}")
-    return value
-
-
-def _decoded(text: str) -> str:
-    try:
-        plain = unquote(text, errors="strict")
-        plain.encode()
-    except UnicodeError:
-        raise _Fault("must be UTF-8 where it is percent-encoded") from None
-    if "\x00" in plain:
-        raise _Fault("must have no null character")
-    return plain
-
-
-def _redact_url(url: str) -> str:
-    """Masks too much rather than too little: a password may contain any character, also one that should be encoded."""
-    spans = [found.span(1) for found in _SECRET_IN_URL.finditer(url)]
-    scheme, _, rest = url.partition(":")
-    body = len(scheme) + 3 if rest.startswith("//") else 0
-    at = url.rfind("@")
-    if at >= body:
-        colon = url.find(":", body, at)
-        # A slash before the @ belongs to the password, unless that @ ends credentials that were found already.
-        if colon >= 0 or not body or ("/" in url[body:at] and not any(start <= at < stop for start, stop in spans)):
-            spans.append((colon + 1 if colon >= 0 else body, at))
-    shown: list[str] = []
-    end = 0
-    for start, stop in _merged(spans):
-        shown += url[end:start], "***"
-        end = stop
-    return "".join(shown) + url[end:]
-
-
-def _merged(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    current: tuple[int, int] | None = None
-    for span in sorted(spans):
-        if current is None or span[0] > current[1]:
-            if current is not None:
-                yield current
-            current = span
-        else:
-            current = (current[0], max(current[1], span[1]))
-    if current is not None:
-        yield current

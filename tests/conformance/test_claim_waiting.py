@@ -145,7 +145,7 @@ async def test_a_queue_that_is_closed_releases_what_it_holds(queue, connection, 
         await done.complete()
     assert [await state_of(queue, job) for job in added] == [State.WAITING, State.COMPLETED]
     assert (await queue.get(kept.id)).attempts_made == 0
-    assert f"1 job unsettled ({kept.id})" in caplog.text
+    assert f"1 unsettled job ({kept.id})" in caplog.text
     with pytest.raises(WrongState, match="its queue was closed"):
         await kept.complete()
 

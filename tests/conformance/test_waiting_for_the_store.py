@@ -71,7 +71,7 @@ async def test_a_queue_waits_for_its_store(
     first, last = lines(caplog)
     assert "is unavailable" in first
     assert "waiting up to 60 s for the store" in first
-    assert "the store is there after" in last
+    assert "the store answers after" in last
 
 
 async def test_a_worker_waits_for_its_store(

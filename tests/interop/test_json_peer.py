@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from jobwire.codec import MAX_SAFE_INTEGER, dumps, loads
+from jobwire.codec import dumps, loads
 from jobwire.errors import InvalidOption
+from jobwire.javascript_json import MAX_SAFE_INTEGER
 
 SEED = 20_300_101
 SPECIAL_FLOATS = [

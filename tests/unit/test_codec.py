@@ -20,8 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobwire import codec
-from jobwire.codec import MAX_DEPTH, MAX_SAFE_INTEGER, check_size, dumps, loads
+from jobwire.codec import check_size, dumps, loads
 from jobwire.errors import InvalidOption, JobwireError, MalformedPayload, PayloadTooLarge
+from jobwire.javascript_json import MAX_DEPTH, MAX_SAFE_INTEGER
 
 
 class Colour(enum.StrEnum):

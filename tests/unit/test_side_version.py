@@ -28,7 +28,7 @@ def test_a_newer_version_is_refused_with_the_place_both_versions_and_what_to_do(
     with pytest.raises(NewerSideData) as refusal:
         checked("schema mail_jobwire", 3, newest=2)
     assert str(refusal.value) == (
-        "schema mail_jobwire has side data of version 3; this jobwire knows up to 2: upgrade jobwire here"
+        "schema mail_jobwire has side data of version 3; this jobwire supports up to 2: upgrade jobwire here"
     )
     again = pickle.loads(pickle.dumps(refusal.value))
     assert (str(again), again.place, again.found, again.known) == (str(refusal.value), "schema mail_jobwire", 3, 2)

@@ -16,7 +16,8 @@ from redis.connection import parse_url
 
 from jobwire import Queue, Worker, connect, urls
 from jobwire.errors import InvalidOption
-from jobwire.urls import Address, default_url, parse, redact
+from jobwire.redact import redact
+from jobwire.urls import Address, default_url, parse
 
 passwords = st.text(min_size=1, max_size=30)
 unlikely = st.text(string.printable, max_size=12).map(lambda text: f"{text}Zq7{text}")

@@ -85,11 +85,11 @@ async def bring_up_to_date(side: SideData[Step_contra], steps: Sequence[Step_con
 def checked(place: str, found: object, newest: int) -> int:
     """Returns the number that was found. Raises NewerSideData above `newest`, StoreRefused if it is not a version.
 
-    >>> checked("schema a", b"1", newest=2)
+    >>> checked("key a", b"1", newest=2)
     1
-    >>> checked("schema a", 3, newest=2)
+    >>> checked("key a", 3, newest=2)
     Traceback (most recent call last):
-    jobwire.errors.NewerSideData: schema a has side data of version 3; this jobwire knows up to 2: upgrade jobwire here
+    jobwire.errors.NewerSideData: key a has side data of version 3; this jobwire supports up to 2: upgrade jobwire here
     """
     version = _whole(found)
     if version is None or version < FIRST:

@@ -1,9 +1,9 @@
-"""The one boundary. Everything above is written once; everything below knows one protocol only.
+"""The one boundary: code above it is written once for all protocols, code below it implements one protocol.
 
-A `Backend` is a store reached through one protocol: it adds, reads and administers jobs, and has a part for each
-feature that not all protocols share. A `Consumer` is one worker's hold on one queue of it: it claims, settles and keeps
-jobs. All operations are batch-first. Whatever a driver raises leaves a backend as StoreUnavailable (try again) or
-StoreRefused (don't).
+A `Backend` is a store that is used through one protocol: it adds, reads and administers jobs, and has a part for each
+feature that not all protocols share. A `Consumer` is the backend's side of one worker: it claims jobs of one queue,
+settles them and extends their leases. All operations take batches. A backend turns every error of its driver into
+StoreUnavailable (trying again may help) or StoreRefused (it will not).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The backend: a store that is reached through one protocol."""
+"""The backend: a store that is used through one protocol."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from jobwire.options import NewJob
 
 
 class Backend(Protocol):
-    """A store, reached through one protocol."""
+    """A store that is used through one protocol. A part that the protocol lacks is None."""
 
     @property
     def capabilities(self) -> Capabilities: ...
@@ -67,35 +67,36 @@ class Backend(Protocol):
     def workers(self) -> Workers | None: ...
 
     async def open(self) -> None:
-        """Reach the store and check that it can serve this protocol. Idempotent."""
+        """Connects to the store and checks that it can serve this protocol. Does nothing if it is open already."""
         ...
 
     async def close(self) -> None: ...
 
     def twin(self) -> Backend:
-        """Another backend on the same store with connections of its own, for use in another event loop."""
+        """Returns another backend on the same store, with its own connections, for use in another event loop."""
         ...
 
     def check(self, queue: str, job: NewJob) -> bytes | None:
-        """Raise InvalidOption for what this protocol does not allow. Touches nothing.
+        """Raises InvalidOption for what this protocol does not allow. Does not call the store.
 
-        A protocol that stores a job's options in a form of their own may return that form: it is counted into the
-        job's size and handed to `add`.
+        A protocol that stores a job's options in encoded form may return them encoded. They then count towards the
+        job's size and are passed to `add`.
         """
         ...
 
     async def register(self, queue: str) -> None:
-        """Make the queue known to peers, where the protocol has such a record. Called once per Queue object."""
+        """Stores a record of the queue for peers, if the protocol has one. Called once per Queue object."""
         ...
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> Sequence[Added]:
-        """Store the jobs in order; one answer each. With a transaction: inside it, the caller's own.
+        """Stores the jobs in order. Returns one answer for each. With a transaction: inside it, the caller's own.
 
         Raises InvalidOption before anything is written, never after."""
         ...
 
     def check_worker(self, settings: ConsumerSettings) -> None:
-        """Raise InvalidOption or NotSupported for what this protocol does not allow a worker. Touches nothing."""
+        """Raises InvalidOption or NotSupported for what this protocol does not allow a worker. Does not call the
+        store."""
         ...
 
     def consumer(self, settings: ConsumerSettings) -> Consumer: ...
@@ -105,38 +106,39 @@ class Backend(Protocol):
     async def jobs(
         self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
     ) -> Page:
-        """Returns jobs in a state in the order in which they would run (finished ones: newest first), or in the
-        opposite one.
+        """Returns jobs of one state in the order in which they would run (finished ones: newest first). With
+        `reverse`, in the opposite order.
 
-        They begin after `skip` jobs, or after the job that the cursor names; never both. A cursor of either direction
-        works in the other, too. What is skipped is not transferred.
+        They begin after `skip` jobs, or after the job that the cursor names. Callers never give both. A cursor works in
+        both directions. Skipped jobs are not transferred.
         """
         ...
 
     async def counts(self, queue: str) -> Mapping[State, int]:
-        """How many jobs are in each state that the protocol has."""
+        """Returns the number of jobs in each state that the protocol has."""
         ...
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        """Run finished jobs again."""
+        """Makes finished jobs ready again."""
         ...
 
     async def promote(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        """Make delayed jobs ready now."""
+        """Makes delayed jobs ready now."""
         ...
 
     async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        """Delete jobs with everything that belongs to them; one that a worker runs is LOCKED."""
+        """Deletes jobs with everything that belongs to them. The answer for a job that a worker runs is LOCKED."""
         ...
 
     async def drain(self, queue: str, delayed: bool) -> None:
-        """Delete all jobs that wait (and the delayed ones, if asked)."""
+        """Deletes all waiting jobs, and with `delayed` also the delayed ones."""
         ...
 
     async def clean(self, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
-        """Delete up to `limit` (0: all) jobs in the state for more than that many seconds; their ids."""
+        """Deletes up to `limit` (0: all) jobs that have been in the state for more than `older_than` seconds. Returns
+        their ids."""
         ...
 
     async def obliterate(self, queue: str, force: bool) -> None:
-        """Delete the queue and everything in it. WrongState if jobs are active, unless forced."""
+        """Deletes the queue and everything in it. Raises WrongState if jobs are active, unless forced."""
         ...

@@ -1,4 +1,4 @@
-"""Claims: jobs that a worker holds, how their runs ended, and what became of that in the store."""
+"""Claims: jobs that a worker holds, the outcomes of their runs, and the store's verdicts on these."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from jobwire.record import record
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """A job that is ours until its lease ends. The token tells this claim from any other of the same job."""
+    """A job that this worker may run until its lease ends. The token belongs to this claim only."""
 
     job: Job
     token: str
     timeout: float | None = None
     doomed: str | None = None
-    """Set when the job must fail with this reason without being run."""
+    """The reason why the job must fail without being run, if there is one."""
     run_seconds: float = 0.0
-    """Filled in by the engine when the handler has ended."""
+    """The time that the handler ran. Set by the engine when it has ended."""
 
 
 @record
@@ -31,8 +31,8 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler failed. The protocol's rules decide between retry and failure unless `final`; `delay`, if given,
-    is used instead of the job's own backoff."""
+    """The handler failed. The protocol's rules decide whether another attempt follows, unless `final`. `delay`, if
+    given, replaces the job's own backoff."""
 
     claim: Claim
     error: str
@@ -45,26 +45,27 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Hand the job back as if it had not been claimed: no attempt is charged, it runs next."""
+    """The job goes back as if it had not been claimed: no attempt is charged, and it is ready at once."""
 
     claim: Claim
 
 
 @dataclass(frozen=True, slots=True)
 class Throttled(Released):
-    """Handed back, and nothing is to be claimed for `delay` seconds. Only where the protocol can throttle."""
+    """The job goes back, and no job is claimed for `delay` seconds. Only if the protocol has Feature.THROTTLE."""
 
     delay: float
 
 
 @dataclass(frozen=True, slots=True)
 class Parked(Released):
-    """Handed back until its children are done, or at once if none is pending. Only where the protocol has flows."""
+    """The job goes back until its children have finished, or is ready at once if none is pending. Only if the protocol
+    has flows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snoozed:
-    """Put the job off by `delay` seconds without charging an attempt."""
+    """The job is put off by `delay` seconds, without charging an attempt."""
 
     claim: Claim
     delay: float
@@ -74,7 +75,7 @@ Outcome = Completed | Failed | Released | Snoozed
 
 
 class Verdict(Enum):
-    """What became of an outcome in the store."""
+    """The result of settling: what the store made of an outcome."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -83,16 +84,16 @@ class Verdict(Enum):
     SNOOZED = "snoozed"
     PARKED = "parked"
     LOST = "lost"
-    """Refused: the claim was no longer ours (or the job is gone). Nothing was changed."""
+    """Refused: the claim was not valid any more, or the job is gone. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The answer to `settle`: a verdict per outcome in order, and the jobs claimed."""
+    """The answer to `settle`: one verdict per outcome, in order, and the claimed jobs."""
 
     verdicts: Sequence[Verdict] = ()
     claims: Sequence[Claim] = ()
     next_in: float | None = None
-    """Fewer jobs than asked for: seconds until the next one is known to come due."""
+    """If there were fewer jobs than asked for: seconds until the next one is due, if that is known."""
     blocked_for: float = 0.0
-    """Claim nothing for this many seconds, whatever arrives (a rate limit)."""
+    """Seconds for which no job may be claimed, because of a rate limit."""

@@ -1,4 +1,4 @@
-"""The consumer: what a worker asks of a protocol."""
+"""The consumer: the backend's side of one worker."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from jobwire.options import Keep, Seconds
 from jobwire.rate import Rate
 
 Strategy = Callable[[int, Job, str], Seconds | None]
-"""A worker's own backoff: the wait after a failure, from (failures, job, error), or None to fail the job for good."""
+"""A worker's own backoff. Returns the wait after a failure from (failures, job, error), or None to fail the job for
+good."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
-    """What a worker tells the protocol. Durations in seconds."""
+    """The settings of a worker that concern its protocol. Durations are in seconds."""
 
     queue: str
     worker_id: str
@@ -26,27 +27,27 @@ class ConsumerSettings:
     recover_every: float = 30.0
     max_stalled: int = 1
     timeout: float | None = None
-    """How long a handler may run, unless its job says otherwise."""
+    """The time limit of handlers, for jobs that have none of their own."""
     rate: Rate | None = None
     """The limit over all workers of the queue."""
     strategy: Strategy | None = None
-    """The wait before the next attempt of a job with a custom backoff; None fails the job."""
+    """Computes the wait before the next attempt of a job with a custom backoff. Without one, such a job fails."""
     strategies: Mapping[str, Strategy] = field(default_factory=dict[str, Strategy])
-    """Strategies for custom backoffs of these names; the one above is for all others."""
+    """Strategies for custom backoffs of these names. `strategy` is for all others."""
     max_backoff: float = 3600.0
     keep_completed: Keep | None = None
     keep_failed: Keep | None = None
     native: object | None = None
-    """Options of one protocol only, of that protocol's class in `jobwire.native`."""
+    """Options that only this protocol has: an object of its class in `jobwire.native`."""
 
     def strategy_for(self, name: str | None) -> Strategy | None:
-        """The strategy for a custom backoff of this name."""
+        """Returns the strategy for a custom backoff of this name."""
         return self.strategies.get(name or "", self.strategy)
 
 
 @dataclass(frozen=True, slots=True)
 class DutyReport:
-    """What a duty found to do: jobs taken back from dead workers, anything worth a line in the log."""
+    """The result of a duty: the ids of jobs that it recovered from dead workers, and a message for the log."""
 
     recovered: Collection[str] = ()
     note: str = ""
@@ -54,8 +55,9 @@ class DutyReport:
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """Something the protocol asks every worker to do now and then. The engine runs it at once, then periodically;
-    it never overlaps itself, and a failure is logged and tried again."""
+    """Work that the protocol asks of every worker periodically. The engine runs it at once and then every `every`
+    seconds. It never overlaps itself. A failure is logged, and the next run is tried as usual. `name` completes the
+    sentence "could not …"."""
 
     name: str
     every: float
@@ -63,35 +65,35 @@ class Duty:
 
 
 class Consumer(Protocol):
-    """One worker's hold on one queue."""
+    """Claims jobs of one queue for one worker, settles them, extends their leases and waits for new ones."""
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
-        """Finish the outcomes and claim up to `claim` jobs, in one round trip, atomically per job.
+        """Settles the outcomes and claims up to `claim` jobs, in one round trip, atomically per job.
 
-        A lost reply leaves both unknown: calling again with the same outcomes is safe (LOST if they had landed),
-        and jobs claimed by the lost call come back through recovery.
+        If the reply is lost, the caller can't see whether either has happened. Calling again with the same outcomes is
+        safe: the verdict on one that had arrived is LOST. Jobs that the lost call claimed are recovered.
         """
         ...
 
     async def wait(self, timeout: float) -> None:
-        """Return when a job may be ready, or after the timeout; never early without a reason. May be cancelled."""
+        """Returns when a job may be ready or the timeout is over, never earlier without a reason. May be cancelled."""
         ...
 
     async def pass_on(self) -> None:
-        """Gives a wake-up that this worker has no free slot for to another worker. Also called when the worker is
-        paused: what was taken in waits, and no claim has asked for, is left to others."""
+        """Passes a wakeup that this worker has no free slot for on to another worker. Also called when the worker is
+        paused: wakeups and jobs that a wait has taken, and that no claim has asked for, go to other workers."""
         ...
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
-        """Renew the leases; the claims returned are no longer ours."""
+        """Extends the leases. Returns the claims that are lost."""
         ...
 
     def duties(self) -> Sequence[Duty]:
-        """The protocol's periodic work, stalled recovery among it."""
+        """Returns the protocol's periodic work, including the recovery of stalled jobs."""
         ...
 
     async def reset(self) -> None:
-        """Drop connections that may be dead; the next call opens new ones."""
+        """Drops connections that may be broken. The next call opens new ones."""
         ...
 
     async def close(self) -> None: ...

@@ -1,8 +1,8 @@
-"""What a protocol can hold and do.
+"""The features of protocols.
 
-A `Feature` is something that some protocols have and others lack. A backend states its features in `Capabilities`, and
-has a part (`boundary.parts`) for each one that needs code of its own. A feature is asked for before the first write.
-One that is missing is refused with the protocol's nearest alternative, never ignored.
+A `Feature` is something that some protocols have and others lack. A backend lists its features in `Capabilities`, and
+has a part (`boundary.parts`) for each one that needs code of its own. A feature is checked before the first write. A
+missing one is refused with the protocol's nearest alternative, never ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Part = TypeVar("Part")
 
 
 class Feature(Enum):
-    """A feature, with the words that a refusal uses for it."""
+    """A feature that some protocols have. The value is its name in a refusal."""
 
     JOB_NAMES = "job names beside the queue's"
     PRIORITIES = "priorities"
@@ -90,7 +90,7 @@ ALL_SCHEDULES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """A protocol's features, and what is a matter of degree."""
+    """A protocol's features, and its properties that are a matter of degree."""
 
     protocol: str
     features: frozenset[Feature] = frozenset()
@@ -98,21 +98,23 @@ class Capabilities:
     """The shape of an id that the caller gives a job. Which texts of it are refused is a rule of the protocol."""
     priority: Literal["low_first", "high_first"] | None = None
     priority_classes: int | None = None
-    """How many classes of priority the order distinguishes; within one, jobs keep their order. None: every number."""
+    """The number of classes of priority. Within one, jobs run in the order of their arrival. None: every number is a
+    class."""
     default_priority: int = 0
-    """Of a job that has none of its own."""
+    """The priority of a job that is added without one."""
     default_attempts: int | None = None
-    """Of a job that has none of its own; None: the store decides, and the client that adds the job does not know."""
+    """The attempts of a job that is added without a number. None: the store decides, so the snapshot of an added job
+    has none."""
     null_character: bool = True
-    """Texts in data and results may hold U+0000."""
+    """True if texts in data and results may hold U+0000."""
     null_key: bool = True
-    """And so may the keys of objects in data."""
+    """True if the keys of objects in data may hold U+0000, too."""
     no_data: bytes = b"null"
-    """What the protocol's own client stores for a job that is added without data, as JSON."""
+    """The JSON that the protocol's own client stores for a job that is added without data."""
     split_from: int = 8
-    """From this concurrency on a worker has two calls under way at a time; below, one with everything is quicker."""
+    """The concurrency from which on a worker has two calls under way at a time. Below it, one call is faster."""
     nearest: Mapping[Feature, str] = field(default_factory=dict[Feature, str])
-    """For a missing feature: what the protocol offers instead, as the end of a sentence."""
+    """The protocol's nearest alternative for each missing feature, as the end of a sentence."""
 
     def has(self, feature: Feature) -> bool:
         """Returns True if the protocol has the feature: `queue.capabilities.has(Feature.FLOWS)`."""

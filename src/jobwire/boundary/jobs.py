@@ -1,4 +1,4 @@
-"""Jobs on their way into a store, and what a store answers."""
+"""Jobs that are about to be stored, and the answers of a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobwire.options import NewJob
 
 
 class PreparedJob(NamedTuple):
-    """A checked job with its data encoded once; its options too, if the protocol keeps them in a form of their own."""
+    """A checked job with its data encoded, and its options too, if the protocol's `check` has returned them encoded."""
 
     new: NewJob
     name: str
@@ -19,14 +19,14 @@ class PreparedJob(NamedTuple):
 
 
 class Added(NamedTuple):
-    """The id of the job that now stands for the request, and whether it is a new one."""
+    """The answer to one added job. `id` is the new job's, or that of the existing job in its place."""
 
     id: str
     status: AddStatus = AddStatus.ADDED
 
 
 class Acted(Enum):
-    """What an action on one job came to."""
+    """The result of an action on one job."""
 
     DONE = "done"
     NOT_FOUND = "not found"

@@ -1,6 +1,6 @@
-"""The parts of a backend: what some protocols can do beyond the core that all share.
+"""The parts of a backend: operations that some protocols have beyond the core that all share.
 
-Each part belongs to a feature. A backend has the part, or None in its place; see `Backend`.
+Each part belongs to a feature. An attribute of the backend holds the part, or None: see `Backend`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OnFailure = Literal["wait", "fail", "continue", "ignore", "remove"]
 
 @dataclass(frozen=True, slots=True)
 class FlowNode:
-    """A checked job of a flow, with the jobs that it waits for. `on_failure` is for its parent in the tree."""
+    """A checked job of a flow, with the jobs that it waits for. `on_failure` concerns its parent in the tree."""
 
     queue: str
     job: PreparedJob
@@ -29,7 +29,7 @@ class FlowNode:
 
 
 def levels(roots: Sequence[FlowNode]) -> list[FlowNode]:
-    """All nodes, level by level from the roots down."""
+    """Returns all nodes, level by level from the roots down."""
     found, level = list(roots), list(roots)
     while level:
         level = [child for node in level for child in node.children]
@@ -41,7 +41,7 @@ class Flows(Protocol):
     """Jobs that wait for other jobs, across queues."""
 
     def check_flow(self, queues: Sequence[str]) -> None:
-        """Raises InvalidOption if jobs of these queues can't be in one flow. Touches nothing."""
+        """Raises InvalidOption if jobs of these queues can't be in one flow. Does not call the store."""
         ...
 
     async def add_flow(self, roots: Sequence[FlowNode]) -> Sequence[Added]:
@@ -51,66 +51,66 @@ class Flows(Protocol):
     async def children(self, queue: str, job_id: str) -> Children: ...
 
     async def children_of(self, keys: Sequence[JobKey], limit: int) -> Sequence[Sequence[JobKey]]:
-        """Returns for each job its children, pending and done, up to `limit` of each kind."""
+        """Returns the children of each job: up to `limit` pending ones and up to `limit` finished ones."""
         ...
 
     async def remove_alone(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        """As `Backend.remove`, without the children."""
+        """Deletes jobs as `Backend.remove` does, but not their children."""
         ...
 
 
 class Edits(Protocol):
-    """Changes to a job that is in the store."""
+    """Changes to jobs that are in the store."""
 
     async def update_data(self, queue: str, job_id: str, data: bytes) -> Acted: ...
 
     async def change_priority(self, queue: str, job_id: str, priority: int, front: bool) -> Acted:
-        """Moves a waiting job to the end of its new priority, or to its front."""
+        """Gives a waiting job another priority. It runs as the last of that priority, or with `front` as the first."""
         ...
 
     async def change_delay(self, queue: str, job_id: str, delay: float) -> Acted:
-        """Has a delayed job come due that many seconds from now."""
+        """Makes a delayed job due `delay` seconds from now."""
         ...
 
     async def clear_logs(self, queue: str, job_id: str, keep: int) -> Acted:
-        """Deletes the job's log but for its last `keep` lines."""
+        """Deletes all but the last `keep` lines of the job's log."""
         ...
 
     async def retry_anew(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        """Runs finished jobs again, with all of their attempts."""
+        """Makes finished jobs ready again, with all of their attempts."""
         ...
 
 
 class Bulk(Protocol):
-    """Questions and changes that concern all jobs of a queue. Changes are made a step per call."""
+    """Reads and changes that concern all jobs of a queue. Each call makes one step of a change."""
 
     async def now(self) -> float:
-        """Returns seconds since 1970 by the clock that finished jobs are stamped with."""
+        """Returns seconds since 1970 by the clock that gives finished jobs their times."""
         ...
 
     async def retry_all(self, queue: str, state: State, before: float, limit: int) -> int:
-        """Reruns up to `limit` jobs that finished in that state before the moment. Returns how many."""
+        """Makes up to `limit` jobs ready that finished in that state before `before`. Returns their number."""
         ...
 
     async def promote_all(self, queue: str, limit: int) -> int:
-        """Makes up to `limit` delayed jobs ready. Returns how many."""
+        """Makes up to `limit` delayed jobs ready. Returns their number."""
         ...
 
     async def counts_by_priority(self, queue: str, priorities: Sequence[int]) -> Mapping[int, int]:
-        """Returns how many jobs of each priority wait; 0 stands for those without one."""
+        """Returns the number of waiting jobs of each priority. 0 stands for jobs without one."""
         ...
 
 
 class Cancels(Protocol):
-    """A state for jobs that are not to be run."""
+    """A state for jobs that will not be run."""
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        """Stops waiting jobs from being run, keeping them in the cancelled state."""
+        """Moves waiting jobs to the cancelled state, in which they are kept and not run."""
         ...
 
 
 class Pause(Protocol):
-    """A stop of all claims from a queue."""
+    """Pausing a queue: no worker claims from it until it is resumed."""
 
     async def pause(self, queue: str) -> None: ...
 
@@ -120,7 +120,7 @@ class Pause(Protocol):
 
 
 class Progress(Protocol):
-    """How far a job is."""
+    """The progress that handlers publish about a job."""
 
     async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted: ...
 
@@ -129,17 +129,17 @@ class Logs(Protocol):
     """Lines that handlers write about a job."""
 
     async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
-        """Appends a line to the job's log, keeping the last `keep` (0: all)."""
+        """Appends a line to the job's log and deletes all but the last `keep` lines (0: deletes none)."""
         ...
 
     async def logs(self, queue: str, job_id: str) -> Sequence[str]: ...
 
 
 class Schedules(Protocol):
-    """Repeating jobs."""
+    """Schedules of repeating jobs."""
 
     async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
-        """Creates or replaces the schedule of this key."""
+        """Creates the schedule of this key, or replaces it. Returns it as stored."""
         ...
 
     async def unschedule(self, queue: str, key: str) -> bool: ...
@@ -151,7 +151,7 @@ class Events(Protocol):
     """The queue's event stream."""
 
     async def cursor(self, queue: str) -> str:
-        """Returns the position in the stream after everything that has happened."""
+        """Returns the cursor of the stream's present end."""
         ...
 
     def events(self, queue: str, since: str) -> AsyncIterator[Event]:
@@ -160,18 +160,18 @@ class Events(Protocol):
 
 
 class EventControl(Protocol):
-    """Writing to the event stream, and its length."""
+    """Writes to the event stream, and limits its length."""
 
     async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
         """Adds an event. Returns its id."""
         ...
 
     async def trim_events(self, queue: str, keep: int) -> int:
-        """Deletes all but about the last `keep` events. Returns how many it deleted."""
+        """Deletes all but about the last `keep` events. Returns the number of deleted ones."""
         ...
 
     async def limit_events(self, queue: str, keep: int) -> None:
-        """From now on the stream keeps about that many events."""
+        """Limits the stream to about `keep` events from now on."""
         ...
 
 
@@ -185,7 +185,7 @@ class QueueLimits(Protocol):
     async def limit_concurrency(self, queue: str, concurrency: int | None) -> None: ...
 
     async def throttle(self, queue: str, delay: float) -> None:
-        """Has workers with a rate limit start nothing for that many seconds; 0 lets them go on at once."""
+        """Stops workers that have a rate limit from starting jobs for `delay` seconds. 0 lets them go on at once."""
         ...
 
 
@@ -200,15 +200,15 @@ class UniqueOwners(Protocol):
 
 
 class Routing(Protocol):
-    """Jobs for some workers only."""
+    """Jobs that only some workers may run."""
 
     async def unroutable(self, queue: str, limit: int) -> Sequence[Job]:
-        """Returns waiting jobs that no live worker can take."""
+        """Returns waiting jobs that no live worker may run."""
         ...
 
 
 class Transactions(Protocol):
-    """Handlers' writes that commit with their job."""
+    """Transactions in which a handler's writes commit together with its job."""
 
     async def transaction(self, claim: Claim, *, blocking: bool) -> Any:
         """Returns the driver's connection for the claim's handler, the same one each time. It is in a transaction
@@ -217,6 +217,6 @@ class Transactions(Protocol):
 
 
 class Workers(Protocol):
-    """The workers that are connected to a queue, whatever language they are written in."""
+    """Lists the workers that are connected to a queue, in any language."""
 
     async def workers(self, queue: str) -> Sequence[WorkerInfo]: ...

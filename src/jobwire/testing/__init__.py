@@ -1,1 +1,1 @@
-"""What jobwire offers to the tests of its users; the fixtures are in `jobwire.testing.plugin`."""
+"""Support for the tests of jobwire's users. The fixtures are in `jobwire.testing.plugin`."""

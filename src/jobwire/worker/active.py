@@ -1,4 +1,4 @@
-"""The job as a handler sees it: what every holder of a claim has, and what only the worker that runs it may do."""
+"""The job that a handler gets: what every holder of a claim can do, and what only a handler can do."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Answer = TypeVar("Answer")
 
 
 class Leases(Protocol):
-    """Who can renew a claim's lease on request."""
+    """Extends the lease of a claim on request."""
 
-    async def renew(self, claim: Claim) -> bool: ...
+    async def extend(self, claim: Claim) -> bool: ...
 
 
 class ActiveJob(HeldJob):
-    """A job that this worker runs right now."""
+    """A job that this worker is running."""
 
     __slots__ = ("_cancelled", "_leases", "_listeners", "_lost", "_lost_event")
 
@@ -38,7 +38,7 @@ class ActiveJob(HeldJob):
 
     @property
     def lost(self) -> asyncio.Event:
-        """Set when the job's lock is gone: another worker may be running it."""
+        """Set when the job's lease is lost: another worker may be running it."""
         if self._lost_event is None:
             self._lost_event = asyncio.Event()
             if self._lost:
@@ -47,16 +47,16 @@ class ActiveJob(HeldJob):
 
     @property
     def cancelled(self) -> bool:
-        """True once the worker wants the handler to stop: `worker.cancel`, the job's timeout, a lost lease, or the end
-        of the time that running jobs have at shutdown."""
+        """True once the handler has to stop: after `worker.cancel`, the job's timeout, a lost lease, or the end of the
+        time that running jobs have at shutdown."""
         return self._cancelled
 
     def mark_cancelled(self) -> None:
-        """Called by the engine, in its event loop."""
+        """Sets `cancelled`. Called by the engine, in its event loop."""
         self._cancelled = True
 
     def mark_lost(self) -> None:
-        """Called by the engine, in its event loop."""
+        """Sets `lost`. Called by the engine, in its event loop."""
         self._lost = True
         if self._lost_event is not None:
             self._lost_event.set()
@@ -64,20 +64,22 @@ class ActiveJob(HeldJob):
             listener()
 
     def when_lost(self, listener: Callable[[], None]) -> None:
+        """Calls the listener when the lease is lost, or now if it is."""
         if self._lost:
             listener()
         else:
             self._listeners = [*(self._listeners or ()), listener]
 
     async def add_children(self, *children: FlowJob) -> list[JobTree]:
-        """Add jobs (or trees of them) that this job waits for, all or nothing. It goes on until it asks to wait."""
+        """Adds jobs (or trees of them) that this job waits for, all or nothing. The handler goes on: it waits for them
+        with `wait_for_children`."""
         self.require(Feature.FLOWS)
         above = JobKey(self.queue, self.id)
         return await add_trees(self._backend, [prepare_tree(self._backend, child, below=above) for child in children])
 
     async def wait_for_children(self) -> None:
-        """Go on if all children are done. Otherwise this run ends here, and the job runs again, from the start and
-        without an attempt charged, when they are; it fails then if a child fails whose `on_failure` is fail."""
+        """Returns if all children have finished. Otherwise this run ends here without charging an attempt, and the job
+        runs again, from the start, when they have. It fails instead if a child fails whose `on_failure` is fail."""
         children = await self.children()
         if children.pending or children.failed:
             raise WaitForChildren
@@ -91,13 +93,14 @@ class ActiveJob(HeldJob):
         return await transactions.transaction(self._claim, blocking=blocking)
 
     async def extend(self) -> None:
-        """Renew the lock now. The worker does so by itself; ask only to learn whether it is still yours."""
-        if self._lost or not await self._leases.renew(self._claim):
-            raise LostLock(f"job {self.id!r} is no longer ours: its lock ran out or was taken away")
+        """Extends the lease now. The worker does that by itself, so call this only to find out if the lease is lost:
+        it raises LostLock then."""
+        if self._lost or not await self._leases.extend(self._claim):
+            raise LostLock(f"job {self.id!r} is no longer ours: its lease has ended or was taken away")
 
 
 class BlockingJob(Running):
-    """An ActiveJob for handlers that are plain functions: the same names, blocking the handler's thread."""
+    """An ActiveJob for handlers that are plain functions. Its methods have the same names and block the thread."""
 
     __slots__ = ("_active", "_loop", "lost")
 
@@ -114,7 +117,7 @@ class BlockingJob(Running):
 
     @property
     def cancelled(self) -> bool:
-        """As ActiveJob's. A thread can't be interrupted: a handler that may run for long looks here now and then."""
+        """True once the handler has to stop. A thread can't be interrupted, so a long handler must check this."""
         return self._active.cancelled
 
     def update_progress(self, value: Any) -> None:

@@ -2,14 +2,14 @@
 
 A child ends with its worker. It holds the reading end of a pipe, the lifeline, whose other end only the worker has and
 into which nothing is ever written: when the worker is gone, however it ended, the pipe closes. The kernel is asked to
-kill the child at that moment (Linux), which also stops a handler in C code that holds the GIL. A thread looks as well:
-it serves other systems, and the case that a forked copy of the worker keeps the pipe open.
+kill the child at that moment (Linux), which also stops a handler in C code that holds the GIL. A thread watches the
+pipe as well, for other systems, and for the case that a forked copy of the worker keeps the pipe open.
 
 Signals. A service manager or a terminal sends SIGTERM or SIGINT to every process of a group, worker and children; then
 the worker stops claiming and lets running jobs finish, so a child must not end by itself. SIGINT is ignored: it comes
 from terminals only. SIGTERM may also be meant for one child alone, and a child can't see which it was. So it reports
-the signal to the worker, which kills it after a short while unless the worker has been told to stop as well. A child
-without a job just leaves. A handler inside C code that holds the GIL delays the report; SIGKILL always works.
+the signal to the worker, which kills it after a short while unless the worker has got a signal to stop as well. A child
+without a job ends at once. A handler inside C code that holds the GIL delays the report. SIGKILL always works.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from jobwire.flow import FlowJob
 from jobwire.model import Children, Job, JobKey, JobTree
 from jobwire.running_job import Running
 
-WISHES = {"snooze": Snooze, "rate limited": RateLimited, "wait for children": WaitForChildren}
-"""What a handler raises to have its job run again later, and how each is called in the pipe."""
+_RUN_LATER = {"snooze": Snooze, "rate limited": RateLimited, "wait for children": WaitForChildren}
+"""The exceptions by which a handler has its job run again later, by their names in messages to the worker."""
 
 HELD_SIGNALS = {signal.SIGTERM, signal.SIGINT}
-"""Blocked while a child starts, until it knows what to do with them."""
+"""Blocked while a child starts, until it has installed its handlers of them."""
 
 _LOOK_EVERY = 1.0
 
 
-class Line:
+class PipeToWorker:
     """The child's end of the pipe, shared by the handler, threads that it made, and the thread that watches."""
 
     def __init__(self, pipe: Connection) -> None:
@@ -56,26 +56,26 @@ class Line:
         return self._pipe.recv()
 
     def begin(self, job: ProcessJob) -> None:
-        """Say that the job is here and will run: a child that ends before has not touched it."""
+        """Reports that the job has arrived and will run. A child that ends before this has not touched the job."""
         with self._sending:
             self._is_first = False
             self._job = job
             self._pipe.send(("begun", None))
 
     def end(self, answer: tuple[str, Any]) -> None:
-        """Send how the job ended. Nothing that still runs can speak for it afterwards."""
+        """Sends how the job ended. Threads that still run can make no calls for it afterwards."""
         encoded = _pickled(answer)
         with self._asking, self._sending:
             self._job = None
             self._pipe.send_bytes(encoded)
 
     def ask(self, job: ProcessJob, what: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Have the worker call the method of its own job; what it returned or raised."""
+        """Has the worker call a method of its own job. Returns what that returned, or raises what it raised."""
         encoded = ForkingPickler.dumps(("request", (what, args, named)))
         with self._asking:
             with self._sending:
                 if self._job is not job:
-                    raise LostLock(f"job {job.id!r} has ended: what it left running can't change it any more")
+                    raise LostLock(f"job {job.id!r} has ended: threads that it left running can't change it any more")
                 self._pipe.send_bytes(encoded)
             answer, error = self._pipe.recv()
         if error is not None:
@@ -83,7 +83,8 @@ class Line:
         return answer
 
     def report_sigterm(self) -> None:
-        """Tell the worker, which decides; between two jobs, leave. The first one is on its way from the start."""
+        """Reports the signal to the worker, which decides. Between two jobs the child ends instead. Before its first
+        job it counts as busy, since that job is already on its way."""
         with self._sending:
             idle = self._job is None and not self._is_first
             self._pipe.send(("leaving" if idle else "sigterm", None))
@@ -92,18 +93,18 @@ class Line:
 
 
 class ProcessJob(Running):
-    """What a handler in a child process gets: the same names as BlockingJob, answered by the parent."""
+    """The job that a handler in a child process gets. It has BlockingJob's methods, which the worker carries out."""
 
-    __slots__ = ("_line", "cancelled", "lost", "token")
+    __slots__ = ("_pipe", "cancelled", "lost", "token")
 
-    def __init__(self, job: Job, token: str, line: Line) -> None:
+    def __init__(self, job: Job, token: str, pipe: PipeToWorker) -> None:
         super().__init__(job)
         self.token = token
         self.lost = threading.Event()
-        """Never set here: a process whose lock is lost is killed."""
+        """Never set here: a process whose lease is lost is killed."""
         self.cancelled = False
         """Never True here: a process whose job is cancelled is killed."""
-        self._line = line
+        self._pipe = pipe
 
     def update_progress(self, value: Any) -> None:
         self._ask("update_progress", value)
@@ -135,26 +136,27 @@ class ProcessJob(Running):
         )
 
     def _ask(self, what: str, *args: Any, **named: Any) -> Any:
-        return self._line.ask(self, what, args, named)
+        return self._pipe.ask(self, what, args, named)
 
 
 def child_main(handler: Callable[[Any], Any], pipe: Connection, lifeline: Connection) -> None:
-    """Run jobs until the worker closes the pipe. Whatever a handler raises is an answer, never the child's end."""
-    line = Line(pipe)
+    """Runs jobs until the worker closes the pipe. Every exception of a handler is sent as an answer and never ends the
+    child."""
+    to_worker = PipeToWorker(pipe)
     arrived, arrives = os.pipe()
     os.set_blocking(arrives, False)
     _end_with_worker(lifeline)
-    threading.Thread(target=_watch, args=(line, lifeline, arrived), name="jobwire-watch", daemon=True).start()
+    threading.Thread(target=_watch, args=(to_worker, lifeline, arrived), name="jobwire-watch", daemon=True).start()
     while True:
         _heed_signals(arrives)  # for each job, since the one before may have changed that
         try:
-            snapshot, token = line.receive()
+            snapshot, token = to_worker.receive()
         except (EOFError, OSError):
             return
-        job = ProcessJob(snapshot, token, line)
+        job = ProcessJob(snapshot, token, to_worker)
         try:
-            line.begin(job)
-            line.end(_run(handler, job))
+            to_worker.begin(job)
+            to_worker.end(_run(handler, job))
         except OSError:
             return
 
@@ -173,17 +175,17 @@ def _run(handler: Callable[[Any], Any], job: ProcessJob) -> tuple[str, Any]:
 
 
 def _answer(error: BaseException) -> tuple[str, Any]:
-    for kind, wish in WISHES.items():
-        if isinstance(error, wish):
-            return kind, (getattr(error, "delay", None), _text(message_of(error)))
+    for name, kind in _RUN_LATER.items():
+        if isinstance(error, kind):
+            return name, (getattr(error, "delay", None), _text(message_of(error)))
     if isinstance(error, Unrecoverable):
         return "unrecoverable", _text(message_of(error))
     return "error", (kind_of(error), _text(message_of(error)), _text(stack_of(error)))
 
 
 def _text(text: str) -> str:
-    """The same as a plain text in valid Unicode, which any process and any log can take: a handler's str() may return a
-    class of its own, and half of a surrogate pair."""
+    """Returns the text as a plain str in valid Unicode, which every process and every log accepts. An exception's str()
+    may return a subclass of str, and half of a surrogate pair."""
     return str.encode(text, "utf-8", "backslashreplace").decode()
 
 
@@ -191,7 +193,7 @@ def _pickled(answer: tuple[str, Any]) -> Any:
     try:
         return ForkingPickler.dumps(answer)
     except Exception as error:
-        message = f"what the handler raised can't be sent to the worker ({answer[0]}): {_text(message_of(error))}"
+        message = f"the handler's exception can't be sent to the worker ({answer[0]}): {_text(message_of(error))}"
         return ForkingPickler.dumps(("error", ("TypeError", message, "")))
 
 
@@ -199,7 +201,7 @@ def _pickled(answer: tuple[str, Any]) -> Any:
 
 
 def _end_with_worker(lifeline: Connection) -> None:
-    """Ask the kernel to kill this process when the worker's end of the lifeline is closed."""
+    """Asks the kernel to kill this process when the worker's end of the lifeline is closed."""
     if hasattr(fcntl, "F_SETSIG"):
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
@@ -207,20 +209,20 @@ def _end_with_worker(lifeline: Connection) -> None:
 
 
 def _heed_signals(arrives: int) -> None:
-    """Have each SIGTERM written into the file as it arrives: C code of a handler may keep Python's own signal handlers
-    waiting. Not SIG_IGN, which programs started by the handler would inherit."""
+    """Has each SIGTERM written into the file as it arrives, because C code of a handler may keep Python's own signal
+    handlers waiting. SIGTERM is not set to SIG_IGN, which programs started by the handler would inherit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     signal.set_wakeup_fd(arrives, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
 
 
-def _watch(line: Line, lifeline: Connection, arrived: int) -> NoReturn:
+def _watch(to_worker: PipeToWorker, lifeline: Connection, arrived: int) -> NoReturn:
     worker = parent_process()
     while True:
         ready = wait([lifeline, arrived], timeout=_LOOK_EVERY)
         if lifeline in ready or (worker is not None and os.getppid() != worker.pid):
             os.kill(os.getpid(), signal.SIGKILL)
         if arrived in ready and signal.SIGTERM in os.read(arrived, 64):
-            with contextlib.suppress(OSError):  # the worker is gone, which the next look finds
-                line.report_sigterm()
+            with contextlib.suppress(OSError):  # the worker is gone, and the next turn of this loop finds that
+                to_worker.report_sigterm()

@@ -1,4 +1,4 @@
-"""Running a handler and turning whatever it does into an outcome. The one place that catches every exception."""
+"""Runs a handler and turns its result or its exception into an outcome. The one place that catches every exception."""
 
 from __future__ import annotations
 
@@ -29,17 +29,16 @@ from jobwire.worker.threads import Threads
 Executor = Literal["async", "thread", "process"]
 Handler = Callable[[Any], Any]
 
-
 Begin = Callable[[], None]
-"""Called when a handler is about to run, so that its timeout does not count the start of a child process."""
+"""Called when a handler is about to run, so that its timeout does not include the start of a child process."""
 
 
 class Runner(Protocol):
-    """Runs the user's handler on a job. Cancelling the call stops the work as far as it can be stopped."""
+    """Runs the user's handler on a job. Cancelling the call stops the handler, if it can be stopped."""
 
     @property
     def can_interrupt(self) -> bool:
-        """False if cancelling the call leaves the handler running, and its end unseen."""
+        """False if the handler goes on after the call is cancelled, and its result is lost."""
         ...
 
     async def __call__(self, job: ActiveJob, begin: Begin) -> Any: ...
@@ -48,7 +47,7 @@ class Runner(Protocol):
 
 
 class AsyncRunner:
-    """A coroutine function runs in the worker's own event loop."""
+    """Runs a coroutine function in the worker's event loop."""
 
     can_interrupt = True
 
@@ -63,7 +62,7 @@ class AsyncRunner:
 
 
 class ThreadRunner:
-    """A plain function runs in a thread."""
+    """Runs a plain function in a thread."""
 
     can_interrupt = False
 
@@ -81,7 +80,7 @@ class ThreadRunner:
 
 
 class ProcessRunner:
-    """A function runs in a child process, driven by a thread."""
+    """Runs a function in a child process, with a thread of the worker that talks to it."""
 
     can_interrupt = True
 
@@ -98,7 +97,7 @@ class ProcessRunner:
 
 
 def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runner:
-    """The runner for a handler: by its kind, unless an executor is asked for."""
+    """Returns the runner for a handler: the executor that is asked for, or the one for its kind of function."""
     is_async = check_handler(handler)
     if executor not in (None, "async", "thread", "process"):
         raise InvalidOption("executor", executor, "must be async, thread or process")
@@ -124,10 +123,10 @@ async def run_job(
     on_begin: Begin,
     on_cancel: Callable[[BaseException], Outcome],
 ) -> Outcome:
-    """Run the handler and return its outcome for the store; `on_cancel` gives the outcome if the worker cancels it.
+    """Runs the handler and returns its outcome. If the worker cancels the run, `on_cancel` returns the outcome.
 
-    Whatever the handler raises ends here: an exception that left would leave the job without an outcome. The one that
-    does is GeneratorExit, which Python raises in every coroutine of a task at once; the outermost one handles it.
+    Every exception of the handler is caught here, because otherwise the job would have no outcome. Only GeneratorExit
+    leaves: Python raises it in every coroutine of a task at once, and the outermost one handles it.
     """
     claim = job.claim
     if claim.doomed is not None:
@@ -141,10 +140,10 @@ async def run_job(
         if job.cancelled or (task is not None and task.cancelling() > 0):
             return on_cancel(cancelled)
         return failure(claim, cancelled, journal, "the handler was cancelled from within")
-    except JobCancelled as cancelled:  # how a handler in a thread says that it stopped when it was asked to
+    except JobCancelled as cancelled:  # raised by a handler in a thread that has seen `job.cancelled`
         return on_cancel(cancelled) if job.cancelled else failure(claim, cancelled, journal)
     except SystemExit as leaving:
-        # sys.exit() in a handler ends that handler, not the worker and the jobs beside it.
+        # sys.exit() in a handler ends that handler, not the worker and its other jobs.
         return failure(claim, leaving, journal, f"the handler called sys.exit({shown(leaving.code)})")
     except GeneratorExit:
         raise
@@ -161,8 +160,8 @@ async def _attempt(runner: Runner, job: ActiveJob, on_begin: Begin) -> Outcome:
 
 
 def _put_back(job: ActiveJob, request: Snooze | RateLimited | WaitForChildren) -> Outcome:
-    """What a handler asks for that wants its job to be run again later. A delay that is none is an error of the
-    handler; asking for what the protocol can't do fails the job for good."""
+    """Returns the outcome of a handler that asks for its job to be run again later. A delay that is not a duration is
+    the handler's error. Asking for something that the protocol lacks fails the job for good."""
     claim = job.claim
     try:
         match request:
@@ -181,7 +180,7 @@ def _put_back(job: ActiveJob, request: Snooze | RateLimited | WaitForChildren) -
 def failure(
     claim: Claim, error: BaseException, journal: Journal, message: str | None = None, *, final: bool = False
 ) -> Failed:
-    """Log a failed run and return its outcome."""
+    """Logs a failed run and returns its outcome."""
     final = final or isinstance(error, Unrecoverable)
     kind = error.kind if isinstance(error, RemoteError) else kind_of(error)
     stack = error.stack if isinstance(error, RemoteError) else stack_of(error)

@@ -1,9 +1,9 @@
-"""The lock keeper: renews the leases of held jobs from a thread of its own.
+"""The lease keeper: extends the leases of held jobs from a thread of its own.
 
-It has its own event loop and its own connection, so leases are renewed while a handler blocks the worker's loop and
-while the worker's connection is busy or broken. It opens that connection only when a lease needs renewing, and closes
-it when no job is held: a worker of short jobs never has one. A failed renewal is tried again until it succeeds;
-running jobs go on meanwhile, since an outage shorter than the lease harms nobody.
+It has its own event loop and its own connection, so leases are extended while a handler blocks the worker's loop and
+while the worker's connection is busy or broken. It opens that connection only when a lease must be extended, and closes
+it when no job is held, so a worker of short jobs never has one. An extension that fails is tried again until it
+succeeds. Running jobs go on meanwhile, since an outage that is shorter than the lease does no harm.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ from jobwire.errors import JobwireError
 from jobwire.journal import Journal
 from jobwire.worker.stats import Stats
 
-_RENEW_PART = 4
-"""A lease is renewed when a quarter of it has passed, so three renewals may fail before it ends."""
-
-
+_EXTEND_AT = 4
+"""A lease is extended when a quarter of it has passed, so three extensions may fail before it ends."""
 _BRIEFLY = 3.0
-"""How long dropping or closing a connection may take, in seconds."""
+"""Seconds that dropping or closing a connection may take."""
 
 
-class LockKeeper:
-    """Knows the claims that are held and keeps them so. `on_lost` is called in the keeper's thread."""
+class LeaseKeeper:
+    """Extends the leases of the claims that are held. Calls `on_lost` in its own thread for each one that is lost."""
 
     def __init__(
         self,
@@ -46,7 +44,7 @@ class LockKeeper:
         self._on_lost = on_lost
         self._stats = stats
         self._journal = journal
-        self._every = settings.lease / _RENEW_PART
+        self._every = settings.lease / _EXTEND_AT
         # Written by the worker's thread, read by the keeper's: single dict operations and list() of a dict are
         # atomic in CPython.
         self._held: dict[Claim, float] = {}
@@ -60,7 +58,7 @@ class LockKeeper:
         self._thread.start()
 
     def hold(self, claims: Sequence[Claim], since: float) -> None:
-        """Keep these claims, leased at `since` (monotonic seconds)."""
+        """Extends the leases of these claims from now on. They began at `since` (monotonic seconds)."""
         for claim in claims:
             self._held[claim] = since
 
@@ -71,7 +69,7 @@ class LockKeeper:
         return claim in self._held
 
     async def watch(self) -> None:
-        """Raise if the keeper's thread dies: unrenewed leases would be lost one after the other."""
+        """Raises if the keeper's thread fails, since leases that are not extended would be lost one after the other."""
         loop = asyncio.get_running_loop()
         broken: asyncio.Future[None] = loop.create_future()
         self._on_death = lambda error: loop.call_soon_threadsafe(broken.set_exception, error)
@@ -79,7 +77,7 @@ class LockKeeper:
 
     async def stop(self) -> None:
         self._stop.set()
-        while self._thread.is_alive():  # joined bit by bit: a caller who is cancelled leaves no other thread waiting
+        while self._thread.is_alive():  # in short steps: if the caller is cancelled, no other thread keeps waiting
             await asyncio.to_thread(self._thread.join, 0.1)
 
     def _run(self) -> None:
@@ -89,8 +87,8 @@ class LockKeeper:
             self._on_death(error)
 
     def _keep(self) -> None:
-        # One loop for the keeper's whole life, entered only while there is something to renew: between beats the
-        # thread sleeps on a plain event that `stop` can set from anywhere.
+        # One loop for the keeper's whole life, which runs only while there is a lease to extend. In between the
+        # thread waits for a plain event, which `stop` can set from any thread.
         with asyncio.Runner() as runner:
             failures = 0
             pause = self._every / 2
@@ -99,12 +97,12 @@ class LockKeeper:
                 due = self._due()
                 if not due:
                     if not self._held and self._twin is not None:
-                        runner.run(_briefly(self._close()))  # opened again when a lease needs it
+                        runner.run(_briefly(self._close()))  # opened again for the next extension
                     continue
                 try:
-                    runner.run(self._renew(due))
+                    runner.run(self._extend(due))
                     failures = 0
-                except Exception as error:  # whatever it is, the leases must be tried again
+                except Exception as error:  # extending must be tried again after any error
                     failures += 1
                     pause = min(reconnect_delay(failures), self._every / 2)
                     self._stats.heartbeat_failures += 1
@@ -122,16 +120,16 @@ class LockKeeper:
 
     def _due(self) -> list[Claim]:
         horizon = time.monotonic() - self._every
-        return [claim for claim, renewed in list(self._held.items()) if renewed <= horizon]
+        return [claim for claim, extended in list(self._held.items()) if extended <= horizon]
 
-    async def _renew(self, due: list[Claim]) -> None:
+    async def _extend(self, due: list[Claim]) -> None:
         now = time.monotonic()
         async with asyncio.timeout(max(self._every, 1.0)):
             lost = set(await (await self._open()).extend(due))
         self._stats.heartbeats += 1
         for claim in due:
             if claim not in self._held:
-                continue  # settled while the call was under way, so its lock is rightly gone
+                continue  # settled while the call was under way, so its lease has rightly ended
             if claim in lost:
                 self._held.pop(claim, None)
                 self._on_lost(claim)

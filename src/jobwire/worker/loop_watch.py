@@ -1,9 +1,8 @@
 """Reports handlers that block the event loop.
 
 A coroutine function that calls blocking code stops everything in its loop: other jobs, claims, results. The symptoms
-look like an outage of the store, so the cause is reported by name. A timer in the loop notes the time four times a
-second, and a thread looks whether the note is fresh. If it is older than a second, the thread looks which handler runs
-and where it is.
+look like an outage of the store, so the log names the cause. A timer in the loop records the time four times a second,
+and a thread checks this time. If it is more than a second ago, the thread finds out which handler runs and where it is.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _FRAMES = 4
 
 
 class LoopWatch:
-    """Watches the event loop that it is started in. `claim_of` finds the job whose handler runs in a task."""
+    """Watches the event loop that it is started in. `claim_of` returns the claim whose handler runs in a task."""
 
     def __init__(self, journal: Journal, claim_of: Callable[[asyncio.Task[Any]], Claim | None]) -> None:
         self._journal = journal
@@ -64,7 +63,7 @@ class LoopWatch:
                 continue
             frames = _user_frames(sys._current_frames().get(self._loop_thread))  # pyright: ignore[reportPrivateUsage] documented, and the only way
             if not frames or not self._due(frames[0]):
-                continue  # the loop waits for events: the whole process was held up, not the loop alone
+                continue  # the loop waits for events, so the whole process was held up and not only the loop
             self._reported_beat = beat
             self._journal.warning(
                 "the event loop has been blocked for %.1f s by %s, at %s; other jobs and calls to the store wait. "
@@ -77,17 +76,17 @@ class LoopWatch:
         claim = None if task is None else self._claim_of(task)
         return "code outside of jobwire's handlers" if claim is None else f"the handler of job {claim.job.id}"
 
-    def _due(self, place: str) -> bool:
-        """Each place is reported once a minute: a handler may block for every job."""
+    def _due(self, code: str) -> bool:
+        """Returns True if this function was not reported within the last minute: it may block for every job."""
         now = time.monotonic()
-        if now - self._reported.get(place, -_REPORT_EVERY) < _REPORT_EVERY:
+        if now - self._reported.get(code, -_REPORT_EVERY) < _REPORT_EVERY:
             return False
-        self._reported[place] = now
+        self._reported[code] = now
         return True
 
 
 def _user_frames(frame: FrameType | None) -> list[str]:
-    """The functions that run in the loop's thread, outermost first, without those of asyncio and of the worker."""
+    """Returns the functions that run in the loop's thread, outermost first, without those of asyncio and the worker."""
     found: list[str] = []
     while frame is not None:
         code = frame.f_code

@@ -1,4 +1,4 @@
-"""Calls the worker's observers. They are the user's code: one that raises is reported and harms nothing else."""
+"""Calls the worker's observers. They are the user's code: if one raises, that is logged and has no other effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REPORT_EVERY = 60.0
 
 
 class Observers:
-    """The observers of one worker, as one."""
+    """Calls all observers of one worker."""
 
     def __init__(self, observers: Sequence[Observer], journal: Journal) -> None:
         self._observers = tuple(observers)
@@ -35,7 +35,7 @@ class Observers:
                 self._report(observer, "settled", error)
 
     def _report(self, observer: Observer, method: str, error: BaseException) -> None:
-        """Once a minute for each observer: it may fail for every job."""
+        """Logs the error, once a minute for each observer: it may fail for every job."""
         now = time.monotonic()
         if now - self._reported.get(id(observer), -_REPORT_EVERY) < _REPORT_EVERY:
             return

@@ -1,6 +1,6 @@
-"""Waits out an outage of the store: longer and longer, with a line in the log, and without end unless asked for one.
+"""Waits after failed calls to the store: longer each time, with a line in the log, and without end unless limited.
 
-The waits follow min(0.1 · 2^n · (0.8 + 0.4·random), 30 s). Several calls may fail in one outage; they share one count.
+The waits follow min(0.1 · 2^n · (0.8 + 0.4·random), 30 s). Several calls may fail in one outage. They share one count.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from jobwire.journal import Journal
 from jobwire.worker.stats import Stats
 
 _RESET = 5.0
-"""How long dropping the connections of an outage may take, in seconds."""
+"""Seconds that dropping broken connections may take."""
 
 
 class Outage:
-    """The state of the connection as the engine sees it."""
+    """Records whether the store answers, and waits while it does not."""
 
     def __init__(self, journal: Journal, stats: Stats, max_attempts: int) -> None:
         self._journal = journal
@@ -36,7 +36,8 @@ class Outage:
         return self._attempts == 0
 
     async def endure(self, error: Exception, reset: Callable[[], Awaitable[None]]) -> None:
-        """Called after a failed call: returns when it is time to try again, or raises if that is not wanted."""
+        """Returns when it is time to try a failed call again. Raises if that would not help, or after the allowed
+        attempts."""
         if isinstance(error, NewerSideData):
             raise error  # only an upgrade of jobwire helps
         if self._pause is None or self._pause.done():
@@ -45,7 +46,7 @@ class Outage:
         await asyncio.shield(self._pause)
 
     def over(self) -> None:
-        """Called after a call that succeeded."""
+        """Ends the outage, after a call that succeeded."""
         if self._attempts:
             away = time.monotonic() - self._since
             self._journal.info("the store answers again after %.1f s; going on", away)
@@ -63,14 +64,14 @@ class Outage:
         category = "permanent" if isinstance(error, StoreRefused) else "transient"
         unexpected = not isinstance(error, (JobwireError, TimeoutError))
         self._journal.warning(
-            "a call to the store failed (%s: %s); attempt %d to reach it follows; running jobs go on",
+            "a call to the store failed (%s: %s); attempt %d to reach it follows, running jobs go on",
             category, reason, self._attempts,
             exc_info=error if unexpected else None,
             extra={"category": category},
         )  # fmt: skip
 
     async def _wait(self, reset: Callable[[], Awaitable[None]], delay: float) -> None:
-        with contextlib.suppress(Exception):  # what it drops is broken anyway
+        with contextlib.suppress(Exception):  # the dropped connections are broken anyway
             async with asyncio.timeout(_RESET):
                 await reset()
         await asyncio.sleep(delay)

@@ -1,8 +1,8 @@
 """Child processes for handlers: a crash, an `os._exit` or the kernel's OOM killer ends one job, not the worker.
 
-Each busy slot has one child, kept for the next job. Parent and child talk over a pipe: the parent sends a job, the
-child answers with any number of requests (calls of methods of its job) and one end. A child that must stop is killed.
-The child's side, and what signals and the end of the worker mean to it, is in `child.py`.
+Each busy slot has one child, which is kept for the next job. Worker and child are connected by a pipe. The worker sends
+a job. The child sends any number of requests (calls of methods of its job) and then one result. A child that must stop
+is killed. The child's side, with its handling of signals and of the worker's end, is in `child.py`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from jobwire.worker.child import HELD_SIGNALS, child_main
 from jobwire.worker.threads import Threads
 
 worker_stopping: ContextVar[Callable[[], bool]] = ContextVar("worker_stopping", default=lambda: False)
-"""Whether the worker that runs the job has been told to stop. Set by the worker for the tasks of its engine."""
+"""Returns True if the worker that runs the job is stopping. Set by the worker for the tasks of its engine."""
 
 _START_LIMIT = 120.0
 """Seconds for a child to start, to import the handler and to begin its first job."""
 _ONE_SIGNAL = 2.0
-"""Seconds within which a SIGTERM for a child and one for its worker are one signal to both."""
+"""Seconds within which a SIGTERM for a child and one for its worker count as one signal to both."""
 
 
 class RemoteError(Exception):
-    """An error raised in a child process; its stack is text, since the frames are gone."""
+    """An error that was raised in a child process. Its stack is text, since frames can't be sent."""
 
     def __init__(self, kind: str, message: str, stack: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class EncodedResult(bytes):
 
 
 class _Left(Exception):
-    """The child left before it began the job."""
+    """The child ended before it began the job."""
 
 
 class _Child:
@@ -69,16 +69,16 @@ class _Child:
         self._begun = False
         self._used = False
         self._signalled = False
-        # Also if the program ends, or the child is forgotten, while the handler runs: closing it ends the process.
-        self._hang_up = weakref.finalize(self, lifeline.close)
+        # Closing it ends the process, also if the program ends or this object is dropped while the handler runs.
+        self._close_lifeline = weakref.finalize(self, lifeline.close)
 
     @property
     def usable(self) -> bool:
-        """True if the next job can be sent. A child that was sent SIGTERM gets no other."""
+        """True if the next job can be sent. A child that has got SIGTERM gets no further job."""
         return self._ended and not self._signalled and self._process.is_alive()
 
     def run(self, job: BlockingJob, on_begun: Callable[[], object]) -> EncodedResult:
-        """Run one job to its end; called in a thread."""
+        """Runs one job to its end. Called in a thread."""
         fresh, self._used, self._ended, self._begun = not self._used, True, False, False
         try:
             self._pipe.send((replace(job.snapshot, origin=None, raw={}), job.token))
@@ -86,7 +86,7 @@ class _Child:
         except (EOFError, OSError):
             self._process.join()
             if not self._begun and not fresh:
-                raise _Left from None  # it ended between two jobs, by a signal: this one has not run
+                raise _Left from None  # it ended between two jobs, by a signal, so this one has not run
             raise HandlerCrashed(f"the process that ran the handler died ({_cause(self._process.exitcode)})") from None
         self._ended = True
         match what:
@@ -104,7 +104,7 @@ class _Child:
                 raise RemoteError(*value)
 
     def _serve(self, job: BlockingJob, on_begun: Callable[[], object]) -> tuple[str, Any]:
-        """Answer the child's requests until the job ends; how it ended."""
+        """Answers the child's requests until the job ends. Returns the child's last message."""
         if not self._pipe.poll(_START_LIMIT):
             raise HandlerCrashed(f"the process that runs the handler has not begun within {_START_LIMIT:g} s")
         judged_at: float | None = None
@@ -142,13 +142,13 @@ class _Child:
 
     def _close(self) -> None:
         self._pipe.close()
-        self._hang_up()
+        self._close_lifeline()
 
 
 @contextmanager
 def _held_signals() -> Generator[None]:
-    """A process started in the block is born with these signals blocked. It is a thread of ours that does so: signals
-    for this process reach the main thread meanwhile."""
+    """Blocks the signals in this thread, so that a process started inside the block starts with them blocked. The main
+    thread still gets signals for this process meanwhile."""
     resource_tracker.ensure_running()  # otherwise started inside the block, and it unblocks them
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)
     try:
@@ -158,7 +158,7 @@ def _held_signals() -> Generator[None]:
 
 
 def _carry_out(job: BlockingJob, method: str, args: Any, named: Any) -> tuple[Any, Exception | None]:
-    """Carry out a request of the child: what it returned, or the error for the child to raise."""
+    """Carries out a request of the child. Returns what the method returned, and the error for the child to raise."""
     try:
         return getattr(job, method)(*args, **named), None
     except JobwireError as error:
@@ -174,7 +174,7 @@ def _cause(code: int | None) -> str:
 
 
 class Processes:
-    """As many child processes as are busy at once. Cancelled, a call kills its child."""
+    """Child processes: as many as are busy at once. A call that is cancelled kills its child."""
 
     def __init__(self, handler: Callable[[Any], Any], threads: Threads) -> None:
         self._handler = handler
@@ -182,7 +182,7 @@ class Processes:
         self._idle: list[_Child] = []
 
     async def call(self, job: BlockingJob, begin: Callable[[], None]) -> EncodedResult:
-        """Run the job in a child. `begin` is called when the child has it, its start not counted."""
+        """Runs the job in a child. `begin` is called when the child has started and has the job."""
         loop, over = asyncio.get_running_loop(), False
 
         def begun() -> None:

@@ -1,15 +1,15 @@
 """The jobs that run now: each in a task of its own, from its claim to its outcome.
 
 A run ends when its handler returns or raises. The worker can end it too: at its timeout, when its lease is lost, at
-shutdown, and when it is asked to cancel the job. It cancels the handler's task then. A handler that ignores this is
+shutdown, and when it is asked to cancel the job. It then cancels the handler's task. A handler that ignores this is
 abandoned after a while: it goes on, since Python can't stop it, but the worker stops waiting for it, frees its slot,
-and says so in the log.
+and logs that.
 
-What a cancelled handler does still counts: its result completes the job, its own error is the failure. Otherwise the
-first cause decides: a timeout and a cancelled job are failures, a job that is handed back at shutdown is released.
+The end of a cancelled handler still counts: its result completes the job, and its own error is the failure. Otherwise
+the first cause decides. A timed-out or cancelled job fails, and a job that is stopped at shutdown is released.
 
-A thread can't be interrupted. At its timeout it is abandoned at once, but a cancelled job is left to it: the run goes
-on until the handler has looked at `job.cancelled`, or ends as it would have anyway.
+A thread can't be interrupted. At its timeout it is abandoned at once. When its job is cancelled, the run goes on until
+the handler checks `job.cancelled`, or ends as it would have anyway.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jobwire.worker.active import ActiveJob, Leases
 from jobwire.worker.handlers import Runner, failure, run_job
 
 _CLEAN_UP = 5.0
-"""How long a cancelled handler may go on, in seconds, before it is abandoned."""
+"""Seconds that a cancelled handler may go on before it is abandoned."""
 
 
 class Run:
@@ -40,15 +40,15 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.cause: HandlerTimeout | JobCancelled | None = None
-        """The error of a run that the worker has stopped; None: its job is released."""
+        """The error of a run that the worker has stopped. None: its job is released."""
         self.final = False
-        """The cause fails the job for good."""
+        """True if the cause fails the job for good."""
         self.abandoned = False
         self.began = time.monotonic()
 
 
 class RunningJobs:
-    """Starts and stops runs. `on_end` gets the outcome of each."""
+    """Starts and stops runs. Calls `on_end` with the outcome of each."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class RunningJobs:
         return [claim.job.id for claim in self._runs]
 
     def claim_of(self, task: asyncio.Task[Any]) -> Claim | None:
-        """The claim whose handler runs in the task. May be called from any thread."""
+        """Returns the claim whose handler runs in the task. May be called from any thread."""
         return next((run.claim for run in list(self._runs.values()) if run.task is task), None)
 
     def start(self, claim: Claim) -> None:
@@ -83,17 +83,19 @@ class RunningJobs:
         run.task = asyncio.create_task(self._run(run))
 
     def lose(self, claim: Claim) -> None:
-        """Stop the run of a job whose lease is gone."""
+        """Stops the run of a job whose lease is lost."""
         run = self._runs.get(claim)
         if run is not None:
             self._journal.warning(
-                "lost the lease of job %s: stopping its handler", claim.job.id, extra={"job": claim.job.id}
+                "lost the lease of job %s: stopping its handler, another worker may run the job",
+                claim.job.id,
+                extra={"job": claim.job.id},
             )
             run.job.mark_lost()
             self._cancel(run)
 
     def cancel(self, job_id: str, reason: str, *, retry: bool) -> bool:
-        """Stop the run of a job, which fails unless its handler decides otherwise. Returns False if no run of this job
+        """Stops the run of a job, which fails unless its handler decides otherwise. Returns False if no run of this job
         can be cancelled: there is none, or it is being stopped for another cause."""
         runs = [run for run in self._runs.values() if run.claim.job.id == job_id]
         for run in runs:
@@ -102,13 +104,13 @@ class RunningJobs:
         return any(isinstance(run.cause, JobCancelled) for run in runs)
 
     def cancel_all(self) -> None:
-        """Stop every run; the jobs are released."""
+        """Stops every run. The jobs are released."""
         for run in list(self._runs.values()):
             self._cancel(run)
 
     async def leave(self, within: float) -> None:
-        """Stop every run, wait that long for the handlers to end, and abandon the others. Their jobs are recovered
-        when their leases expire: until then the handlers may still end by themselves."""
+        """Stops every run, waits up to `within` seconds for the handlers to end, and abandons the others. Their jobs
+        are recovered when their leases expire, since the handlers may still be working until then."""
         self.cancel_all()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         if tasks:
@@ -148,10 +150,10 @@ class RunningJobs:
         self._on_end(outcome)
 
     def _stopped(self, run: Run, cancelled: BaseException | None) -> Outcome:
-        """The outcome of a run that the worker has stopped."""
+        """Returns the outcome of a run that the worker has stopped."""
         if run.cause is None:
             return Released(run.claim)
-        run.cause.__cause__ = cancelled  # its traceback shows where the handler was
+        run.cause.__cause__ = cancelled  # its traceback shows where the handler was stopped
         return failure(run.claim, run.cause, self._journal, final=run.final)
 
     def _time_out(self, run: Run, timeout: float) -> None:
@@ -175,9 +177,9 @@ class RunningJobs:
         if not interrupt:
             return
         if run.timer is not None:
-            run.timer.cancel()  # the handler has its time to clean up, and no less because its timeout comes
+            run.timer.cancel()  # its timeout must not shorten the time that it has to clean up
         task.cancel()
-        # A task that is cancelled before its first step never enters `_run`, so its end is made sure of here.
+        # A task that is cancelled before its first step never enters `_run`, so its end is handled here.
         task.add_done_callback(lambda _: self._end_unstarted(run))
         task.get_loop().call_later(_CLEAN_UP, self._give_up, run)
 
@@ -190,7 +192,7 @@ class RunningJobs:
             self._on_end(self._stopped(run, None))
 
     def _abandon(self, run: Run) -> bool:
-        """Stop waiting for a handler. Returns False if it has ended meanwhile."""
+        """Stops waiting for a handler. Returns False if it has ended meanwhile."""
         if self._runs.get(run.claim) is not run or run.task is None:
             return False
         run.abandoned = True
@@ -198,7 +200,7 @@ class RunningJobs:
         run.claim.run_seconds = time.monotonic() - run.began
         del self._runs[run.claim]
         self._journal.error(
-            "abandoned the handler of job %s (%s): it was cancelled and still runs; its result will be dropped",
+            "abandoned the handler of job %s (%s): it was cancelled and still runs, its result will be dropped",
             run.claim.job.id, run.claim.job.name,
             extra={"job": run.claim.job.id, "job_name": run.claim.job.name},
         )  # fmt: skip
@@ -207,6 +209,6 @@ class RunningJobs:
 
 
 def _forget(task: asyncio.Task[Any]) -> None:
-    """Take the task from the event loop's list, so that `asyncio.run` does not wait for it at its end."""
+    """Removes the task from the event loop's list, so that `asyncio.run` does not wait for it at its end."""
     asyncio.tasks._unregister_task(task)  # pyright: ignore[reportPrivateUsage] documented for extensions of asyncio
     setattr(task, "_log_destroy_pending", False)  # noqa: B010 - unknown to type checkers; Python's gather sets it too

@@ -1,4 +1,4 @@
-"""Checks of what a Worker is given, made when the object is."""
+"""Checks of a Worker's arguments, made when the object is created."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _STRATEGY = "must be a function of (failures, job, error)"
 
 
 def refuse_unknown(unknown: Mapping[str, object], init: Callable[..., None]) -> None:
-    """Refuse keywords that a Worker doesn't have. A native option is told where it belongs."""
+    """Refuses keywords that a Worker doesn't have. The error about a native option names the class that has it."""
     for name, value in unknown.items():
         known = [one.name for one in inspect.signature(init).parameters.values() if one.kind is one.KEYWORD_ONLY]
         raise spelling.unknown(name, value, known, "a Worker", NATIVE.get(name, ""))
 
 
 def strategy_of(backoff: Strategy | Mapping[str, Strategy] | None) -> Strategy | None:
-    """The strategy for all custom backoffs, if one function was given."""
+    """Returns the strategy for all custom backoffs, if one function was given."""
     if backoff is None or isinstance(backoff, Mapping):
         return None
     if not callable(backoff):
@@ -34,7 +34,7 @@ def strategy_of(backoff: Strategy | Mapping[str, Strategy] | None) -> Strategy |
 
 
 def strategies_of(backoff: Strategy | Mapping[str, Strategy] | None) -> Mapping[str, Strategy]:
-    """The strategies by the names of backoffs, if a dict was given."""
+    """Returns the strategies by the names of backoffs, if a dict was given."""
     if not isinstance(backoff, Mapping):
         return {}
     named = cast("Mapping[str, Strategy]", backoff)
@@ -54,7 +54,7 @@ def observers_of(value: Sequence[Observer]) -> tuple[Observer, ...]:
     given: Any = value
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise InvalidOption("observers", given, "must be a list of observers")
-    return tuple(observer_of(f"observers[{place}]", one) for place, one in enumerate(cast("Sequence[Any]", given)))
+    return tuple(observer_of(f"observers[{index}]", one) for index, one in enumerate(cast("Sequence[Any]", given)))
 
 
 def observer_of(field: str, value: Any) -> Observer:
@@ -65,7 +65,7 @@ def observer_of(field: str, value: Any) -> Observer:
 
 
 def check_handler(handler: Any) -> bool:
-    """Refuse what can't be a handler, whatever the executor; True if it is a coroutine function."""
+    """Refuses what can't be a handler of any executor. Returns True if it is a coroutine function."""
     if not callable(handler):
         raise InvalidOption("handler", handler, "must be a function or another callable")
     if isinstance(handler, type):
@@ -79,19 +79,19 @@ def check_handler(handler: Any) -> bool:
 
 
 def check_picklable(handler: Any) -> None:
-    """Refuse a handler that a child process can't be given."""
+    """Refuses a handler that can't be sent to a child process."""
     try:
         ForkingPickler.dumps(handler)
-    except Exception as error:  # whatever the object's own pickling raises
+    except Exception as error:  # an object's own pickling may raise anything
         rule = "must be a function at the top of a module for executor='process', which sends it to another process"
         raise InvalidOption("handler", handler, f"{rule} ({error})") from None
 
 
 def takes(function: Callable[..., Any], arguments: int) -> bool:
-    """True if the function can be called with so many positional arguments, as far as its signature tells."""
+    """Returns True if the function accepts that many positional arguments, or has no signature to judge by."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some that are written in C have none
+    except (TypeError, ValueError):  # some functions written in C have none
         return True
     try:
         signature.bind(*range(arguments))

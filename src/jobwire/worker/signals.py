@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, as a worker in the main thread is stopped by them."""
+"""SIGTERM and SIGINT, which stop a worker in the main thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 
 @contextlib.contextmanager
 def signals_call(on_signal: Callable[[], None]) -> Generator[None]:
-    """Call the function in the event loop at each of these signals inside the block; in other threads do nothing."""
+    """Calls the function in the event loop at each of these signals inside the block. In other threads does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

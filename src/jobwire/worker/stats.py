@@ -1,4 +1,4 @@
-"""What a worker has done so far, as plain numbers."""
+"""Counts of a worker's work so far, and the protocol of its observers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stats:
     duties_skipped: int = 0
     calls: int = 0
     last_call: float = 0.0
-    """When the store last answered a claim or settle, as time.monotonic(); 0 if it never did."""
+    """The time of the store's last answer to a claim or settle, by time.monotonic(). 0 if it has not answered yet."""
 
     def count(self, verdict: Verdict) -> None:
         match verdict:
@@ -52,7 +52,7 @@ class Stats:
 
 
 class Observer(Protocol):
-    """Told what happens to jobs, in the worker's event loop; must be quick and not raise."""
+    """Called when a job starts and when it is settled, in the worker's event loop. Must be quick and not raise."""
 
     def started(self, claim: Claim) -> None: ...
 

@@ -1,7 +1,7 @@
 """Threads for handlers that are plain functions.
 
-A thread that outlives its job's timeout can't be stopped in Python: it is abandoned, a fresh one takes its place, and
-what it returns later is dropped.
+Python can't stop a thread that runs longer than its job's timeout. It is abandoned: a new thread replaces it, and its
+result is dropped.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | No
     if error is None:
         future.set_result(result)
     elif isinstance(error, (StopIteration, GeneratorExit)):
-        future.set_exception(RuntimeError(f"the handler raised {shown(error)}"))  # a future can't carry the error
+        future.set_exception(RuntimeError(f"the handler raised {shown(error)}"))  # a future refuses this error itself
     else:
         future.set_exception(error)
 
 
 class Threads:
-    """As many threads as are busy at once, kept for the next job."""
+    """Threads: as many as are busy at once. They are kept for the next job."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -74,7 +74,7 @@ class Threads:
         self._made = 0
 
     async def call(self, work: Work) -> Any:
-        """Run the work in a thread. Cancelled, it abandons the thread."""
+        """Runs the work in a thread. If the call is cancelled, the thread is abandoned."""
         thread = self._idle.pop() if self._idle else self._new()
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         context = contextvars.copy_context()
@@ -82,11 +82,11 @@ class Threads:
         try:
             return await future
         finally:
-            # A future that the thread has answered means an idle thread; a cancelled one, a thread still at work,
-            # which ends by itself when it finds this in its inbox.
+            # If the thread has set the future, it is idle. If the future was cancelled, the thread is still at work,
+            # and ends when it finds this in its inbox.
             if future.cancelled():
                 thread.end()
-                logger.warning("abandoned thread %s: its handler goes on, and its result will be dropped", thread.name)
+                logger.warning("abandoned thread %s: its handler still runs, its result will be dropped", thread.name)
             else:
                 self._idle.append(thread)
 

@@ -1,27 +1,27 @@
-"""The worker: what a user starts, stops and configures."""
+"""The worker: the object that a user configures, starts and stops."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Never, Self
 
 from jobwire import forking, options
-from jobwire.boundary import Claim, Consumer, ConsumerSettings, Feature, Strategy
+from jobwire.boundary import Claim, ConsumerSettings, Feature, Strategy
 from jobwire.connection import Connection, resolve
 from jobwire.counted import counted
 from jobwire.duties import perform
 from jobwire.errors import InvalidOption
-from jobwire.journal import Journal, few, new_worker_id
+from jobwire.journal import Journal, new_worker_id
 from jobwire.options import Keep, Seconds, keep_of, maybe_empty, seconds, text, whole, yes_or_no
 from jobwire.rate import Rate, rate_of
 from jobwire.worker.engine import Engine
 from jobwire.worker.handlers import Executor, Handler, make_runner
-from jobwire.worker.keeper import LockKeeper
+from jobwire.worker.keeper import LeaseKeeper
 from jobwire.worker.loop_watch import LoopWatch
 from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
@@ -33,23 +33,23 @@ from jobwire.worker.settings import (
     strategies_of,
     strategy_of,
 )
+from jobwire.worker.shutdown import shut_down, wait_for_first
 from jobwire.worker.signals import signals_call
 from jobwire.worker.stats import Observer, Stats
-
-_LAST_CALLS = 3.0
-"""How long each step of leaving may take: handing jobs back, the end of cancelled handlers, closing a connection."""
 
 
 class Worker:
     """Runs a handler on the jobs of a queue, beside workers in any language.
 
     `handler` gets an ActiveJob: a coroutine function runs in the event loop, a plain function in a thread, and with
-    executor="process" in a child process. What it returns is the job's result; raising retries the job by its own
-    rules, raising Unrecoverable fails it, raising Snooze puts it off. A job may run more than once (a worker can die
-    after the work and before saying so), so handlers must be idempotent.
+    executor="process" in a child process. Its return value is the job's result. An exception fails the run, and the
+    job's own rules decide whether another attempt follows. Unrecoverable fails the job for good, Snooze puts it off. A
+    job may run more than once (a worker can die after the work and before the job is settled), so handlers must be
+    idempotent.
 
-    backoff: seconds until a job with a custom backoff runs again, from (failures, job, error); one function, or one per
-    name of a backoff. lease: how long a job stays ours without a sign of life. timeout: how long a handler may run.
+    backoff: returns the seconds until a job with a custom backoff runs again, from (failures, job, error). One
+    function, or a dict of them by the name of a backoff. lease: the time that a claim lasts unless it is extended,
+    which the worker does while it is alive. timeout: the time that a handler may run.
     rate: a limit over all workers of the queue, e.g. Rate(100, per=60). max_reconnect_attempts: 0 never gives up.
     wait_for_store: how long to wait at the start for a store that is not there yet, as when containers start together.
     native: options that only the queue's protocol has, e.g. jobwire.native.BridgeMQWorker(stack="python").
@@ -121,7 +121,7 @@ class Worker:
         forking.follow(self, Worker._after_fork)
 
     def _after_fork(self) -> None:
-        """In a forked child: a worker of its own, whose id no other has and which does not run yet."""
+        """Makes this a new worker in a forked child: with an id of its own, and not running."""
         if not self._has_given_id:
             self.id = new_worker_id()
             self._settings = replace(self._settings, worker_id=self.id)
@@ -144,12 +144,12 @@ class Worker:
 
     @property
     def busy(self) -> int:
-        """Jobs that are running now."""
+        """The number of jobs that are running now."""
         return len(self._engine.running) if self._engine is not None else 0
 
     @property
     def claiming(self) -> bool:
-        """False once the worker has been told to stop."""
+        """False once the worker is stopping or has stopped."""
         return not self._stopping.is_set()
 
     @property
@@ -168,13 +168,14 @@ class Worker:
         return self.running and self._outage.connected
 
     def observe(self, observer: Observer) -> None:
-        """Have the observer told what happens to jobs; before `run`."""
+        """Adds an observer. Must be called before `run`."""
         self._observers = (*self._observers, observer_of("observer", observer))
 
     # --- life -------------------------------------------------------------------------------------------------------
 
     async def run(self, *, signals: bool = True) -> None:
-        """Work until `stop` is called or, in the main thread, SIGTERM or SIGINT arrives (twice: leave at once)."""
+        """Works until `stop` is called or, in the main thread, SIGTERM or SIGINT arrives. A second signal releases the
+        running jobs at once."""
         backend = self.connection.backend
         with signals_call(self.interrupt) if signals else contextlib.nullcontext():
             if not await self._reach_store():
@@ -183,9 +184,10 @@ class Worker:
         loop = asyncio.get_running_loop()
 
         def on_lost(claim: Claim) -> None:
-            _call_in(loop, engine.running.lose, claim)
+            with contextlib.suppress(RuntimeError):  # the event loop has ended, and all of its handlers with it
+                loop.call_soon_threadsafe(engine.running.lose, claim)
 
-        keeper = LockKeeper(backend, self._settings, on_lost, self.stats, self._journal)
+        keeper = LeaseKeeper(backend, self._settings, on_lost, self.stats, self._journal)
         engine = self._engine = Engine(
             backend=backend,
             consumer=consumer,
@@ -212,14 +214,22 @@ class Worker:
             try:
                 await self._until_done(engine, work)
             finally:
-                await self._leave(engine, work, keeper, consumer)
+                await shut_down(
+                    engine=engine,
+                    work=work,
+                    keeper=keeper,
+                    consumer=consumer,
+                    runner=self._runner,
+                    connection=self.connection if self._owns else None,
+                    journal=self._journal,
+                )
                 watch.stop()
                 self._ended.set()
                 self._journal.info("stopped: %d completed, %d failed", self.stats.completed, self.stats.failed)
 
     async def stop(self, *, now: bool = False) -> None:
-        """Claim no more, let running jobs finish within `shutdown_timeout`, hand the rest back; returns when that is
-        done. With `now`: hand back at once."""
+        """Stops claiming, lets running jobs finish within `shutdown_timeout` and releases the rest. Returns when that
+        is done. With `now`, releases all of them at once."""
         self._stop_claiming()
         if now:
             self._now.set()
@@ -227,7 +237,8 @@ class Worker:
             await self._ended.wait()
 
     def interrupt(self) -> None:
-        """What a signal does: the first stops the worker, the second makes it leave at once. Returns immediately."""
+        """Does what a signal does: the first call stops the worker, the second releases the running jobs at once.
+        Returns immediately."""
         if self._stopping.is_set():
             self._now.set()
         self._stop_claiming()
@@ -235,7 +246,7 @@ class Worker:
     # --- while it runs ----------------------------------------------------------------------------------------------
 
     async def pause(self, *, wait: bool = True) -> None:
-        """Claim no more until `resume` is called; running jobs finish, and leases and the protocol's duties go on. With
+        """Stops claiming until `resume` is called. Running jobs finish, leases and the protocol's duties go on. With
         `wait`, returns when the running jobs have been settled, or when `resume` or the worker's end comes first.
 
         Only this worker pauses, and nothing is stored: `queue.admin.pause` pauses the queue for all of its workers. A
@@ -253,12 +264,12 @@ class Worker:
             if wait:
                 drained = asyncio.create_task(engine.drained())
                 try:
-                    await _first(drained, self._ended)
+                    await wait_for_first(drained, self._ended)
                 finally:
                     drained.cancel()
 
     def resume(self) -> None:
-        """Claim again, at once."""
+        """Claims again, at once."""
         if self._paused:
             self._paused = False
             self._journal.info("resumed")
@@ -266,12 +277,13 @@ class Worker:
             self._engine.resume()
 
     def cancel(self, job_id: str, reason: str = "", *, retry: bool = False) -> bool:
-        """Cancel a job that this worker runs. Returns True if it does, also if the job has been cancelled before; False
-        if it does not, or if the run is being stopped for another cause: a timeout, a lost lease, shutdown.
+        """Cancels a job that this worker runs. Returns True if it runs the job, also if that has been cancelled before.
+        Returns False if it does not, or if the run is being stopped for another cause: a timeout, a lost lease,
+        shutdown.
 
-        A coroutine gets CancelledError, a child process is killed, and a thread has to look at `job.cancelled`. If the
-        handler returns all the same the job completes, and if it raises an error of its own that is its failure.
-        Otherwise it fails with JobCancelled and the reason: for good, or with `retry` as after any other failure.
+        A coroutine gets CancelledError, a child process is killed, and a thread has to check `job.cancelled`. If the
+        handler returns all the same, the job completes. If it raises an error of its own, that is the job's failure.
+        Otherwise the job fails with JobCancelled and the reason: for good, or with `retry` as after any other failure.
         """
         job_id, reason = options.job_id(job_id), maybe_empty("reason", reason)
         retry = yes_or_no("retry", retry)
@@ -280,10 +292,10 @@ class Worker:
     # --- start ------------------------------------------------------------------------------------------------------
 
     async def _reach_store(self) -> bool:
-        """Open the connection, which may wait for the store; False if the worker was told to stop meanwhile."""
+        """Opens the connection, which may wait for the store. Returns False if the worker was stopped meanwhile."""
         opening = asyncio.create_task(self.connection.open(self._wait_for_store))
         try:
-            await _first(opening, self._stopping if self._wait_for_store else None)
+            await wait_for_first(opening, self._stopping if self._wait_for_store else None)
         finally:
             opening.cancel()
             await asyncio.wait({opening})
@@ -309,7 +321,7 @@ class Worker:
             await self._background
 
     def _on_background_end(self, background: asyncio.Task[None]) -> None:
-        # As in a task group: if the worker dies, the block that relies on it is cancelled, and leaves with its error.
+        # As in a task group: if the worker fails, the block that relies on it is cancelled and raises its error.
         parent, self._parent = self._parent, None
         if background.cancelled() or background.exception() is None or parent is None:
             self._parent = parent
@@ -319,64 +331,15 @@ class Worker:
     # --- stopping ---------------------------------------------------------------------------------------------------
 
     async def _until_done(self, engine: Engine, work: asyncio.Task[None]) -> None:
-        await _first(work, self._stopping)
+        await wait_for_first(work, self._stopping)
         if not work.done():
             engine.finish()
             self._journal.info("stopping: %s still running", counted(len(engine.running), "job"))
-            await _first(work, self._now, timeout=self._shutdown_timeout)
+            await wait_for_first(work, self._now, timeout=self._shutdown_timeout)
         if work.done():
             work.result()
-
-    async def _leave(self, engine: Engine, work: asyncio.Task[None], keeper: LockKeeper, consumer: Consumer) -> None:
-        """End everything, however the run ended: unfinished jobs are handed back if the store takes them, and no
-        handler goes on without a lease. Each step has a limit, so that a store that is away can't hold up the end."""
-        if not work.done():
-            if engine.running:
-                self._journal.warning("handing %s back to the queue unfinished", counted(len(engine.running), "job"))
-            engine.hand_back()
-            await _first(work, timeout=_LAST_CALLS)
-        if unsettled := engine.unsettled():
-            self._journal.error(
-                "shutting down without confirmation for %s (%s): recovered when their leases expire",
-                counted(len(unsettled), "job"), few(unsettled, most=100),
-            )  # fmt: skip
-        await engine.running.leave(_LAST_CALLS if work.done() else 0.0)
-        work.cancel()
-        await asyncio.wait([work], timeout=_LAST_CALLS + 1.0)
-        self._runner.close()
-        await self._end("the lease keeper", keeper.stop())
-        await self._end("the consumer", consumer.close())
-        if self._owns:
-            await self._end("the connection", self.connection.close())
-
-    async def _end(self, what: str, ending: Coroutine[Any, Any, None]) -> None:
-        try:
-            async with asyncio.timeout(_LAST_CALLS):
-                await ending
-        except Exception as error:
-            reason = str(error) or type(error).__name__
-            self._journal.warning("could not close %s (%s); going on without", what, reason)
 
     def _stop_claiming(self) -> None:
         self._stopping.set()
         if self._engine is not None:
             self._engine.finish()
-
-
-async def _first(work: asyncio.Task[Any], event: asyncio.Event | None = None, timeout: float | None = None) -> None:
-    """Return when the work is done, the event is set, or the time is up."""
-    waiting: set[asyncio.Task[Any]] = {work}
-    bell = None
-    if event is not None:
-        bell = asyncio.create_task(event.wait())
-        waiting.add(bell)
-    try:
-        await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if bell is not None:
-            bell.cancel()
-
-
-def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop has ended, and with it everything that could be told
-        loop.call_soon_threadsafe(function, *args)

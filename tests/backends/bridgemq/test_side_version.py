@@ -125,7 +125,7 @@ async def test_a_step_beside_a_newer_release_ends_in_a_refusal(url, redis, key, 
         await redis.set(key, 7)
 
     monkeypatch.setattr(side_version, "STEPS", [step])
-    with pytest.raises(NewerSideData, match="version 7; this jobwire knows up to 2"):
+    with pytest.raises(NewerSideData, match="version 7; this jobwire supports up to 2"):
         await connect(url).open()
     assert await redis.get(key) == "7"
 

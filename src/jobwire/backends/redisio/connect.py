@@ -33,7 +33,8 @@ from jobwire.backends.redisio.client_settings import ClientSettings
 from jobwire.backends.redisio.clock import ServerClock
 from jobwire.backends.redisio.errors import reaching
 from jobwire.errors import InvalidOption, StoreUnavailable
-from jobwire.urls import SENTINELS_OWN, Address, check_driver_options
+from jobwire.url_options import SENTINELS_OWN
+from jobwire.urls import Address, check_driver_options
 
 _CONNECTIONS = 32
 _PATIENCE = 10.0

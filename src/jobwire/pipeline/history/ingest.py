@@ -26,6 +26,7 @@ from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.address import reached, store_name
 from jobwire.pipeline.stores.boundary import list_queues
+from jobwire.redact import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -213,6 +214,6 @@ def offsets_of(progress: Any) -> Any:
 
 def sentence(error: Exception) -> str:
     """Returns the error without Spark's stack and without passwords: the last line that a Python process wrote."""
-    lines = [line.strip() for line in urls.redact(str(error)).splitlines() if line.strip()]
+    lines = [line.strip() for line in redact(str(error)).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("jobwire.")]
     return (own[-1].partition(": ")[2] if own else lines[0] if lines else type(error).__name__)[:500]

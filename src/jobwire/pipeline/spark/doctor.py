@@ -16,6 +16,7 @@ from jobwire.pipeline.spark.java import java_home, java_version
 from jobwire.pipeline.spark.session import spark_session
 from jobwire.pipeline.stores.address import reached, store_name
 from jobwire.pipeline.stores.boundary import list_queues
+from jobwire.redact import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +56,7 @@ def _tried(name: str, check: Callable[[], str]) -> Finding:
     try:
         return Finding(name, True, check())
     except Exception as error:
-        text = urls.redact(str(error)).strip() or type(error).__name__
+        text = redact(str(error)).strip() or type(error).__name__
         return Finding(name, False, text.splitlines()[0])
 
 

@@ -22,7 +22,7 @@ from pymongo.topology_description import TopologyDescription
 from jobwire.backoff import reconnect_delay
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
-from jobwire.urls import redact
+from jobwire.redact import redact
 
 Answer = TypeVar("Answer")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
-from jobwire.urls import redact
+from jobwire.redact import redact
 
 UNIQUE_VIOLATION = "23505"
 FOREIGN_KEY_VIOLATION = "23503"

@@ -19,7 +19,7 @@ from jobwire.backends.pgboss.address import parameters
 from jobwire.backends.pgboss.connection.errors import failure
 from jobwire.backends.pgboss.connection.rows import Row, rows_of
 from jobwire.errors import InvalidOption
-from jobwire.urls import redact
+from jobwire.redact import redact
 
 Value = bytes | None
 
