@@ -45,16 +45,24 @@ class Backoff:
     name: str = ""
     """The name of a custom strategy. Empty for the other kinds."""
 
-    def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise InvalidOption("backoff.kind", self.kind, f"must be one of {', '.join(_KINDS)}")
-        object.__setattr__(self, "delay", _seconds("backoff.delay", self.delay))
-        object.__setattr__(self, "jitter", _fraction("backoff.jitter", self.jitter))
-        if self.cap is not None:
-            cap = _seconds("backoff.cap", self.cap)
-            if cap == 0:
-                raise InvalidOption("backoff.cap", self.cap, "must be more than 0 seconds")
-            object.__setattr__(self, "cap", cap)
+    def __init__(
+        self,
+        kind: str,
+        delay: float | timedelta = 0.0,
+        jitter: float = 0.0,
+        cap: float | timedelta | None = None,
+        name: str = "",
+    ) -> None:
+        if kind not in _KINDS:
+            raise InvalidOption("backoff.kind", kind, f"must be one of {', '.join(_KINDS)}")
+        longest = None if cap is None else _seconds("backoff.cap", cap)
+        if longest == 0:
+            raise InvalidOption("backoff.cap", cap, "must be more than 0 seconds")
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "delay", _seconds("backoff.delay", delay))
+        object.__setattr__(self, "jitter", _fraction("backoff.jitter", jitter))
+        object.__setattr__(self, "cap", longest)
+        object.__setattr__(self, "name", name)
         self._check_name()
 
     def _check_name(self) -> None:
@@ -73,24 +81,24 @@ class Backoff:
     @classmethod
     def fixed(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
         """Returns a backoff with the same delay after every failure."""
-        return cls("fixed", _seconds("backoff.delay", delay), jitter, _cap(cap))
+        return cls("fixed", delay, jitter, cap)
 
     @classmethod
     def exponential(
         cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None
     ) -> Backoff:
         """Returns a backoff whose delay doubles with every failure."""
-        return cls("exponential", _seconds("backoff.delay", delay), jitter, _cap(cap))
+        return cls("exponential", delay, jitter, cap)
 
     @classmethod
     def linear(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
         """Returns a backoff whose delay grows by `delay` with every failure."""
-        return cls("linear", _seconds("backoff.delay", delay), jitter, _cap(cap))
+        return cls("linear", delay, jitter, cap)
 
     @classmethod
     def custom(cls, name: str, delay: float | timedelta = 0.0) -> Backoff:
         """Returns a backoff that the worker computes by `Worker(backoff=callable)`. `delay` is stored with the job."""
-        return cls("custom", _seconds("backoff.delay", delay), name=name)
+        return cls("custom", delay, name=name)
 
     def after(self, failures: int, rng: Callable[[], float] = random.random) -> float:
         """Returns the seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1.
@@ -153,10 +161,6 @@ def _doubled(start: float, times: int) -> float:
         return math.ldexp(start, times)
     except OverflowError:
         return LONGEST
-
-
-def _cap(value: float | timedelta | None) -> float | None:
-    return None if value is None else _seconds("backoff.cap", value)
 
 
 def _seconds(field: str, value: Any) -> float:

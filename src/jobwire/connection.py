@@ -55,14 +55,15 @@ class Connection:
         self._opening = asyncio.Lock()
         self.backend = self.backend.twin()
 
-    async def open(self, wait_for_store: float = 0.0) -> Self:
+    async def open(self, wait_for_store: Seconds = 0.0) -> Self:
         """Connects to the store, if that has not happened yet. Waits for a store that does not answer: `wait_for_store`
         seconds, or as long as given when the connection was made."""
+        wait = seconds("wait_for_store", wait_for_store)
         forking.notice()
         if not self.is_open:
             async with self._opening:
                 if not self.is_open:
-                    await self._open_backend(max(wait_for_store, self._wait))
+                    await self._open_backend(max(wait, self._wait))
                     self.is_open, self._closed = True, False
         return self
 

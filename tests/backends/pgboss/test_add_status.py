@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -38,6 +39,15 @@ async def test_a_job_without_a_key_fails_alone_among_those_added_at_the_same_tim
         with pytest.raises(InvalidOption, match="takes no job without a key"):
             await queue.add_many([NewJob(5, unique=Unique("d")), NewJob(6)])
         assert (await queue.counts())[State.WAITING] == 3
+
+
+async def test_a_throttled_send_takes_seconds_and_timedeltas(boss, queue):
+    first = await boss.throttled(queue.name, 1, timedelta(days=3650), key="k")
+    second = await boss.throttled(queue.name, 2, 3650 * 86400, key="k")
+    assert (second.id, second.status) == (first.id, AddStatus.THROTTLED)
+    for given in (0, 1.5, timedelta(milliseconds=1500), "a minute"):
+        with pytest.raises(InvalidOption, match="seconds"):
+            await boss.throttled(queue.name, 3, given)
 
 
 async def test_an_upsert_tells_a_new_job_from_one_that_was_changed(boss, queue):

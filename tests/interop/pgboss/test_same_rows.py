@@ -94,7 +94,7 @@ async def test_a_second_job_of_a_key_under_every_policy(*, node, connection, bos
             continue
         sent = await node.call("send", theirs, {"n": 1}, options)
         added = await boss.send(ours, {"n": 1}, **options)
-        answers.append((sent is None, added.add_status is not AddStatus.ADDED))
+        answers.append((sent is None, added.status is not AddStatus.ADDED))
         assert bool(added.id)
     assert [ours for _, ours in answers] == [theirs for theirs, _ in answers]
     await assert_same(rows)

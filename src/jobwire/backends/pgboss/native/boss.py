@@ -29,7 +29,8 @@ from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import Added
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.native import PgBossWorker
-from jobwire.options import whole
+from jobwire.options import Seconds
+from jobwire.options import seconds as seconds_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +106,14 @@ class Boss:
         """Send a job with pg-boss's own options, as Node's `send`."""
         return await self._changing.send(queue, data, options)
 
-    async def throttled(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
+    async def throttled(self, queue: str, data: Any, seconds: Seconds, key: str | None = None, **options: Any) -> Added:
         """Admit one job of a key in each slot of so many seconds; the others are THROTTLED."""
-        slot = {"singletonSeconds": whole("seconds", seconds, minimum=1), "singletonKey": key}
+        slot = {"singletonSeconds": _whole_seconds(seconds), "singletonKey": key}
         return await self._changing.send(queue, data, {**options, **slot})
 
-    async def debounced(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
+    async def debounced(self, queue: str, data: Any, seconds: Seconds, key: str | None = None, **options: Any) -> Added:
         """The same, but the first job that is refused is put into the next slot instead."""
-        return await self._changing.debounce(queue, data, whole("seconds", seconds, minimum=1), key, options)
+        return await self._changing.debounce(queue, data, _whole_seconds(seconds), key, options)
 
     # --- jobs that wait ---------------------------------------------------------------------------------------------
 
@@ -173,3 +174,10 @@ class Boss:
         if self._store.layout.has("version.flow_on"):
             await self._backend.supervision.unblock(options.flowIntervalSeconds)
         return words
+
+
+def _whole_seconds(value: Seconds) -> int:
+    number = seconds_of("seconds", value, minimum=1)
+    if not number.is_integer():
+        raise InvalidOption("seconds", value, "must be a whole number of seconds")
+    return int(number)
