@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jobwire.backends.bullmq.connection import Server
 from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.errors import reaching
+from jobwire.backends.redisio.errors import translated_errors
 from jobwire.model import WorkerInfo
 
 
@@ -33,8 +33,8 @@ class BullWorkers:
 
 async def _connections(store: RedisStore) -> list[dict[str, str]]:
     """CLIENT LIST of every node that holds keys."""
-    with reaching(store.where):
-        async with store.slots, asyncio.timeout(store.patience):
+    with translated_errors(store.where):
+        async with store.slots, asyncio.timeout(store.reply_timeout):
             client = store.client
             if not store.cluster:
                 return list(await client.client_list())
