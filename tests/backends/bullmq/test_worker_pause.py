@@ -75,7 +75,7 @@ async def test_every_start_is_a_run_although_the_worker_is_paused_again_and_agai
 @pytest.fixture
 async def refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Backend, Redis, Consumer]]:
     """A server of the test's own, and a worker that has a job in hand which the server did not take back."""
-    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_WAIT", FOR_EVER)
     with embedded.valkey(tmp_path, durable=False) as server:
         backend = load_backend(parse(f"bullmq+{server.url}"))
         await backend.open()
