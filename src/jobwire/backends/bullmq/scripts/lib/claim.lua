@@ -49,8 +49,8 @@ local function take_ids(base, wanted)
 end
 
 -- Claims up to `wanted` jobs. Returns six values: the jobs as {id, fields before this claim, id, ...}, the ms that a
--- rate limit lasts, the ms of the next due job (0: none known), the ids that were discarded, true if the queue was empty
--- and not blocked, and what undoing an early claim needs: per job its score or '', and the id of its event.
+-- rate limit lasts, the ms of the next due job (0: none known), the ids that were discarded, true if the queue was
+-- empty and not blocked, and what undoing an early claim needs: per job its score or '', and the id of its event.
 -- An entry whose key is not a hash can't be run by any worker, and must not stop those behind it: it is discarded.
 local function claim(base, wanted, now, meta, worker)
   local target, blocked = gate_of(base, meta.paused, meta.concurrency)

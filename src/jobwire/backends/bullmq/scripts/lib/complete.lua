@@ -1,4 +1,5 @@
--- Completes many jobs at once. Functions that only some of them need come from rare(), of the script that includes this.
+-- Completes many jobs at once. Functions that only some of them need come from rare(), of the script that includes
+-- this.
 --@include active
 --@include chunks
 

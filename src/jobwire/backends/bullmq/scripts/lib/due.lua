@@ -3,8 +3,8 @@
 --@include marker
 --@include prioritized
 
--- Needs the results of gate(base). A job whose key is not a hash is moved too: the claim discards it. A score below zero,
--- which BullMQ's clients never write and never read, counts as long past.
+-- Needs the results of gate(base). A job whose key is not a hash is moved too: the claim discards it. A score below
+-- zero, which BullMQ's clients never write and never read, counts as long past.
 local function make_due_ready(base, target, blocked, now)
   local due = redis.call('ZRANGEBYSCORE', base .. 'delayed', '-inf', (tonumber(now) + 1) * 4096 - 1, 'LIMIT', 0, 1000)
   if #due == 0 then return 0 end

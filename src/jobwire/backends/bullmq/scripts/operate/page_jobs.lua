@@ -1,7 +1,7 @@
 -- Reads a page of the jobs in some containers, one container after the other.
 -- KEYS[1] base of the queue; ARGV[1] how many; ARGV[2] how many entries to skip (first page only); ARGV[3..5] where the
--- last page ended: container, score, id (container "" for the first page); ARGV[6..] pairs of a container and its order:
--- `list` from the end that runs first, `list backward` from the other one, `up` or `down` by score.
+-- last page ended: container, score, id (container "" for the first page); ARGV[6..] pairs of a container and its
+-- order: `list` from the end that runs first, `list backward` from the other one, `up` or `down` by score.
 -- Returns container, id, score and flat hash of each job, one after another. In a list the score is "", or backward the
 -- number of entries between the job and the end that runs first.
 -- The page continues after the job that the last one ended with. If that job has left, it continues after the jobs of

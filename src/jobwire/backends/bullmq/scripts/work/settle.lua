@@ -1,8 +1,9 @@
--- Settles the outcomes of one worker's jobs, then claims the next ones. This is the hot path of the whole protocol, so a
--- batch shares every command that it can. A batch of one leaves the store as BullMQ does.
+-- Settles the outcomes of one worker's jobs, then claims the next ones. This is the hot path of the whole protocol, so
+-- a batch shares every command that it can. A batch of one leaves the store as BullMQ does.
 --
 -- KEYS[1]  base of the queue, `<prefix>:<queue>:`
--- ARGV     now ms, or T for an early claim, which the server runs when a wait ends, which uses the server's time and can
+-- ARGV     now ms, or T for an early claim, which the server runs when a wait ends, which uses the server's time and
+-- can
 --          be undone without a trace; number of jobs to claim, token and lease ms of these, worker's name or '',
 --          worker's rate limit: jobs and ms, or '' '', minutes of metrics or '',
 --          number of completed jobs, number of other outcomes, then
