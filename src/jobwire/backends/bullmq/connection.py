@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys, hash_tag
+from jobwire.backends.redisio.answers import ACTED
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption
 from jobwire.urls import Address
-
-ACTED = {1: Acted.DONE, 0: Acted.NOT_FOUND, -1: Acted.WRONG_STATE, -2: Acted.LOCKED}
-"""Results by the numbers that the scripts return for a change to one job."""
 
 
 class Server:

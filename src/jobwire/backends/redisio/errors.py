@@ -4,7 +4,7 @@ StoreUnavailable, for transient errors: no connection, timeouts, LOADING, a fail
 CLUSTERDOWN, TRYAGAIN, a MOVED that outlived the driver's redirections), a server that can't persist or replicate
 (MISCONF, NOREPLICAS), one busy with a script (BUSY), and OOM: memory comes back when jobs finish, and a worker must go
 on trying to finish them. StoreRefused, for every other error reply: wrong password, missing permission, unknown
-command, a key of a foreign type.
+command, a key of a wrong type.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobwire.backends.bullmq.connection import ACTED, Server
+from jobwire.backends.bullmq.connection import Server
+from jobwire.backends.redisio.answers import ACTED
 from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
@@ -26,9 +27,9 @@ _CLEANABLE = {
 }
 
 
-async def retry(server: Server, queue: str, job_ids: Sequence[str], *, anew: bool = False) -> Sequence[Acted]:
-    """Makes finished jobs ready again. With `anew`, they get all of their attempts again."""
-    return await _act(server, queue, "retry_finished", job_ids, flag="1" if anew else "0")
+async def retry(server: Server, queue: str, job_ids: Sequence[str], *, reset_attempts: bool = False) -> Sequence[Acted]:
+    """Makes finished jobs ready again. With `reset_attempts`, they get all of their attempts again."""
+    return await _act(server, queue, "retry_finished", job_ids, flag="1" if reset_attempts else "0")
 
 
 async def promote(server: Server, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:

@@ -38,4 +38,4 @@ class BullEdits:
         return Acted.DONE if found else Acted.NOT_FOUND
 
     async def retry_anew(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        return await admin.retry(self._server, queue, job_ids, anew=True)
+        return await admin.retry(self._server, queue, job_ids, reset_attempts=True)
