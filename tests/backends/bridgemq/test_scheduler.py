@@ -12,6 +12,7 @@ import pytest
 from awaiting import assert_left, eventually
 from jobwire import Backoff, NewJob, Queue
 from jobwire.backends.bridgemq.keys import Keys
+from jobwire.backends.bridgemq.upkeep.cron import tick_of
 from jobwire.backends.bridgemq.upkeep.scheduler import Deposed, Scheduler
 from jobwire.boundary import Completed, Failed
 from jobwire.model import State
@@ -91,7 +92,7 @@ async def test_two_leaders_make_one_tick_each_and_the_one_that_slept_beyond_its_
 
     assert first.leads  # it knows nothing of that
     first._crontab.due = lambda: asyncio.sleep(0, ticks)
-    for act in (first.fire, first.promote, first.orphans, first.tidy):
+    for act in (first.fire, first.move_due, first.orphans, first.tidy):
         with pytest.raises(Deposed):
             await act()
     assert await waiting_ids(peer) == [job_id]
@@ -237,7 +238,7 @@ def ms(*moment):
 )
 def test_clock_changes_neither_lose_nor_double_a_tick(cron, after, expected):
     data = json.dumps({"type": "mail", "schedule": {"cron": cron, "timezone": "America/New_York"}})
-    assert cron.tick_of(b"j", after - 1, data.encode(), after).next_due == expected
+    assert tick_of(b"j", after - 1, data.encode(), after).next_due == expected
 
 
 async def test_due_jobs_of_all_types_are_moved_by_the_leader(scheduler, queue, peer, connection):
