@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import exceptions as driver
 
-from jobwire.backends.redisio.errors import failure_of, reaching
+from jobwire.backends.redisio.errors import failure_of, translated_errors
 from jobwire.backends.redisio.scripts import load
 from jobwire.errors import JobNotFound, StoreRefused, StoreUnavailable
 
@@ -59,9 +59,9 @@ def test_no_password_is_in_the_words_of_a_failure() -> None:
 
 
 def test_our_own_errors_pass_through_as_they_are() -> None:
-    with pytest.raises(JobNotFound), reaching("here"):
+    with pytest.raises(JobNotFound), translated_errors("here"):
         raise JobNotFound("q", "7")
-    with pytest.raises(StoreUnavailable, match="already told"), reaching("here"):
+    with pytest.raises(StoreUnavailable, match="already told"), translated_errors("here"):
         raise StoreUnavailable("already told")
 
 

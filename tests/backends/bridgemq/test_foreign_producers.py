@@ -41,7 +41,7 @@ async def test_a_backlog_of_another_type_keeps_no_idle_worker_busy_unless_a_peer
 ):
     idle = consume()
     await idle.settle([], 1)
-    has_changed = idle._doorbell._has_changed
+    has_changed = idle._wakeup._has_changed
     async with Queue("letters", connection) as others:
         await others.add_many([NewJob(n) for n in range(50)])
         assert not await has_changed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobwire.backends.bridgemq.native.routing import PLAIN, Profile, Route, parse_words, route_of
+from jobwire.backends.bridgemq.native.routing import PLAIN, Profile, Route, parse_definition, route_of
 from jobwire.errors import InvalidOption
 from jobwire.options import NewJob, Target
 
@@ -116,8 +116,8 @@ async def test_a_job_whose_target_was_changed_behind_our_back_is_not_run(queue, 
 
 def test_a_route_survives_the_store():
     route = Route(stack=("a", "b"), region=("é",), mode="all", max_concurrent=3)
-    assert parse_words(route.words) == route
-    assert (Route().words, Route().signature) == ("", PLAIN)
+    assert parse_definition(route.definition) == route
+    assert (Route().definition, Route().signature) == ("", PLAIN)
 
 
 @pytest.mark.parametrize(

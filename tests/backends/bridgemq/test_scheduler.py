@@ -92,12 +92,12 @@ async def test_two_leaders_make_one_tick_each_and_the_one_that_slept_beyond_its_
 
     assert first.leads  # it knows nothing of that
     first._crontab.due = lambda: asyncio.sleep(0, ticks)
-    for act in (first.fire, first.promote, first.orphans, first.tidy):
+    for act in (first.fire, first.move_due, first.orphans, first.tidy):
         with pytest.raises(Deposed):
             await act()
     assert await waiting_ids(peer) == [job_id]
     assert (await queue.counts())[State.DELAYED] == 1
-    assert await second.promote() == 1
+    assert await second.move_due() == 1
 
 
 async def test_a_tick_of_a_leader_that_was_replaced_says_so_and_does_nothing(scheduler, queue, peer):
@@ -207,7 +207,7 @@ async def test_a_cron_job_of_a_peer_is_listed_run_and_stopped(scheduler, queue, 
     assert (schedule.key, schedule.cron, schedule.tz) == (job_id, "*/5 * * * *", "Europe/Paris")
     await peer.redis.zadd(peer.key("jobs", "cron"), {job_id: 1})
     await peer.push_cron(int(time.time() * 1000))  # a peer's script pushes it, and leaves the score to its client
-    await leader.heal()
+    await leader.reindex()
     assert await leader.fire() == [0]
     assert [claim.job.data for claim in await claimed(consume(), 5)] == ["theirs"]
     assert await queue.unschedule(job_id)
@@ -250,7 +250,7 @@ async def test_due_jobs_of_all_types_are_moved_by_the_leader(scheduler, queue, p
         moved = 0
         async with asyncio.timeout(20):
             while moved < 151:
-                moved += await leader.promote()
+                moved += await leader.move_due()
         assert (await letters.counts())[State.WAITING] == 150
     first = (await waiting_ids(peer))[0]
     assert (await queue.get(first)).data == "urgent"

@@ -282,12 +282,12 @@ async def test_a_wrong_password_is_a_refusal_and_shown_nowhere(url: str, jobwire
 
 async def test_the_clients_timeouts_hold_and_its_retries_do_not() -> None:
     named = parse_without_address("bullmq:")
-    for socket_timeout, patience in ((0.5, 0.5), (None, 10.0)):
+    for socket_timeout, reply_timeout in ((0.5, 0.5), (None, 10.0)):
         client = blocking_redis.Redis(socket_timeout=socket_timeout, socket_connect_timeout=3)
         store = RedisStore(address_of(client, named))
         await store.open()
         options = store.client.connection_pool.connection_kwargs
-        assert (store.patience, options["socket_connect_timeout"]) == (patience, 3)
+        assert (store.reply_timeout, options["socket_connect_timeout"]) == (reply_timeout, 3)
         assert options["retry"].get_retries() == 0
         await store.close()
         client.close()

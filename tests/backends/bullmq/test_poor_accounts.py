@@ -42,8 +42,8 @@ async def account(redis: Redis, prefix: str, jobwire_valkey: Server) -> AsyncIte
 async def test_a_worker_without_a_right_works_and_says_so_once(
     account: Account, missing: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wakeup, "LONGEST_BLIND", 0.2)
-    monkeypatch.setattr(wakeup, "LONGEST_DEAF", 0.2)
+    monkeypatch.setattr(wakeup, "LONGEST_WAIT", 0.2)
+    monkeypatch.setattr(wakeup, "POLL_EVERY", 0.2)
     url = await account(missing)
     done: list[int] = []
 
@@ -71,7 +71,7 @@ async def test_a_worker_without_a_right_works_and_says_so_once(
 async def test_a_wait_that_is_broken_off_with_an_error_keeps_the_job_behind_it(
     backend: Backend, redis: Redis, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_WAIT", FOR_EVER)
     worker = consumer(backend, name="w1")
     await claim(worker)
     for turn in range(1, 11):

@@ -27,8 +27,8 @@ FOR_EVER = 3600.0
 def no_look_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that look for jobs by themselves every few seconds would hide a wake-up that was lost. Without that a
     wait ends because of what happened, however slow the machine is, or with the time that a test has."""
-    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
-    monkeypatch.setattr(wakeup, "LONGEST_KNOWN", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_WAIT", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_WAIT_FOR_DUE", FOR_EVER)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from awaiting import eventually
 from jobwire import Queue, State, Worker, embedded
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.work import wakeup
-from jobwire.backends.bullmq.work.early_claims import TakenBack
+from jobwire.backends.bullmq.work.early_claims import UndoneClaim
 from jobwire.boundary import Backend, Consumer
 from jobwire.connection import load_backend
 from jobwire.embedded import Server
@@ -26,7 +26,7 @@ from jobwire.options import NewJob
 from jobwire.urls import parse
 
 from .jobs import add, claim, consumer
-from .test_trial_claims import bring
+from .test_early_claims import bring
 from .test_wait import FOR_EVER, blocked
 
 
@@ -75,7 +75,7 @@ async def test_every_start_is_a_run_although_the_worker_is_paused_again_and_agai
 @pytest.fixture
 async def refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Backend, Redis, Consumer]]:
     """A server of the test's own, and a worker that has a job in hand which the server did not take back."""
-    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_WAIT", FOR_EVER)
     with embedded.valkey(tmp_path, durable=False) as server:
         backend = load_backend(parse(f"bullmq+{server.url}"))
         await backend.open()
@@ -117,7 +117,7 @@ async def test_a_job_in_hand_that_was_taken_back_without_an_answer_is_not_run_tw
     backend, _, worker = refusing
     other = consumer(backend, name="w2")
     # As if the call had been carried out and its answer lost: the job is back, and another worker has it by now.
-    await other.settle([TakenBack(one.claim, one.trace) for one in vars(worker)["_brought"]], 0)
+    await other.settle([UndoneClaim(one.claim, one.trace) for one in vars(worker)["_early"]], 0)
     assert [one.job.id for one in await claim(other)] == ["1"]
     assert await claim(worker) == []
     await other.close()

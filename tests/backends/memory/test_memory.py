@@ -267,7 +267,7 @@ async def test_a_sleeper_whose_event_loop_has_ended_wakes_nobody_and_breaks_noth
     async def fall_asleep_and_leave():
         store = backend._access.store()
         with store.lock:
-            store.queue("letters").work.enroll()
+            store.queue("letters").work.register()
 
     await asyncio.to_thread(lambda: asyncio.run(fall_asleep_and_leave()))
     await backend.add("letters", [prepared(1)])

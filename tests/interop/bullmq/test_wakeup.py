@@ -27,7 +27,7 @@ KINDS = {"plain": {}, "with priority": {"priority": 3}, "in front": {"lifo": Tru
 
 @pytest.fixture(autouse=True)
 def no_look_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, name in ((wakeup, "LONGEST_BLIND"), (wakeup, "LONGEST_KNOWN"), (engine, "_LONGEST_WAIT")):
+    for place, name in ((wakeup, "LONGEST_WAIT"), (wakeup, "LONGEST_WAIT_FOR_DUE"), (engine, "_LONGEST_WAIT")):
         monkeypatch.setattr(place, name, FOR_EVER)
 
 

@@ -1,4 +1,4 @@
-"""The BridgeMQ protocol behind the boundary: assembly, and what every backend does."""
+"""The BridgeMQ protocol behind the boundary: its parts, and the methods that every backend has."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class BridgeMQ:
     def __init__(self, address: Address, *, side_is_known: bool = False) -> None:
         self._address = address
         self._side_is_known = side_is_known
-        """The version of the side data has been checked. A twin does not check again: it renews leases of jobs that run
-        already."""
+        """True if the version of the side data has been checked. A twin does not check again: it extends leases of jobs
+        that run already."""
         self._namespace = namespace = Namespace(address)
         self.pause = BridgePause(namespace)
         self.progress = BridgeProgress(namespace)
@@ -59,7 +59,7 @@ class BridgeMQ:
         return CAPABILITIES
 
     async def open(self) -> None:
-        await self._reach()
+        await self._connect()
         if not self._side_is_known:
             try:
                 await bring_up_to_date(side_version.BridgeSideData(self._namespace), side_version.STEPS)
@@ -68,7 +68,7 @@ class BridgeMQ:
                 raise
             self._side_is_known = True
 
-    async def _reach(self) -> None:
+    async def _connect(self) -> None:
         store = self._namespace.store
         await store.open()
         about: dict[str, Any] = await store.call("INFO")
@@ -79,7 +79,7 @@ class BridgeMQ:
             raise StoreRefused(f"{store.where} is Redis {version}; jobwire needs {oldest} or newer")
         if about.get("cluster_enabled") == 1 and not store.cluster:
             raise StoreRefused(
-                f"{store.where} is part of a cluster; reach it with bridgemq+cluster:// or a RedisCluster client"
+                f"{store.where} is part of a cluster; connect with bridgemq+cluster:// or a RedisCluster client"
             )
 
     async def close(self) -> None:

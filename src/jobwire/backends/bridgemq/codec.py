@@ -1,6 +1,6 @@
-"""BridgeMQ's JSON documents <-> jobwire's model. Milliseconds and native names stay on this side.
+"""Reads BridgeMQ's JSON documents into jobwire's model. `produce/encode_job.py` encodes new jobs.
 
-What jobwire adds stands in one object `x` of a document, which peers carry along unread.
+jobwire's own fields are in one object `x` of a document, which peers keep and don't read.
 """
 
 from __future__ import annotations
@@ -11,17 +11,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, cast
 
 import orjson
 
 from jobwire import codec
 from jobwire.backoff import Backoff
-from jobwire.boundary import PreparedJob
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import Job, State
-from jobwire.options import NewJob, seconds
 
 Document = dict[str, Any]
 
@@ -30,11 +27,8 @@ FRONT_FROM = 7
 DEFAULT_RETRIES = 3
 DEFAULT_BACKOFF = {"type": "exponential", "delay": 2000}
 ROW = 8
-"""Values per job in the replies of the reading scripts: id, place, score, data, status, result, progress, claim."""
+"""Values per job in the replies of the reading scripts: id, container, score, data, status, result, progress, claim."""
 
-_PLAIN_TAIL = (
-    b',"schedule":{},"retry":{"attempts":0},"priority":5,"dependsOn":[],"target":{},"metadata":{},"createdAt":'
-)
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _STATES = {
     "waiting": State.WAITING,
@@ -52,7 +46,7 @@ def to_ms(moment: datetime) -> int:
 
 
 def from_ms(value: Any) -> datetime | None:
-    """A moment from stored milliseconds; None for what is absent or no moment."""
+    """Returns the time of stored milliseconds, or None if they are absent or not a valid time."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             return datetime.fromtimestamp(value / 1000, UTC)
@@ -61,90 +55,8 @@ def from_ms(value: Any) -> datetime | None:
     return None
 
 
-# --- writing ------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def _head(queue: str) -> bytes:
-    return b'","type":%b,"payload":' % codec.dumps(queue)
-
-
-def encode_plain(job: PreparedJob, queue: str, job_id: str, now_ms: int) -> bytes:
-    """As encode_job, for a job with a generated id and no options: most are, and this is a third of the work."""
-    return b'{"jobId":"%b%b%b%b%d,"attempts":0}' % (job_id.encode(), _head(queue), job.data, _PLAIN_TAIL, now_ms)
-
-
-def encode_job(job: PreparedJob, queue: str, job_id: str, now_ms: int, schedule: Document | None = None) -> bytes:
-    """The data of a new job, with every field that the peer's own dispatch writes. Nothing in it is null but what the
-    caller put into the payload: the peer's script stumbles over nulls."""
-    new = job.new
-    head: Document = {"jobId": job_id, "type": queue}
-    tail: Document = {
-        "schedule": schedule if schedule is not None else _schedule(new),
-        "retry": _retry(new),
-        "priority": DEFAULT_PRIORITY if new.priority is None else new.priority,
-        "dependsOn": [],
-        "target": _target(new),
-        "metadata": new.extra.get("metadata", {}) if new.extra else {},
-        "createdAt": now_ms,
-        "attempts": 0,
-    }
-    if new.extra:
-        limits = {name: new.extra[name] for name in ("maxConcurrent", "maxPerMinute") if name in new.extra}
-        if limits:
-            tail["rateLimit"] = limits
-    private = _private(new)
-    if private:
-        tail["x"] = private
-    return b"".join((codec.dumps(head)[:-1], b',"payload":', job.data, b",", codec.dumps(tail)[1:]))
-
-
-def _schedule(new: NewJob) -> Document:
-    if new.run_at is not None:
-        return {"runAt": to_ms(new.run_at)}
-    return {"delay": round(seconds("delay", new.delay) * 1000)} if new.delay is not None else {}
-
-
-def _retry(new: NewJob) -> Document:
-    """`retry.attempts` counts runs after the first one. Without attempts a job runs once, as everywhere in jobwire."""
-    retry: Document = {"attempts": (new.attempts or 1) - 1}
-    if new.backoff is not None:
-        retry["backoff"] = _backoff(new.backoff)
-    for name in ("skipOn", "rerouteOn"):
-        if name in new.extra:
-            retry[name] = list(new.extra[name])
-    return retry
-
-
-def _backoff(rule: Backoff) -> Document:
-    stored: Document = {"type": rule.kind, "delay": round(rule.delay * 1000)}
-    if rule.cap is not None:
-        stored["maxDelay"] = round(rule.cap * 1000)
-    if rule.jitter:
-        stored["jitter"] = True
-    return stored
-
-
-def _target(new: NewJob) -> Document:
-    target = new.target
-    if target is None:
-        return {}
-    stored: Document = {"server": target.server} if target.server else {}
-    stored |= {name: list(values) for name in ("stack", "capabilities", "region") if (values := getattr(target, name))}
-    if stored:
-        stored["mode"] = target.mode
-    return stored
-
-
-def _private(new: NewJob) -> Document:
-    private: Document = {}
-    if new.timeout is not None:
-        private["timeoutMs"] = round(seconds("timeout", new.timeout) * 1000)
-    return private
-
-
 def rewritten(document: Mapping[str, Any]) -> bytes:
-    """Stored data with changes. A peer's numbers that JavaScript can't hold stay as they are."""
+    """Returns stored data as JSON after changes. Numbers of a peer that JavaScript can't represent stay as they are."""
     try:
         return codec.dumps(document)
     except InvalidOption:
@@ -152,8 +64,8 @@ def rewritten(document: Mapping[str, Any]) -> bytes:
 
 
 def encode_progress(value: bytes) -> bytes:
-    """Any JSON value as the spec's progress: a number is the percentage, a text the message, the rest data. Without
-    `updatedAt`, which the script adds."""
+    """Returns the spec's progress document for any JSON value: a number is the percentage, a text the message, any
+    other value the data. The script adds `updatedAt`."""
     seen = codec.loads(value)
     document: Document = {"percent": 0}
     if isinstance(seen, (int, float)) and not isinstance(seen, bool):
@@ -175,12 +87,9 @@ def _is_native_progress(value: Any) -> bool:
     return fields.keys() <= {"percent", "message", "data"} and isinstance(percent, (int, float)) and len(fields) > 1
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
 def load(raw: bytes) -> Any:
-    """Any JSON value; MalformedPayload if it is none. Numbers too long for orjson are looked for in the text, which is
-    quicker than looking through the value."""
+    """Returns any JSON value. Raises MalformedPayload if it is not JSON. Searches the text for numbers that are too
+    long for orjson, which is quicker than searching the decoded value."""
     if _LONG_NUMBER.search(raw) is None:
         try:
             return orjson.loads(raw)
@@ -190,7 +99,7 @@ def load(raw: bytes) -> Any:
 
 
 def parse(raw: bytes) -> Document | None:
-    """A JSON object, or None for anything else."""
+    """Returns a JSON object, or None for anything else."""
     try:
         value = load(raw)
     except MalformedPayload:
@@ -199,15 +108,15 @@ def parse(raw: bytes) -> Document | None:
 
 
 def read_row(queue: str, row: Sequence[bytes]) -> Job | None:
-    """A job from a row of the reading scripts; None if there is none of this queue."""
-    job_id, place, score, data, status, result, progress, claim = row
+    """Returns the job of a row of the reading scripts, or None if there is no job or its type is another one."""
+    job_id, container, score, data, status, result, progress, claim = row
     document = parse(data) if data else None
     if document is None:
-        return _unreadable(queue, row) if data and place in (b"dead", b"failed") else None
+        return _unreadable(queue, row) if data and container in (b"dead", b"failed") else None
     if document.get("type") != queue:
         return None
-    native = status.decode(errors="replace") or place.decode()
-    state = _STATES.get(place.decode(), State.WAITING)
+    native = status.decode(errors="replace") or container.decode()
+    state = _STATES.get(container.decode(), State.WAITING)
     due = from_ms(float(score)) if score else None
     _, started, _, worker = [*claim.decode(errors="replace").split("|", 3), "", "", ""][:4]
     return read_job(
@@ -215,7 +124,7 @@ def read_row(queue: str, row: Sequence[bytes]) -> Job | None:
         job_id.decode(errors="replace"),
         document,
         state,
-        native_state=place.decode() if place in (b"waiting", b"active") else native,
+        native_state=container.decode() if container in (b"waiting", b"active") else native,
         result=parse(result) if result else None,
         progress=parse(progress) if progress else None,
         run_at=due,
@@ -225,14 +134,14 @@ def read_row(queue: str, row: Sequence[bytes]) -> Job | None:
 
 
 def _unreadable(queue: str, row: Sequence[bytes]) -> Job:
-    """A dead job whose data nobody can read, its type included: shown to whoever asks for it."""
-    job_id, place, _, data, _, result, _, _ = row
+    """Returns a dead job whose data can't be read. Its type is unknown too, so it is returned for any queue."""
+    job_id, container, _, data, _, result, _, _ = row
     job = read_job(
         queue,
         job_id.decode(errors="replace"),
         {},
         State.FAILED,
-        native_state=place.decode(),
+        native_state=container.decode(),
         result=parse(result) if result else None,
     )
     return replace(job, raw={"data": data})
@@ -251,7 +160,7 @@ def read_job(
     started_ms: int | None = None,
     worker: str | None = None,
 ) -> Job:
-    """The job; fields of a wrong type count as absent."""
+    """Returns the job of a document. Fields of a wrong type count as absent."""
     made = integer(document.get("attempts"), 0)
     outcome = result or {}
     error = mapping(outcome.get("error"))
@@ -283,7 +192,7 @@ def read_job(
 
 
 def retries(document: Mapping[str, Any]) -> int:
-    """How often a failed job may run again; the peer's default where the job says nothing."""
+    """Returns how often a failed job may run again, by default as often as in the peer."""
     retry = document.get("retry")
     if retry is None:
         return DEFAULT_RETRIES
@@ -304,7 +213,7 @@ def backoff_rule(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def backoff_of(document: Mapping[str, Any]) -> Backoff | None:
-    """Returns the backoff in jobwire's words. Raises InvalidOption for one that Backoff can't express.
+    """Returns the backoff as jobwire's Backoff. Raises InvalidOption for one that it can't express.
 
     >>> backoff_of({"retry": {"backoff": {"type": "linear", "delay": 1500, "maxDelay": 9000}}})
     Backoff(kind='linear', delay=1.5, jitter=0.0, cap=9.0, name='')
@@ -315,7 +224,7 @@ def backoff_of(document: Mapping[str, Any]) -> Backoff | None:
         return None
     kind = rule.get("type")
     return Backoff(
-        kind if kind in ("linear", "exponential") else "fixed",  # as workers take any other word
+        kind if kind in ("linear", "exponential") else "fixed",  # workers treat any other type as fixed
         delay / 1000,
         0.25 if rule.get("jitter") is True else 0.0,
         None if cap is None else cap / 1000,
@@ -323,7 +232,7 @@ def backoff_of(document: Mapping[str, Any]) -> Backoff | None:
 
 
 def timeout_of(document: Mapping[str, Any]) -> float | None:
-    """Returns how many seconds a run may take; None if the job has no limit of its own."""
+    """Returns how many seconds a run may take, or None if the job has no limit of its own."""
     stored = number(mapping(document.get("x")).get("timeoutMs"))
     return stored / 1000 if stored is not None and stored > 0 else None
 
@@ -338,7 +247,7 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 
 def number(value: Any) -> float | None:
-    """A number that can be reckoned with; None for anything else."""
+    """Returns a finite number as float, or None for anything else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             found = float(value)

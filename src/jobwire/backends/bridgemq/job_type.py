@@ -1,4 +1,4 @@
-"""A queue of this protocol: one job type of a namespace, and the way to it."""
+"""A queue of this protocol: one job type of a namespace, with its server."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class JobType:
     scripts: Scripts
 
     async def run(self, script: str, *args: Argument) -> Any:
-        """Run a script of this protocol; each takes the namespace as its one key and builds the others from it."""
+        """Runs a script of this protocol. Its only key is the namespace, from which it builds the others."""
         return await self.scripts.run(script, [self.keys.base], args)
 
     async def now_ms(self) -> int:
-        """The server's time."""
+        """Returns the server's time."""
         return int(await self.run("time"))

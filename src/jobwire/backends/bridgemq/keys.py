@@ -1,4 +1,4 @@
-"""Where BridgeMQ keeps things: `<namespace>:<category>:…`. One namespace holds all job types; a queue is a job type."""
+"""The keys of BridgeMQ: `<namespace>:<category>:…`. A namespace contains all job types, and a queue is a job type."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from jobwire.errors import InvalidOption
 
 DEFAULT_NAMESPACE = "bridge"
 GONE = "x:gone"
-"""What our index writes into the waiting list in place of a job that was taken out of its midst."""
+"""The entry that replaces a job taken out of the middle of the waiting list."""
 
 _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def check_name(field: str, value: str) -> None:
-    """Refuse a job type, job id or server id that could not stand in a key."""
+    """Raises InvalidOption for a job type, job id or server id that can't be part of a key."""
     if not 1 <= len(value) <= _LONGEST or _CONTROL.search(value):
         raise InvalidOption(field, value, f"must have 1 to {_LONGEST} characters and no control characters")
     try:
@@ -31,14 +31,14 @@ def check_job_id(value: str) -> None:
 
 
 def check_server_id(value: str) -> None:
-    """A server id shares its keys' prefix with the registry's own words."""
+    """Raises InvalidOption for a server id whose key would be one of the registry's own keys."""
     check_name("server_id", value)
     if value == "active" or value.startswith("heartbeat:"):
         raise InvalidOption("server_id", value, "must not be 'active' nor begin with 'heartbeat:'")
 
 
 def has_hash_tag(namespace: str) -> bool:
-    """True if a cluster keeps the whole namespace on one server.
+    """Returns True if a cluster keeps the whole namespace on one server.
 
     >>> has_hash_tag("{bridge}"), has_hash_tag("bridge"), has_hash_tag("a{}")
     (True, False, False)
@@ -48,7 +48,7 @@ def has_hash_tag(namespace: str) -> bool:
 
 
 class Keys:
-    """The keys of one namespace that Python names itself; scripts build theirs from `base`.
+    """The keys of one namespace that Python code uses. Scripts build theirs from `base`.
 
     >>> keys = Keys("bridge")
     >>> keys.worker("w1"), keys.heartbeat("w1"), keys.data("7"), keys.wake
@@ -64,7 +64,7 @@ class Keys:
         self.paused = base + "queues:paused"
         self.version = base + "x:version"
         self.wake = base + "x:wake"
-        """The channel on which pushes are told: the job type, or `*`."""
+        """The channel for wakeups. A message is a job type, or `*` for all."""
 
     def worker(self, server: str) -> str:
         return f"{self.base}workers:{server}"
@@ -85,8 +85,9 @@ class Keys:
         return f"{self.base}x:routes:{scope}"
 
     def servers(self, job_type: str) -> str:
-        """The servers that jobs of the type have named as their target."""
+        """Returns the key of the servers that jobs of the type have as their target."""
         return f"{self.base}x:servers:{job_type}"
 
-    def line(self, signature: str, scope: str) -> str:
+    def route(self, signature: str, scope: str) -> str:
+        """Returns the key of the waiting jobs of a route."""
         return f"{self.base}x:line:{signature}:{scope}"

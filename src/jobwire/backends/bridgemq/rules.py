@@ -1,4 +1,4 @@
-"""What BridgeMQ can hold, and what it refuses. Needs no driver."""
+"""BridgeMQ's capabilities, and the rules for its jobs. Needs no driver."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _JITTER = 0.25
 
 
 def check(queue: str, job: NewJob) -> None:
-    """Refuse what the protocol has no place for, and what would make a peer stumble."""
+    """Raises InvalidOption for options that the protocol can't store, and for those that would break a peer."""
     check_name("queue", queue)
     if job.id is not None:
         check_job_id(job.id)
@@ -78,7 +78,7 @@ def check(queue: str, job: NewJob) -> None:
         )
     if job.backoff is not None and job.backoff.jitter not in (0, _JITTER):
         raise InvalidOption(
-            "backoff.jitter", job.backoff.jitter, "must be 0 or 0.25: BridgeMQ spreads by a quarter or not"
+            "backoff.jitter", job.backoff.jitter, "must be 0 or 0.25: BridgeMQ spreads by a quarter or not at all"
         )
     if job.target is not None and job.target.server is not None:
         check_server_id(job.target.server)
@@ -111,7 +111,7 @@ def _is_names(value: Any) -> bool:
 
 
 def check_no_schedule(job: NewJob) -> None:
-    """Refuse what only the job of a schedule can have."""
+    """Raises InvalidOption for options that only the job of a schedule can have."""
     for option in SCHEDULE_ONLY:
         if option in job.extra:
             raise InvalidOption(f"extra.{option}", job.extra[option], "is for schedules")

@@ -1,4 +1,4 @@
-"""What a BridgeMQ worker can be told beyond what every worker can."""
+"""The options of a BridgeMQ worker beyond those of every worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobwire.native import BridgeMQWorker, of_kind
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """BridgeMQWorker as the consumer reads it."""
+    """The checked options of a BridgeMQWorker."""
 
     profile: Profile
     max_concurrent: int | None = None

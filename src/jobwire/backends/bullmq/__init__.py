@@ -7,14 +7,14 @@ from jobwire.urls import Address
 
 
 def open_backend(address: Address) -> Backend:
-    """The backend of a `bullmq+…` address. Touches nothing."""
+    """Returns the backend of a `bullmq+…` address. Does not connect."""
     from jobwire.backends.bullmq.backend import BullMQ  # noqa: PLC0415 - it needs the driver, the rules do not
 
     return BullMQ(address)
 
 
 def client_address(client: object, named: Address) -> Address:
-    """The address that a redis-py client reaches, for the protocol and the options of the URL beside it."""
+    """Returns the address of a redis-py client, with the protocol and the options of `named`."""
     from jobwire.backends.redisio.client_settings import address_of  # noqa: PLC0415 - as above
 
     return address_of(client, named)

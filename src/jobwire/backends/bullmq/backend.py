@@ -1,4 +1,4 @@
-"""The BullMQ protocol behind the boundary: assembly, and what every backend does."""
+"""The BullMQ protocol behind the boundary: its parts, and the methods that every backend has."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BullMQ:
         try:
             about: dict[str, Any] = await store.call("INFO")
         except StoreRefused:
-            return  # an account may lack the right to ask, and still do everything else
+            return  # the account may not run INFO, and may still do everything else
         version = str(about.get("redis_version", ""))
         found = re.match(r"(\d+)\.(\d+)", version)
         if found and (int(found[1]), int(found[2])) < OLDEST_SERVER:
@@ -75,7 +75,7 @@ class BullMQ:
             raise StoreRefused(f"{store.where} is Redis {version}; jobwire needs {oldest} or newer")
         if about.get("cluster_enabled") == 1 and not store.cluster:
             raise StoreRefused(
-                f"{store.where} is part of a cluster; reach it with bullmq+cluster:// or a RedisCluster client"
+                f"{store.where} is part of a cluster; connect with bullmq+cluster:// or a RedisCluster client"
             )
 
     async def close(self) -> None:
@@ -92,7 +92,7 @@ class BullMQ:
         return options
 
     async def register(self, queue: str) -> None:
-        """Writes what BullMQ's Queue writes when it is made. A limit of events that is already there stays."""
+        """Writes the fields that BullMQ's Queue writes when it is constructed. Keeps a limit of events that exists."""
         meta = self._server.keys(queue).meta
         await self._server.store.calls(
             [

@@ -1,4 +1,4 @@
-"""BullMQ's stored form of a job <-> jobwire's model. Milliseconds and short names stay on this side."""
+"""Converts between BullMQ's stored form of a job and jobwire's model. Milliseconds and short names stay in here."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Raw = dict[str, bytes]
 """A job's hash: field names as text, values as they are stored."""
 
 PLAIN_OPTS = b'{"attempts":0}'
-"""Of a job without options, and of no other: it is told by its identity."""
+"""The options of a job without any, and of no other job: code compares it with `is`."""
 _PARENT_FLAGS = {"fail": "fpof", "continue": "cpof", "ignore": "idof", "remove": "rdof"}
-# Names are repeated in every hash; decoding them once saves a microsecond per job.
+# Names are repeated in every hash. Decoding them once saves a microsecond per job.
 _FIELDS = {
     name.encode(): name
     for name in (
@@ -58,7 +58,7 @@ def to_ms(moment: datetime) -> int:
 
 
 def from_ms(value: bytes | str | float | None) -> datetime | None:
-    """A moment from stored milliseconds; None for what is absent or no moment.
+    """Returns the time of stored milliseconds, or None if they are absent or not a valid time.
 
     >>> from_ms(b"1794734305684").isoformat()
     '2026-11-15T09:18:25.684000+00:00'
@@ -72,17 +72,17 @@ def from_ms(value: bytes | str | float | None) -> datetime | None:
 
 
 def raw_fields(flat: Sequence[bytes]) -> Raw:
-    """A hash from the flat list of a script's reply."""
+    """Returns the hash of a flat list in a script's reply."""
     known = _FIELDS
     pairs = iter(flat)
     return {known.get(name) or name.decode(errors="replace"): value for name, value in zip(pairs, pairs, strict=True)}
 
 
-def read_job(  # noqa: PLR0917 where a hash was found is no part of it, and belongs to reading it
+def read_job(  # noqa: PLR0917 the state is not in the hash, so callers have to give it
     queue: str, job_id: str, raw: Raw, state: State, native_state: str = "", due_ms: float | None = None
 ) -> tuple[Job, str | None]:
-    """The job, and what is wrong with its data (None: nothing). Other malformed fields count as absent, and a JSON
-    field that isn't JSON is shown as the text that it is. `due_ms`: when a delayed job comes due."""
+    """Returns the job, and an error text if its data is missing or malformed. Other malformed fields count as absent,
+    and a field that should be JSON and isn't is returned as text. `due_ms` is the time when a delayed job is due."""
     get = raw.get
     problem = None
     data: Any = None
@@ -126,7 +126,7 @@ def read_job(  # noqa: PLR0917 where a hash was found is no part of it, and belo
 
 
 def stacks(raw: Raw) -> tuple[str, ...]:
-    """One text per failed run, oldest first."""
+    """Returns one stack trace per failed run, oldest first."""
     found = _json(raw.get("stacktrace", b"[]"))
     if not isinstance(found, list):
         return ()
@@ -168,7 +168,7 @@ def milliseconds(delay: float) -> int:
 
 
 def encode_opts(new: NewJob, delay_ms: int, prefix: str, parent: Parent | None = None) -> bytes:
-    """The `opts` of a new job: only what was asked for, and `attempts`, which BullMQ always writes.
+    """Returns the `opts` of a new job: only options that were given, and `attempts`, which BullMQ always writes.
 
     >>> encode_opts(NewJob(None, priority=2, attempts=3, lifo=True), 0, "bull")
     b'{"priority":2,"lifo":true,"attempts":3}'
@@ -177,8 +177,8 @@ def encode_opts(new: NewJob, delay_ms: int, prefix: str, parent: Parent | None =
 
 
 def options_dict(new: NewJob, delay_ms: int, prefix: str, parent: Parent | None = None) -> dict[str, Any]:
-    """As encode_opts, before it is written; schedules keep the options of their jobs in the same form. `parent`: the
-    one that a job of a flow has by its place."""
+    """Returns the options of `encode_opts` before they are encoded. Schedules store the options of their jobs in the
+    same form. `parent` is the parent that a job has by its position in a flow."""
     opts: dict[str, Any] = {}
     if new.id is not None:
         opts["jobId"] = new.id
@@ -214,7 +214,7 @@ def options_dict(new: NewJob, delay_ms: int, prefix: str, parent: Parent | None 
 
 
 def parent_fields(parent: Parent, prefix: str) -> tuple[str, bytes]:
-    """The parent's full key, and the `parent` JSON of its child."""
+    """Returns the parent's full key, and the `parent` JSON of its child."""
     queue = f"{prefix}:{parent.queue}"
     record: dict[str, Any] = {"id": parent.id, "queueKey": queue}
     if parent.on_failure in _PARENT_FLAGS:
@@ -230,7 +230,7 @@ def _backoff(rule: Backoff) -> dict[str, Any]:
 
 
 def _remove_on(keep: int | Keep) -> Any:
-    """Returns BullMQ's option, which is about what to remove."""
+    """Returns BullMQ's option for the opposite: which finished jobs to remove."""
     if isinstance(keep, int):
         return keep
     if keep == Keep.NONE:
@@ -244,7 +244,7 @@ def _remove_on(keep: int | Keep) -> Any:
 
 
 def deduplication(unique: Unique) -> dict[str, Any]:
-    """The `de` option."""
+    """Returns the `de` option."""
     rule: dict[str, Any] = {"id": unique.key}
     if unique.ttl is not None:
         rule["ttl"] = milliseconds(seconds("unique.ttl", unique.ttl))
@@ -256,7 +256,7 @@ def deduplication(unique: Unique) -> dict[str, Any]:
 
 
 def number(value: bytes | None) -> int | None:
-    """Returns the whole number that is stored, or None if there is none or it is not one."""
+    """Returns the stored whole number, or None if the value is absent or not a number."""
     try:
         return int(float(value)) if value is not None else None
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""The server and its scripts, which all parts of this backend share."""
+"""The server, its scripts and their answers, which all parts of this backend share."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys, hash_tag
+from jobwire.backends.redisio.answers import ACTED
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
+from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption
 from jobwire.urls import Address
 
@@ -27,9 +29,7 @@ class Server:
         if keys is None:
             keys = Keys(self.prefix, queue)
             if self.store.cluster and hash_tag(keys.base) is None:
-                rule = (
-                    "needs a part in braces on a cluster, as has a prefix: ?prefix={bull} keeps a queue on one server"
-                )
+                rule = "needs braces on a cluster, in its name or in the prefix: ?prefix={bull} keeps it on one server"
                 raise InvalidOption("queue", queue, rule)
             self._known[queue] = keys
         return keys
@@ -38,8 +38,12 @@ class Server:
         """Runs a script on the keys of a queue."""
         return await self.scripts.run(script, [self.keys(queue).base], args)
 
+    async def act(self, script: str, queue: str, args: Sequence[Argument]) -> Acted:
+        """Runs a script that changes one job."""
+        return ACTED[await self.run(script, queue, args)]
+
     def check_together(self, queues: Sequence[str]) -> None:
-        """Raises InvalidOption if one script can't reach all of these queues: on a cluster they must share a slot."""
+        """Raises InvalidOption if one script can't use all of these queues: on a cluster they must share a slot."""
         if not self.store.cluster:
             return
         tag = hash_tag(self.keys(queues[0]).base)

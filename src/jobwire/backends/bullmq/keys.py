@@ -1,4 +1,4 @@
-"""Where BullMQ keeps a queue: every key is `<prefix>:<queue>:<word>`, without braces of its own."""
+"""The keys of BullMQ's queues. Every key is `<prefix>:<queue>:<word>`. BullMQ adds no braces of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT_PREFIX = "bull"
 
 
 def check_queue_name(queue: str) -> None:
-    """Raise InvalidOption for a name that BullMQ could not tell from a key of another queue."""
+    """Raises InvalidOption for a name that BullMQ could confuse with a key of another queue."""
     if not queue:
         raise InvalidOption("queue", queue, "must be a non-empty string")
     if ":" in queue:
@@ -24,7 +24,8 @@ def check_queue_name(queue: str) -> None:
 
 
 def hash_tag(key: str) -> str | None:
-    """The text between a key's first braces, by which a cluster places it; None: by the whole key.
+    """Returns the text between a key's first braces, from which a cluster computes the slot. Returns None if there is
+    none: then the slot depends on the whole key.
 
     >>> hash_tag("{bull}:emails:wait"), hash_tag("bull:{}:wait"), hash_tag("bull:emails:wait")
     ('bull', None, None)
@@ -47,7 +48,7 @@ class Keys:
         self.prefix = prefix
         self.queue = queue
         self.qualified = f"{prefix}:{queue}"
-        """How other jobs name this queue (`parent.queueKey`)."""
+        """The name of this queue in its children's options (`parent.queueKey`)."""
         self.base = base = f"{prefix}:{queue}:"
         self.id = base + "id"
         self.meta = base + "meta"
@@ -94,28 +95,28 @@ class Keys:
         return f"{self.base}repeat:{scheduler_id}"
 
     def scheduled_job_id(self, scheduler_id: str, at_ms: int) -> str:
-        """The id of the job that a scheduler makes for one moment (an id, not a key)."""
+        """Returns the id of the job that a scheduler makes for one time (an id, not a key)."""
         return f"repeat:{scheduler_id}:{at_ms}"
 
     def unique(self, key: str) -> str:
         return f"{self.base}de:{key}"
 
     def unique_pending(self, key: str) -> str:
-        """Where BullMQ >= 5.72 keeps the job that follows the running owner of a deduplication key."""
+        """Returns the key in which BullMQ >= 5.72 keeps the job that follows the running owner of a unique key."""
         return f"{self.base}dn:{key}"
 
     def job_key(self, full: bytes) -> JobKey:
-        """The job that a full key names. A queue of another prefix keeps it: `other:queue`.
+        """Returns the queue and id in a full key. The queue keeps a prefix that is not ours: `other:queue`.
 
         >>> Keys("bull", "emails").job_key(b"bull:letters:7")
         JobKey(queue='letters', id='7')
         """
-        words = full.decode(errors="replace")
+        text = full.decode(errors="replace")
         own = f"{self.prefix}:"
-        if words.startswith(own):
-            queue, _, job_id = words.removeprefix(own).partition(":")
+        if text.startswith(own):
+            queue, _, job_id = text.removeprefix(own).partition(":")
         else:
-            queue, _, job_id = words.rpartition(":")
+            queue, _, job_id = text.rpartition(":")
         return JobKey(queue, job_id)
 
     @cached_property
@@ -123,7 +124,7 @@ class Keys:
         return f"{self.prefix}:{base64.b64encode(self.queue.encode()).decode()}"
 
     def connection_name(self, worker: str | None) -> str:
-        """What a worker calls its blocking connection, so that peers can list it."""
+        """Returns the name of a worker's blocking connection, by which peers list workers."""
         return f"{self._client_name}:w:{worker}" if worker else self._client_name
 
     def events_connection_name(self) -> str:

@@ -1,4 +1,4 @@
-"""What BullMQ can hold, and what it refuses. Needs no driver."""
+"""BullMQ's capabilities, and the rules for its jobs. Needs no driver."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CAPABILITIES = Capabilities(
 )
 
 MAX_PRIORITY = 2_097_151
-"""One below 2^21: BullMQ 5 takes that one too, but its place in the order is beyond what a double can tell apart."""
+"""One below 2^21. BullMQ 5 accepts 2^21 too, but scores of that size are too large to order jobs exactly."""
 
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
 _RESERVED = frozenset(
@@ -71,16 +71,16 @@ _RESERVED = frozenset(
 _EXTRA = {"stackTraceLimit": 0, "keepLogs": 0, "timestamp": 0}
 _KEEP_LAST = "keepLastIfActive"
 _NO_KEEP_LAST = (
-    "a worker older than 5.72 that finishes the running job would leave the kept one behind for ever. Wait for the "
-    "running job (queue.wait) and add then"
+    "a worker older than 5.72 that finishes the running job would never add the kept one. Wait for the running job "
+    "(queue.wait) and add then"
 )
 WAITING_CHILDREN = "waitingChildren"
-"""An extra of ours: the job waits, without running, for children that name it as their parent."""
+"""An option of jobwire: the job does not run before children that name it as their parent have finished."""
 
 
 def check(prefix: str, job: NewJob) -> bytes:
-    """Refuse what BullMQ's own clients refuse, and what would break a queue although they let it pass. The options as
-    they will be stored."""
+    """Raises for options that BullMQ's own clients refuse, and for those that would break a queue although they accept
+    them. Returns the options as they will be stored."""
     if job.plain:
         return codec.PLAIN_OPTS
     if job.id is not None:
@@ -116,7 +116,7 @@ def check_id(job_id: str) -> None:
     if _INTEGER.fullmatch(job_id):
         raise InvalidOption("id", job_id, "must not be an integer: BullMQ numbers jobs itself")
     if job_id.startswith("0:"):
-        raise InvalidOption("id", job_id, "must not start with '0:', which BullMQ takes for a marker")
+        raise InvalidOption("id", job_id, "must not start with '0:', which BullMQ reads as a marker")
     if ":" in job_id and len(job_id.split(":")) != 3:
         raise InvalidOption("id", job_id, "must not contain ':' (BullMQ allows it in ids of three parts only)")
     if job_id in _RESERVED:

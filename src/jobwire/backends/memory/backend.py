@@ -92,7 +92,7 @@ class MemoryBackend:
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         with self._access.locked(queue) as (state, now):
-            state.promote_due(now)
+            state.make_due_ready(now)
             records = [state.jobs.get(job_id) for job_id in job_ids]
             return [record.snapshot(queue) if record is not None else None for record in records]
 
@@ -100,12 +100,12 @@ class MemoryBackend:
         self, queue: str, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
     ) -> Page:
         with self._access.locked(queue) as (held, now):
-            held.promote_due(now)
+            held.make_due_ready(now)
             return read.page(held, state, limit, cursor, skip=skip, reverse=reverse)
 
     async def counts(self, queue: str) -> Mapping[State, int]:
         with self._access.locked(queue) as (state, now):
-            state.promote_due(now)
+            state.make_due_ready(now)
             return read.counts(state)
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:

@@ -49,5 +49,5 @@ class Access:
 
     def each(self, queue: str, job_ids: Sequence[str], act: Callable[[QueueState, str, int], Acted]) -> Sequence[Acted]:
         with self.locked(queue) as (state, now):
-            state.promote_due(now)
+            state.make_due_ready(now)
             return [act(state, job_id, now) for job_id in job_ids]

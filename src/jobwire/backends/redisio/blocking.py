@@ -10,7 +10,7 @@ from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] i
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import NoPermissionError, ResponseError
 
-from jobwire.backends.redisio.errors import reaching
+from jobwire.backends.redisio.errors import translated_errors
 
 if TYPE_CHECKING:
     from jobwire.backends.redisio.connect import RedisStore
@@ -40,7 +40,7 @@ class BlockingLink:
 
     async def connect(self, within: float) -> None:
         """Connects now and not at the first call, so that `can_unblock` is known."""
-        with reaching(self._store.where):
+        with translated_errors(self._store.where):
             await self._connected(within)
 
     async def call(self, *command: Any, within: float, then: tuple[Any, ...] = ()) -> Any:
@@ -50,12 +50,12 @@ class BlockingLink:
         reply with `answer`, also if the first command was refused.
         """
         commands = [command, then] if then else [command]
-        with reaching(self._store.where):
+        with translated_errors(self._store.where):
             connection = await self._connected(within)
             try:
                 async with asyncio.timeout(within):
                     await connection.send_packed_command([pack_command(each) for each in commands], check_health=False)
-                self._still(connection)
+                self._check_not_dropped(connection)
                 self.unanswered = len(commands)
             except BaseException:
                 await self.drop()
@@ -65,8 +65,8 @@ class BlockingLink:
     async def answer(self, within: float) -> Any:
         """Returns the next reply. If it is cancelled, the connection stays open and the reply can be read later."""
         connection = self._connection
-        with reaching(self._store.where):
-            self._still(connection)
+        with translated_errors(self._store.where):
+            self._check_not_dropped(connection)
             try:
                 async with asyncio.timeout(within):
                     reply = await connection.read_response(disconnect_on_error=False)
@@ -90,7 +90,7 @@ class BlockingLink:
         if self._client_id is not None:
             command = ("CLIENT", "UNBLOCK", self._client_id)
             client = self._node if self._node is not None else self._store.client
-            with reaching(self._store.where):
+            with translated_errors(self._store.where):
                 async with asyncio.timeout(_UNBLOCK_TIMEOUT):
                     await client.execute_command(*command)
 
@@ -101,7 +101,7 @@ class BlockingLink:
         if connection is not None:
             await connection.disconnect(nowait=True)
 
-    def _still(self, connection: Any) -> None:
+    def _check_not_dropped(self, connection: Any) -> None:
         """Raises if the connection was dropped meanwhile: the driver would reconnect by itself."""
         if connection is None or self._connection is not connection:
             raise NoConnection("the connection was dropped")
@@ -129,15 +129,15 @@ class BlockingLink:
         try:
             await connection.connect()
             if self.can_unblock:
-                await self._introduce(connection)
-            self._still(connection)
+                await self._set_name(connection)
+            self._check_not_dropped(connection)
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
         return connection
 
-    async def _introduce(self, connection: Any) -> None:
-        """Sets the connection's name and asks for its client id."""
+    async def _set_name(self, connection: Any) -> None:
+        """Sets the connection's name and reads its client id."""
         try:
             for command in (("CLIENT", "SETNAME", self._name), ("CLIENT", "ID")):
                 await connection.send_command(*command)
@@ -145,7 +145,7 @@ class BlockingLink:
         except NoPermissionError:
             self.can_unblock, self._client_id = False, None
             _log.warning(
-                "%s: the account may not run CLIENT, so peers can't list this worker, and a job is claimed only after "
-                "a wait has ended",
+                "%s: the account may not run CLIENT. Peers can't list this worker, and it claims a job only after a "
+                "wait has ended; allow CLIENT SETNAME, ID and UNBLOCK to change that",
                 self._store.where,
             )

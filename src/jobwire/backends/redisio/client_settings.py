@@ -3,8 +3,8 @@
 jobwire copies where the client connects to and how: address, database, credentials, TLS, sentinels, cluster nodes,
 timeouts. It neither uses nor closes the client: a worker's blocking wait would hold a connection of the caller's pool
 for seconds, and a client of an event loop or a thread of its own can't be used from another. Retries of the client are
-not copied: a command whose reply was lost may have been carried out, so jobwire sends each one once. Replies are read
-in our own way, so `decode_responses`, encodings and the version of the wire protocol don't matter.
+not copied: a command whose reply was lost may have been executed, so jobwire sends each one once. jobwire decodes
+replies itself, so `decode_responses`, encodings and the version of the Redis protocol don't matter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ASYNCHRONOUS: Mapping[type[Any], type[Any]] = {
     blocking.SSLConnection: asynchronous.SSLConnection,
     blocking.UnixDomainSocketConnection: asynchronous.UnixDomainSocketConnection,
 }
-_TAKEN = {
+_COPIED_OPTIONS = {
     "host",
     "port",
     "path",
@@ -89,26 +89,26 @@ def _of_server(pool: Any) -> Address:
     kind = pool.connection_class
     if not issubclass(kind, asynchronous.AbstractConnection):
         if kind not in _ASYNCHRONOUS:
-            rule = "has a connection class of its own that asyncio can't use: give a client of redis.asyncio"
+            rule = "has a custom connection class that asyncio can't use: give a client of redis.asyncio"
             raise InvalidOption("client", kind.__name__, rule)
         _refuse_connect_function(pool.connection_kwargs.get("redis_connect_func"))
         kind = _ASYNCHRONOUS[kind]
     options = _copied(pool.connection_kwargs, _parameters(kind), own=_parameters(kind) - _standard_parameters())
     tls = issubclass(kind, asynchronous.SSLConnection)
     if "path" in options:
-        place = f"unix://{options['path']}"
+        url = f"unix://{options['path']}"
     else:
         host, port = options.get("host", "localhost"), options.get("port", 6379)
-        place = f"{'rediss' if tls else 'redis'}://{_user(options)}{host}:{port}/{options.get('db', 0)}"
+        url = f"{'rediss' if tls else 'redis'}://{_user(options)}{host}:{port}/{options.get('db', 0)}"
     settings = ClientSettings({**options, "connection_class": kind})
-    return Address("", "rediss" if tls else "redis", place, client=settings)
+    return Address("", "rediss" if tls else "redis", url, client=settings)
 
 
 def _of_sentinels(pool: Any) -> Address:
     if not pool.is_master:
         raise InvalidOption("client", "slave_for", "must be the client of the master: sentinel.master_for('name')")
     if not pool.connection_class.__module__.startswith("redis."):
-        rule = "has a connection class of its own, which can't be used with sentinels"
+        rule = "has a custom connection class, which can't be used with sentinels"
         raise InvalidOption("client", pool.connection_class.__name__, rule)
     if issubclass(pool.connection_class, blocking.AbstractConnection):
         _refuse_connect_function(pool.connection_kwargs.get("redis_connect_func"))
@@ -125,9 +125,9 @@ def _of_sentinels(pool: Any) -> Address:
     forced = getattr(manager, "_force_master_ip", None)
     if forced is not None:
         sentinel["force_master_ip"] = forced
-    place = f"sentinel://{_user(options)}{_shown(hosts)}/{pool.service_name}/{options.get('db', 0)}"
+    url = f"sentinel://{_user(options)}{_shown(hosts)}/{pool.service_name}/{options.get('db', 0)}"
     settings = ClientSettings(_with_tls(options, tls), sentinel)
-    return Address("", "sentinel", place, hosts=hosts, service=pool.service_name, client=settings)
+    return Address("", "sentinel", url, hosts=hosts, service=pool.service_name, client=settings)
 
 
 def _of_cluster(client: Any) -> Address:
@@ -142,9 +142,9 @@ def _of_cluster(client: Any) -> Address:
     options = _copied(given, _parameters(redis_asyncio.RedisCluster))
     coverage = getattr(manager, "require_full_coverage", getattr(manager, "_require_full_coverage", True))
     cluster = {"address_remap": manager.address_remap, "require_full_coverage": coverage}
-    place = f"cluster://{_user(options)}{_shown(hosts)}/"
+    url = f"cluster://{_user(options)}{_shown(hosts)}/"
     settings = ClientSettings(_with_tls(options, tls), cluster=cluster)
-    return Address("", "cluster", place, hosts=hosts, client=settings)
+    return Address("", "cluster", url, hosts=hosts, client=settings)
 
 
 def _copied(
@@ -164,7 +164,7 @@ def _copied(
             continue
         if name == "socket_keepalive_options" and not isinstance(value, Mapping):
             continue  # the driver's default for an option that was not given
-        if about_tls or name.startswith("socket_") or name in _TAKEN or name in own or name in also:
+        if about_tls or name.startswith("socket_") or name in _COPIED_OPTIONS or name in own or name in also:
             copied[name] = value
     return copied
 

@@ -58,11 +58,11 @@ class ServerClock:
                 if not isinstance(refused.__cause__, NoPermissionError):
                     raise
                 now = time.time() * 1000
-                self._do_without()
+                self._use_local_clock()
         self._measured = time.monotonic()
         self._ahead = now - self._measured * 1000
 
-    def _do_without(self) -> None:
+    def _use_local_clock(self) -> None:
         if self.available:  # several callers may get here at the same time
             self.available = False
             _log.warning("%s: the account may not run TIME, so this machine's clock is used for delays", self._where)

@@ -1,7 +1,7 @@
 """Connections to Redis or Valkey: a single server, a unix socket, sentinels or a cluster.
 
 `RedisStore` is one pool. It sends each command once, and the driver's own retries are off: a command whose reply was
-lost may have been carried out, so the caller decides whether to send it again.
+lost may have been executed, so the caller decides whether to send it again.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from jobwire import embedded
-from jobwire.backends.redisio.bare_connections import Lines
+from jobwire.backends.redisio.bare_connections import BareConnections
 from jobwire.backends.redisio.blocking import BlockingLink
 from jobwire.backends.redisio.client_settings import ClientSettings
 from jobwire.backends.redisio.clock import ServerClock
-from jobwire.backends.redisio.errors import reaching
+from jobwire.backends.redisio.errors import translated_errors
 from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.url_options import SENTINELS_OWN
 from jobwire.urls import Address, check_driver_options
 
 _CONNECTIONS = 32
-_PATIENCE = 10.0
-"""Seconds to wait for an answer."""
+_REPLY_TIMEOUT = 10.0
+"""Seconds to wait for a reply."""
 _CONNECT_TIMEOUT = 5.0
 _CLOSING_TIMEOUT = 2.0
-"""Seconds for closing connections cleanly; after that the operating system closes them."""
+"""Seconds for closing connections cleanly. After that the operating system closes them."""
 _GIVE_UP_MS = 30_000
 """Time after which the operating system ends a connection whose peer does not acknowledge what was sent."""
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": _GIVE_UP_MS}
 """Keepalive, where the system supports it: a connection that is silent and unreachable for half a minute is closed."""
-# Replies in the form that all servers and driver versions agree on.
+# The form of replies that all servers and driver versions support.
 _FIXED = {"protocol": 2, "decode_responses": False}
 _NOT_IN_A_URL = {"self", "kwargs", "connection_kwargs", "host", "port", "startup_nodes", "url"}
 
@@ -75,13 +75,13 @@ class RedisStore:
         self.cluster = address.transport == "cluster"
         self.slots = asyncio.Semaphore(_CONNECTIONS)
         """Held during each command, so that a burst of callers waits here and not in the driver."""
-        self.patience = _PATIENCE
+        self.reply_timeout = _REPLY_TIMEOUT
         """Seconds that a command may take. Timed here because the driver uses `asyncio.wait_for`: that costs a task per
         command, and in Python 3.11 it sometimes swallows the caller's cancellation."""
         self.clock = ServerClock(self.where, self._ask_time)
         """The server's time, which all its clients share."""
         self._client: Any = None
-        self._lines: Lines | None = None
+        self._bare: BareConnections | None = None
         self._sentinels: list[Any] = []
         self._server: embedded.Server | None = None
 
@@ -96,7 +96,7 @@ class RedisStore:
             if not self.cluster:
                 client.connection_pool.make_connection()  # does not connect, but checks the options
         except (TypeError, ValueError) as wrong:
-            raise InvalidOption("url", self.where, f"the driver does not take it: {wrong}") from None
+            raise InvalidOption("url", self.where, f"is refused by the driver: {wrong}") from None
         self._use(client)
 
     @property
@@ -108,31 +108,31 @@ class RedisStore:
 
     async def call(self, *command: Any) -> Any:
         """Sends one command and returns the reply in the driver's form (bytes, not text)."""
-        with reaching(self.where):
-            async with self.slots, asyncio.timeout(self.patience):
+        with translated_errors(self.where):
+            async with self.slots, asyncio.timeout(self.reply_timeout):
                 return await self.client.execute_command(*command)
 
     async def call_bare(self, *command: Any) -> Any:
-        """Sends one command past the driver's client and returns the server's reply unchanged."""
-        with reaching(self.where):
-            async with self.slots, asyncio.timeout(self.patience):
-                if self._lines is None:
+        """Sends one command without the driver's client and returns the server's reply unchanged."""
+        with translated_errors(self.where):
+            async with self.slots, asyncio.timeout(self.reply_timeout):
+                if self._bare is None:
                     return await self.client.execute_command(*command)
-                return await self._lines.call(command)
+                return await self._bare.call(command)
 
     async def calls_bare(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Sends several commands as `call_bare` does, together. Returns a reply for each: a ResponseError if it was
         refused."""
-        with reaching(self.where):
-            async with self.slots, asyncio.timeout(self.patience):
-                if self._lines is not None:
-                    return await self._lines.call_all(commands)
+        with translated_errors(self.where):
+            async with self.slots, asyncio.timeout(self.reply_timeout):
+                if self._bare is not None:
+                    return await self._bare.call_all(commands)
                 # Their keys may be on several nodes of the cluster.
                 return await asyncio.gather(*map(self._cluster_answer, commands))
 
     async def _ask_time(self) -> Any:
-        with reaching(self.where):
-            async with self.slots, asyncio.timeout(self.patience):
+        with translated_errors(self.where):
+            async with self.slots, asyncio.timeout(self.reply_timeout):
                 if not self.cluster:
                     return await self.client.execute_command("TIME")
                 await self.client.initialize()
@@ -146,8 +146,8 @@ class RedisStore:
 
     async def calls(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         """Sends several commands in one round trip, not in a transaction. Returns a reply for each."""
-        with reaching(self.where):
-            async with self.slots, asyncio.timeout(self.patience):
+        with translated_errors(self.where):
+            async with self.slots, asyncio.timeout(self.reply_timeout):
                 pipeline = self.client.pipeline() if self.cluster else self.client.pipeline(transaction=False)
                 async with pipeline:
                     for command in commands:
@@ -159,31 +159,31 @@ class RedisStore:
         return BlockingLink(self, key, name)
 
     async def reset(self) -> None:
-        """Closes idle connections: after a failover or a suspend they may be broken without a sign of it."""
+        """Closes idle connections: after a failover or a suspend they may be broken without looking so."""
         client = self._client
         if client is None:
             return
         self.clock.forget()
-        with reaching(self.where):
+        with translated_errors(self.where):
             async with asyncio.timeout(_CLOSING_TIMEOUT):
                 await self._renew(client)
 
     async def _renew(self, client: Any) -> None:
         if self._server is not None and self._server.url != self.address.driver_url:
-            await self._drop_lines()
+            await self._drop_bare()
             self._use(self._make_client())
             await client.aclose()
         elif self.cluster:
             await client.aclose()
         else:
-            await self._drop_lines()
+            await self._drop_bare()
             await client.connection_pool.disconnect(inuse_connections=False)
 
     async def close(self) -> None:
         client, self._client = self._client, None
         with contextlib.suppress(RedisError, OSError, TimeoutError):  # nothing is left to send on them
             async with asyncio.timeout(_CLOSING_TIMEOUT):
-                await self._drop_lines()
+                await self._drop_bare()
                 if client is not None:
                     await client.aclose()
                     if not self.cluster:
@@ -196,11 +196,11 @@ class RedisStore:
 
     def _use(self, client: Any) -> None:
         self._client = client
-        self._lines = None if self.cluster else Lines(client.connection_pool)
+        self._bare = None if self.cluster else BareConnections(client.connection_pool)
 
-    async def _drop_lines(self) -> None:
-        if self._lines is not None:
-            await self._lines.drop()
+    async def _drop_bare(self) -> None:
+        if self._bare is not None:
+            await self._bare.drop()
 
     def _make_client(self) -> Any:
         copied: ClientSettings | None = self.address.client
@@ -211,7 +211,7 @@ class RedisStore:
         # Not for a unix socket, which is given by its path.
         if "path" not in options and options.setdefault("socket_keepalive", True):
             options.setdefault("socket_keepalive_options", _keepalive_options())
-        self.patience = options.get("socket_timeout") or _PATIENCE
+        self.reply_timeout = options.get("socket_timeout") or _REPLY_TIMEOUT
         options |= {"socket_timeout": None, "retry": Retry(NoBackoff(), 0)}
         if self.address.transport not in ("cluster", "sentinel"):
             return Redis(connection_pool=ConnectionPool(max_connections=2 * _CONNECTIONS, **options))
@@ -237,7 +237,7 @@ class RedisStore:
             more = dict(copied.sentinel)
             about_sentinels |= more.pop("sentinel_kwargs")
         sentinel: Any = Sentinel(list(self.address.hosts), sentinel_kwargs=about_sentinels, **more, **options)
-        # The driver closes the connections to the server with its client, those to the sentinels never.
+        # The driver closes the connections to the server with its client, but never those to the sentinels.
         self._sentinels = sentinel.sentinels
         return sentinel.master_for(self.address.service)
 

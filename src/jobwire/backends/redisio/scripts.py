@@ -1,4 +1,4 @@
-"""Lua scripts kept as files beside the protocol that owns them.
+"""Loads and runs Lua scripts, which are kept as files beside the protocol that owns them.
 
 A script is `<package>/scripts/<duty>/<name>.lua`; its name alone identifies it. A line `--@include word` is replaced by
 `scripts/lib/word.lua`, once per script, however often it is included. Scripts are called by their hash. A server that
@@ -25,7 +25,7 @@ from jobwire.errors import JobwireError, StoreRefused
 
 _INCLUDE = re.compile(r"^--@include (\S+)[ \t]*$", re.MULTILINE)
 Argument = str | bytes | int | float
-_TOGETHER = 100
+_CALLS_PER_ROUND_TRIP = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _expand(lib: Traversable, text: str, seen: set[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _PendingCall:
     """A call that waits to be sent together with others."""
 
     script: Script
@@ -75,7 +75,7 @@ class Scripts:
         self._store = store
         self.clock = store.clock
         self._package = package
-        self._asked: list[_Asked] = []
+        self._pending: list[_PendingCall] = []
         self._sending: asyncio.Task[None] | None = None
 
     def command(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> tuple[Argument, ...]:
@@ -94,47 +94,47 @@ class Scripts:
             return await self._store.call_bare("EVAL", script.text, len(keys), *keys, *args)
 
     async def run_together(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
-        """Runs a script as `run` does, but in one round trip with others that were asked for while the last one was in
-        progress. For calls that come in bursts. The scripts still run one by one, each with its own reply."""
+        """Runs a script as `run` does, but in one round trip with others that were called while the last one was in
+        progress. Meant for calls that come in bursts. The scripts still run one by one, each with its own reply."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._asked.append(_Asked(load(self._package, name), (len(keys), *keys, *args), answer))
+        self._pending.append(_PendingCall(load(self._package, name), (len(keys), *keys, *args), answer))
         if self._sending is None:
-            self._sending = asyncio.create_task(self._send_asked())
+            self._sending = asyncio.create_task(self._send_pending())
         return await answer
 
-    async def _send_asked(self) -> None:
+    async def _send_pending(self) -> None:
         try:
-            while self._asked:
-                batch, self._asked = self._asked[:_TOGETHER], self._asked[_TOGETHER:]
+            while self._pending:
+                batch, self._pending = self._pending[:_CALLS_PER_ROUND_TRIP], self._pending[_CALLS_PER_ROUND_TRIP:]
                 # Leave out calls that were cancelled before they were sent.
                 batch = [one for one in batch if not one.answer.done()]
                 try:
-                    forgotten = await self._answer(batch, by_hash=True)
-                    if forgotten:
-                        await self._answer(forgotten, by_hash=False)
+                    unknown = await self._answer(batch, by_hash=True)
+                    if unknown:
+                        await self._answer(unknown, by_hash=False)
                 except JobwireError as error:
                     for one in batch:
                         if not one.answer.done():
                             one.answer.set_exception(error)
                 except BaseException:
-                    self._asked += batch
+                    self._pending += batch
                     raise
         finally:
             self._sending = None
-            left, self._asked = self._asked, []
+            left, self._pending = self._pending, []
             for one in left:  # only left over if the event loop is being closed
                 one.answer.cancel()
 
-    async def _answer(self, batch: Sequence[_Asked], by_hash: bool) -> list[_Asked]:
+    async def _answer(self, batch: Sequence[_PendingCall], by_hash: bool) -> list[_PendingCall]:
         """Runs the calls and sets their results. Returns those whose script the server does not have."""
-        forgotten: list[_Asked] = []
+        unknown: list[_PendingCall] = []
         if by_hash:
             commands = [("EVALSHA", one.script.sha, *one.rest) for one in batch]
         else:
             commands = [("EVAL", one.script.text, *one.rest) for one in batch]
         for one, reply in zip(batch, await self._store.calls_bare(commands), strict=True):
             if by_hash and isinstance(reply, NoScriptError):
-                forgotten.append(one)
+                unknown.append(one)
             elif one.answer.done():
                 continue
             elif isinstance(reply, ResponseError):
@@ -143,4 +143,4 @@ class Scripts:
                 one.answer.set_exception(failure)
             else:
                 one.answer.set_result(reply)
-        return forgotten
+        return unknown

@@ -1,1 +1,1 @@
-"""What talks to the server, and what its errors mean."""
+"""The connection to the server, its clock, and the version of the side data."""

@@ -1,7 +1,7 @@
-"""The server's time. The clocks of clients differ, so moments that are stored or compared are the server's.
+"""The server's time. The clocks of clients differ, so only the server's time is stored or compared.
 
-Scripts ask the server themselves. The end of a run is written before a script sees it, so it is reckoned from the time
-that came with the last answer.
+Scripts read the server's time themselves. The end of a run is encoded before the script runs, so it is computed from
+the time in the last reply.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import time
 
 
 class ServerClock:
-    """Goes on from the last time that was heard. A local clock that is wrong or jumps makes no difference."""
+    """Continues from the server's time in the last reply. A local clock that is wrong or jumps has no effect."""
 
     def __init__(self) -> None:
         self._ahead = time.time() * 1000 - _monotonic_ms()
 
-    def hear(self, server_ms: int) -> None:
+    def set_server_ms(self, server_ms: int) -> None:
         self._ahead = server_ms - _monotonic_ms()
 
     def now_ms(self) -> int:

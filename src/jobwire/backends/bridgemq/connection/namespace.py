@@ -23,5 +23,5 @@ class Namespace:
         self.scripts = Scripts(self.store, "jobwire.backends.bridgemq")
 
     def type(self, queue: str) -> JobType:
-        """Returns the job type that a queue stands for."""
+        """Returns the job type of a queue."""
         return JobType(queue, self.keys, self.store, self.scripts)

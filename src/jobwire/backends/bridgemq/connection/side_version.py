@@ -13,8 +13,8 @@ from jobwire.errors import StoreUnavailable
 
 Step = Callable[[Namespace], Awaitable[None]]
 STEPS: Sequence[Step] = ()
-"""They lead from one version to the next. Two processes may take the same step at once, and one that died half way is
-taken again: a step must do no harm then."""
+"""Each changes the side data from one version to the next. Two processes may run the same step at once, and a step is
+run again if a process died during it: that must do no harm."""
 
 
 class BridgeSideData:
@@ -34,7 +34,7 @@ class BridgeSideData:
         except StoreUnavailable as error:
             if not isinstance(error.__cause__, ResponseError):
                 raise
-            return FIRST  # a replica, or a server that is full: it answers and takes no writes, a later opening will do
+            return FIRST  # a replica or a full server refuses writes: a later opening writes the version
         return await self.read()
 
     async def advance(self, version: int, step: Step) -> None:

@@ -1,11 +1,13 @@
-"""Who may run a job: the spec's routing, as the peer's claim script settles it where prose and sketch disagree.
+"""The spec's routing: which workers may run a job. Where the spec's text and sketch disagree, the peer's claim script
+decides.
 
-No target, or an empty one: everyone. A server: exactly that one, whatever else is asked for. Else every criterion that
-is given must pass; the mode only says whether one of a job's capabilities is enough (any) or all are needed (all). A
-worker has one stack and one region, so for these both modes are the same. Comparison is exact and case-sensitive.
+A job without a target, or with an empty one, may run on every worker. A job with a server may run only there, whatever
+else its target has. Otherwise the worker must meet every criterion of the target. With mode `any` it needs one of the
+capabilities, with `all` it needs all of them. A worker has one stack and one region, so for these both modes are the
+same. Comparison is exact and case-sensitive.
 
-Jobs that ask for the same workers and carry the same limits share a *route*. A worker learns the routes of its job
-type and asks for jobs of those that it matches, so jobs for others cost it nothing.
+Jobs with the same target and the same limits share a *route*. A worker reads the routes of its job type and claims only
+jobs of those that admit it, so jobs for others cost it nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ PLAIN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a worker is, as jobs see it."""
+    """The properties of a worker that targets are compared with."""
 
     server: str
     stack: str = ""
@@ -34,10 +36,10 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Who may run the jobs of this route, and how many of them.
+    """A target and limits: which workers may run the jobs of this route, and how many at once and per minute.
 
     >>> route = Route(stack=("node",), capabilities=("gpu", "mail"), mode="all")
-    >>> route.admits(Profile("w1", "node", frozenset({"gpu"}))), route.words
+    >>> route.admits(Profile("w1", "node", frozenset({"gpu"}))), route.definition
     (False, '{"stack":["node"],"capabilities":["gpu","mail"],"mode":"all"}')
     """
 
@@ -48,11 +50,11 @@ class Route:
     mode: str = "any"
     max_concurrent: int | None = None
     max_per_minute: int | None = None
-    nobody: bool = False
-    """The job names a server, but none: the spec's script gives it to no one."""
+    admits_none: bool = False
+    """True if the server of the target is null: the spec's script gives such a job to no worker."""
 
     def admits(self, worker: Profile) -> bool:
-        if self.nobody:
+        if self.admits_none:
             return False
         if self.server:
             return self.server == worker.server
@@ -66,10 +68,10 @@ class Route:
         return bool(asked & worker.capabilities) if self.mode == "any" else asked <= worker.capabilities
 
     @property
-    def words(self) -> str:
-        """The route as it stands in the store; scripts write the same."""
+    def definition(self) -> str:
+        """The route as JSON, as it is stored. Scripts write the same text."""
         parts: dict[str, Any] = {}
-        if self.nobody:
+        if self.admits_none:
             parts["nobody"] = True
         elif self.server:
             parts["server"] = self.server
@@ -87,15 +89,15 @@ class Route:
 
     @property
     def signature(self) -> str:
-        words = self.words
-        return hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:16] if words else PLAIN
+        definition = self.definition
+        return hashlib.sha1(definition.encode(), usedforsecurity=False).hexdigest()[:16] if definition else PLAIN
 
 
 EVERYONE = Route()
 
 
 def scope_of(job_type: str, server: str = "") -> str:
-    """The part of a key that tells job types, and servers named by jobs, apart.
+    """Returns the part of a key that stands for a job type, and a server if jobs have one as their target.
 
     >>> scope_of("emails"), scope_of("emails", "w:1")
     ('0::emails', '3:w:1:emails')
@@ -103,19 +105,19 @@ def scope_of(job_type: str, server: str = "") -> str:
     return f"{len(server.encode())}:{server}:{job_type}"
 
 
-def parse_words(words: bytes | str) -> Route:
-    """A route as it stands in the store; one that can't be read admits nobody."""
-    if not words:
+def parse_definition(definition: bytes | str) -> Route:
+    """Returns a stored route. One that can't be read admits no worker."""
+    if not definition:
         return EVERYONE
     try:
-        parts = codec.loads(words)
+        parts = codec.loads(definition)
     except MalformedPayload:
-        return Route(nobody=True)
-    return _route(parts, parts) if isinstance(parts, dict) else Route(nobody=True)
+        return Route(admits_none=True)
+    return _route(parts, parts) if isinstance(parts, dict) else Route(admits_none=True)
 
 
 def route_of(job: Mapping[str, Any]) -> Route:
-    """The route of a job's data. What has a wrong type counts as absent; the scripts have thrown it out before."""
+    """Returns the route of a job's data. Values of a wrong type count as absent: the scripts discard such jobs."""
     target, limits = job.get("target"), job.get("rateLimit")
     if not target and not limits:
         return EVERYONE
@@ -124,7 +126,7 @@ def route_of(job: Mapping[str, Any]) -> Route:
 
 def _route(target: Any, limits: Any) -> Route:
     asked, bounds = _mapping(target), _mapping(limits)
-    nobody = bool(asked.get("nobody")) or ("server" in asked and asked["server"] is None)
+    admits_none = bool(asked.get("nobody")) or ("server" in asked and asked["server"] is None)
     server = asked.get("server")
     mode = asked.get("mode", "any")
     return Route(
@@ -135,7 +137,7 @@ def _route(target: Any, limits: Any) -> Route:
         mode="any" if mode == "any" else "all",
         max_concurrent=_limit(bounds.get("maxConcurrent")),
         max_per_minute=_limit(bounds.get("maxPerMinute")),
-        nobody=nobody,
+        admits_none=admits_none,
     )
 
 

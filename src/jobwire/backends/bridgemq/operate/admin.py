@@ -1,4 +1,4 @@
-"""What an operator does to a job type and its jobs. Deletions of many go in steps, each some milliseconds long."""
+"""Operators' actions on jobs and on a whole job type. Deletions of many go in steps, each some milliseconds long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from jobwire.backends.bridgemq.job_type import JobType
 from jobwire.backends.bridgemq.native.routing import route_of
 from jobwire.backends.bridgemq.operate import read
 from jobwire.backends.bridgemq.operate.pause import stop_claims
-from jobwire.backends.bridgemq.produce.add import route_words
+from jobwire.backends.bridgemq.produce.add import route_arguments
+from jobwire.backends.redisio.answers import ACTED
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption, WrongState
@@ -17,13 +18,12 @@ from jobwire.model import State
 
 STEP = 500
 _REMOVE_STEP = 50
-_ANSWERS = {1: Acted.DONE, 0: Acted.NOT_FOUND, -1: Acted.WRONG_STATE, -2: Acted.LOCKED}
-_BY_END = {State.COMPLETED: "completed", State.FAILED: "dead"}
-_BY_BIRTH = (State.WAITING, State.DELAYED)
+_BY_FINISH = {State.COMPLETED: "completed", State.FAILED: "dead"}
+_BY_CREATION = (State.WAITING, State.DELAYED)
 
 
 async def retry(kind: JobType, job_ids: Sequence[str]) -> Sequence[Acted]:
-    """Run finished jobs again, those of the dead letter among them: their failures are forgotten."""
+    """Makes finished jobs ready again, including those of the dead letter list, and resets their attempts."""
     found = await read.get(kind, job_ids)
     raws = await _raw(kind, job_ids)
     acted: list[Acted] = []
@@ -32,14 +32,14 @@ async def retry(kind: JobType, job_ids: Sequence[str]) -> Sequence[Acted]:
             acted.append(Acted.NOT_FOUND)
             continue
         if "type" not in job.raw:
-            acted.append(Acted.WRONG_STATE)  # its data can't be read, so it can't be run either
+            acted.append(Acted.WRONG_STATE)  # its data can't be read, so it can't be run
             continue
         document = dict(job.raw)
         front = "f" if job.priority >= codec.FRONT_FROM else ""
-        anew = codec.rewritten({**document, "attempts": 0})
-        args: list[Argument] = [kind.name, "retry", job_id, raw, anew, *route_words(route_of(document)), front]
+        reset = codec.rewritten({**document, "attempts": 0})
+        args: list[Argument] = [kind.name, "retry", job_id, raw, reset, *route_arguments(route_of(document)), front]
         [answer] = await kind.run("act", *args)
-        acted.append(_ANSWERS[answer])
+        acted.append(ACTED[answer])
     return acted
 
 
@@ -63,21 +63,21 @@ async def _act(kind: JobType, action: str, job_ids: Sequence[str]) -> Sequence[A
         known = await read.get(kind, ids)
         mine = [job_id for job_id, job in zip(ids, known, strict=True) if job is not None]
         answers = dict(zip(mine, await kind.run("act", kind.name, action, *mine), strict=True))
-        acted += [_ANSWERS[answers.get(job_id, 0)] for job_id in ids]
+        acted += [ACTED[answers.get(job_id, 0)] for job_id in ids]
     return acted
 
 
 async def drain(kind: JobType, delayed: bool) -> None:
     await read.counts(kind)
-    for place in ("type", "delayed") if delayed else ("type",):
-        await _empty(kind, place)
+    for container in ("type", "delayed") if delayed else ("type",):
+        await _empty(kind, container)
 
 
-async def _empty(kind: JobType, place: str, older_ms: Argument = "", limit: int = 0) -> list[str]:
+async def _empty(kind: JobType, container: str, older_ms: Argument = "", limit: int = 0) -> list[str]:
     gone: list[str] = []
     while not limit or len(gone) < limit:
         step = min(STEP, limit - len(gone)) if limit else STEP
-        ids: list[bytes] = await kind.run("empty", kind.name, place, step, older_ms)
+        ids: list[bytes] = await kind.run("empty", kind.name, container, step, older_ms)
         gone += [job_id.decode(errors="replace") for job_id in ids]
         if len(ids) < step:
             break
@@ -85,13 +85,13 @@ async def _empty(kind: JobType, place: str, older_ms: Argument = "", limit: int 
 
 
 async def clean(kind: JobType, state: State, older_than: float, limit: int) -> Sequence[str]:
-    """Delete old jobs, the oldest first: finished ones by their end, the others by the moment they were added."""
+    """Deletes old jobs, the oldest first: finished ones by the time they finished, others by the time of their add."""
     older_ms = round(older_than * 1000)
-    if state in _BY_END:
+    if state in _BY_FINISH:
         await read.counts(kind)
-        return await _empty(kind, _BY_END[state], older_ms, limit)
-    if state not in _BY_BIRTH:
-        states = ", ".join(one.value for one in (*_BY_END, *_BY_BIRTH))
+        return await _empty(kind, _BY_FINISH[state], older_ms, limit)
+    if state not in _BY_CREATION:
+        states = ", ".join(one.value for one in (*_BY_FINISH, *_BY_CREATION))
         raise InvalidOption("state", state.value, f"must be one that can be cleaned: {states}")
     latest = await kind.now_ms() - older_ms
     old: list[str] = []
@@ -108,11 +108,11 @@ async def clean(kind: JobType, state: State, older_than: float, limit: int) -> S
 
 
 async def obliterate(kind: JobType, force: bool) -> None:
-    """Delete the type and its jobs. It is paused meanwhile, so that nobody takes a job from under the deletion."""
+    """Deletes the type and its jobs. Pauses it first, so that no worker claims a job while it is being deleted."""
     running = (await read.counts(kind))[State.ACTIVE]
     if running and not force:
         raise WrongState(f"queue {kind.name!r} has active jobs: wait for them, or obliterate it with force")
     await stop_claims(kind)
-    for place in ("claims", "type", "delayed", "completed", "dead"):
-        await _empty(kind, place)
+    for container in ("claims", "type", "delayed", "completed", "dead"):
+        await _empty(kind, container)
     await kind.run("obliterate", kind.name)

@@ -1,4 +1,4 @@
-"""A stop of all claims from a job type."""
+"""Pausing and resuming a job type."""
 
 from __future__ import annotations
 

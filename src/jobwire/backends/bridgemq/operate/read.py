@@ -1,7 +1,7 @@
-"""Jobs and numbers of a job type.
+"""Reads the jobs of a job type and their numbers.
 
-The spec's lists hold all types together, so a type's own are kept beside them, in order. Readers first let the index
-take notice of what peers did (milliseconds, if there is anything), so what they see is right with no worker running.
+The spec's lists contain all types together, so an index beside them has the jobs of each type, in order. A read first
+updates the index after changes by peers (milliseconds, if there are any), so its result is right without a worker.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.job_type import JobType
-from jobwire.backends.bridgemq.upkeep.reindex import READERS_STEPS, Healing
+from jobwire.backends.bridgemq.upkeep.reindex import READERS_STEPS, Reindex
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
 _STEP = 200
 _COUNTED = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED)
-PLACES: Mapping[State, tuple[str, str]] = {
+CONTAINERS: Mapping[State, tuple[str, str]] = {
     State.WAITING: ("type", "up"),
     State.DELAYED: ("delayed", "up"),
     State.ACTIVE: ("claims", "up"),
@@ -41,27 +41,27 @@ def _rows(flat: list[Any]) -> list[list[Any]]:
 async def jobs(
     kind: JobType, state: State, limit: int, cursor: str | None, *, skip: int = 0, reverse: bool = False
 ) -> Page:
-    """A page of jobs. The cursor names the job that the page ended with, so a job that stays is never left out."""
-    if state not in PLACES:
+    """Returns a page of jobs. The cursor names the last job of the page, so a job that stays is never left out."""
+    if state not in CONTAINERS:
         return Page()
     if cursor is None:
-        await Healing(kind.scripts, kind.keys).go_on(READERS_STEPS)
-    place, order = PLACES[state]
+        await Reindex(kind.scripts, kind.keys).run(READERS_STEPS)
+    container, order = CONTAINERS[state]
     if reverse:
         order = "down" if order == "up" else "up"
     score, last = _parse(cursor)
     found: list[Job] = []
-    looked_at = 0
-    while looked_at < limit:
-        step = min(limit - looked_at, _STEP)
-        scores, flat = await kind.run("page", kind.name, place, order, step, score, last, skip)
+    checked = 0
+    while checked < limit:
+        step = min(limit - checked, _STEP)
+        scores, flat = await kind.run("page", kind.name, container, order, step, score, last, skip)
         skip = 0
         for raw_score, row in zip(scores, _rows(flat), strict=True):
             score, last = raw_score.decode(), row[0].decode(errors="replace")
             job = codec.read_row(kind.name, row)
             if job is not None and job.state is state:
                 found.append(job)
-        looked_at += len(scores)
+        checked += len(scores)
         if len(scores) < step:
             return Page(found)
     return Page(found, f"{score}/{last}")
@@ -81,6 +81,6 @@ def _parse(cursor: str | None) -> tuple[str, str]:
 
 
 async def counts(kind: JobType) -> Mapping[State, int]:
-    await Healing(kind.scripts, kind.keys).go_on(READERS_STEPS)
+    await Reindex(kind.scripts, kind.keys).run(READERS_STEPS)
     numbers: list[int] = await kind.run("counts", kind.name)
     return dict(zip(_COUNTED, numbers, strict=True))

@@ -1,4 +1,4 @@
-"""Adding jobs: what BridgeMQ allows, and the batches in which jobs travel."""
+"""Adds jobs in batches, each in one round trip."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.job_type import JobType
 from jobwire.backends.bridgemq.native.routing import EVERYONE, Route
 from jobwire.backends.bridgemq.produce import ids
+from jobwire.backends.bridgemq.produce.encode_job import encode_job, encode_plain
 from jobwire.backends.bridgemq.rules import LIMITS, check_no_schedule
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.boundary import Added, PreparedJob
@@ -22,7 +23,7 @@ _NO_OPTIONS = (None,) * 8
 
 
 def route_of(new: NewJob) -> Route:
-    """The route of a new job, by the same rules as that of a stored one."""
+    """Returns the route of a new job, by the same rules as that of a stored one."""
     target, extra = new.target, new.extra
     if target is None and not extra:
         return EVERYONE
@@ -35,21 +36,21 @@ def route_of(new: NewJob) -> Route:
 
 
 async def add(kind: JobType, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
-    """Adds jobs in order. One whose id is taken is refused alone."""
+    """Adds jobs in order. A job whose id exists already is refused, the others are added."""
     for job in jobs:
         check_no_schedule(job.new)
     answers: list[Added] = []
     for names, args in _batches(kind.name, jobs):
         taken: list[int] = await kind.run("add", kind.name, len(names), *args)
         added = [Added(name) for name in names]
-        for place in taken:
-            added[place - 1] = Added(names[place - 1], AddStatus.DUPLICATE)
+        for position in taken:
+            added[position - 1] = Added(names[position - 1], AddStatus.DUPLICATE)
         answers += added
     return answers
 
 
 def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str], list[Argument]]]:
-    """Jobs in portions that hold the server up for some milliseconds at most."""
+    """Yields batches that block the server for some milliseconds at most: the ids, and the script's arguments."""
     names: list[str] = []
     args: list[Argument] = []
     size = 0
@@ -63,22 +64,22 @@ def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str
         names.append(job_id)
         size += len(job.data)
         if _is_plain(new):
-            args += (job_id, "", codec.encode_plain(job, queue, job_id, now_ms), "", "", "", "-", "")
+            args += (job_id, "", encode_plain(job, queue, job_id, now_ms), "", "", "", "-", "")
             continue
         args += (
             job_id,
             "i" if new.id else "",
-            codec.encode_job(job, queue, job_id, now_ms),
+            encode_job(job, queue, job_id, now_ms),
             _due(new),
             "f" if (new.priority or 0) >= codec.FRONT_FROM else "",
-            *route_words(route_of(new)),
+            *route_arguments(route_of(new)),
         )
     if names:
         yield names, args
 
 
 def _due(new: NewJob) -> Argument:
-    """When the job may run, by the server's clock: a moment in ms, ms from now with a plus, or '' for at once."""
+    """Returns when the job is due, by the server's clock: a time in ms, ms from now with a plus, or '' for at once."""
     if new.run_at is not None:
         return codec.to_ms(new.run_at)
     delay = round(seconds("delay", new.delay) * 1000) if new.delay is not None else 0
@@ -90,6 +91,6 @@ def _is_plain(new: NewJob) -> bool:
     return options == _NO_OPTIONS and not new.extra
 
 
-def route_words(route: Route) -> tuple[str, str, str]:
-    """Server, signature and words, as scripts take a route."""
-    return (route.server, route.signature, route.words) if route is not EVERYONE else ("", "-", "")
+def route_arguments(route: Route) -> tuple[str, str, str]:
+    """Returns server, signature and definition of a route, as arguments of the scripts."""
+    return (route.server, route.signature, route.definition) if route is not EVERYONE else ("", "-", "")

@@ -1,6 +1,6 @@
-"""Ids for new jobs: UUIDs of version 7, which sort by the moment they were made.
+"""Ids for new jobs: UUIDs of version 7, which sort by the time of their creation.
 
-The delayed set keeps jobs that come due together in the order of their ids; with these, that is the order in which they
+The delayed set orders jobs that are due at the same time by their ids. With these ids, that is the order in which they
 were added.
 """
 
@@ -16,7 +16,7 @@ _last = (0, 0)
 
 
 def new_id() -> str:
-    """A UUID greater than all that this process made before."""
+    """Returns a UUID greater than all that this process made before."""
     global _last  # noqa: PLW0603 one sequence for the process
     with _lock:
         moment, counter = _last

@@ -1,4 +1,5 @@
-"""Repeating jobs: BridgeMQ's cron jobs, made and listed. `crontab` says when they run, `scheduler` lets them."""
+"""Repeating jobs: makes and lists BridgeMQ's cron jobs. `upkeep/cron.py` computes when they are due, and
+`upkeep/scheduler.py` pushes them."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.connection.namespace import Namespace
 from jobwire.backends.bridgemq.keys import check_job_id
+from jobwire.backends.bridgemq.produce.encode_job import encode_job
 from jobwire.backends.bridgemq.upkeep import cron
 from jobwire.boundary import PreparedJob
 from jobwire.errors import InvalidOption
@@ -34,13 +36,13 @@ class BridgeSchedules:
             value = getattr(schedule.job, option)
             if value is not None:
                 raise InvalidOption(option, value, "can't be given: the schedule decides it")
-        assert schedule.cron is not None  # noqa: S101 the protocol has no other schedules, which was asked before
+        assert schedule.cron is not None  # noqa: S101 the protocol has no other schedules, which was checked before
         job_id = template_id(kind.name, schedule.key)
         check_job_id(job_id)
         now = await kind.now_ms()
         rule: codec.Document = {"cron": schedule.cron, "timezone": schedule.tz or "UTC"}
         following = cron.next_ms(schedule.cron, schedule.tz, now)
-        data = codec.encode_job(job, kind.name, job_id, now, rule)
+        data = encode_job(job, kind.name, job_id, now, rule)
         document = codec.parse(data) or {}
         private = {"cronKey": schedule.key}
         private |= {name: schedule.job.extra[name] for name in ("cronMode", "overlap") if name in schedule.job.extra}
@@ -49,7 +51,7 @@ class BridgeSchedules:
         return _read(kind.name, job_id, following, document)
 
     async def unschedule(self, queue: str, key: str) -> bool:
-        """Stops a cron job, named by its key or, if a peer made it, by its job id."""
+        """Stops a cron job, given by its key or, if a peer made it, by its job id."""
         kind = self._namespace.type(queue)
         for job_id in (template_id(kind.name, key), key):
             if await kind.run("schedule", kind.name, "drop", job_id):
@@ -88,7 +90,7 @@ def _read(queue: str, job_id: str, score: float, document: codec.Document) -> Sc
 
 
 def _scored(rows: list[Any]) -> list[tuple[str, float]]:
-    """Members with their scores, whether the driver pairs them or not."""
+    """Returns members with their scores, whether or not the driver pairs them."""
     if rows and isinstance(rows[0], (tuple, list)):
         return [(member.decode(errors="replace"), float(score)) for member, score in rows]
     return [

@@ -1,11 +1,11 @@
-"""Which cron jobs are due, and when they are due next.
+"""Finds the cron jobs that are due, and computes when they are due next.
 
-The next time is the first one strictly after now by the server's clock, in the job's own time zone, UTC if it
-has none. So ticks that were missed while nobody scheduled run once, not one after another.
+The next time is the first one strictly after now by the server's clock, in the job's own time zone, or in UTC if it has
+none. So several ticks that were missed while no scheduler ran make one run, not one run each.
 
 A cron job is a *template*: by default its own id is pushed, as the spec's script does, and a tick is skipped while an
-earlier one is under way. With `cronMode: instance` each tick makes a job of its own, `<id>:<due ms>`, with a result of
-its own; `overlap: skip` then skips a tick while the last instance has not ended.
+earlier one has not finished. With `cronMode: instance` each tick makes a job of its own, `<id>:<due ms>`, with a result
+of its own. `overlap: skip` then skips a tick while the last instance has not finished.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Tick:
     next_due: int | None
     instance: str = ""
     text: bytes = b""
-    """The instance's data; or the reason why there is no next time."""
+    """The instance's data, or the reason why there is no next time."""
     skip_overlap: bool = False
 
     def arguments(self) -> Sequence[Argument]:
@@ -49,7 +49,7 @@ class Crontab:
         self._keys = keys
 
     async def due(self) -> list[Tick]:
-        """Those that are due by the server's clock."""
+        """Returns the cron jobs that are due by the server's clock."""
         now, *rows = await self._scripts.run("due", [self._keys.base], [_BATCH])
         parts = iter(rows)
         return [

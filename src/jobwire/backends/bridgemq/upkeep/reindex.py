@@ -1,4 +1,4 @@
-"""Bringing our index in line with what peers did to the spec's own keys, in steps of some milliseconds each."""
+"""Updates jobwire's index after changes that peers made to the spec's own keys, in steps of some milliseconds each."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.redisio.scripts import Scripts
 
 READERS_STEPS = 200
-"""What a reader does at most before it looks: enough for a hundred thousand jobs that nobody has noticed."""
+"""Most steps that a reader makes before it reads: enough for a hundred thousand jobs that are not in the index."""
 
 
-class Healing:
-    """One walk through the lists, as far as the sizes say that there is something to find."""
+class Reindex:
+    """One pass over the spec's containers. Skips those whose size is that of the index."""
 
     def __init__(self, scripts: Scripts, keys: Keys) -> None:
         self._scripts = scripts
         self._keys = keys
-        self._reached = (0, 0, 0)
+        self._positions = (0, 0, 0)
 
-    async def go_on(self, steps: int) -> None:
-        """At most so many steps more; the next call goes on where this one stopped."""
+    async def run(self, steps: int) -> None:
+        """Makes at most `steps` steps. The next call continues where this one stopped."""
         for _ in range(steps):
-            more, *reached = await self._scripts.run("reindex", [self._keys.base], self._reached)
-            self._reached = (reached[0], reached[1], reached[2])
+            more, *positions = await self._scripts.run("reindex", [self._keys.base], self._positions)
+            self._positions = (positions[0], positions[1], positions[2])
             if not more:
                 return

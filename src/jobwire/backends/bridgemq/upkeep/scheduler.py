@@ -1,8 +1,8 @@
-"""The scheduler: one worker of a namespace leads, and does for all what the spec leaves to "the scheduler".
+"""The scheduler: one worker of a namespace leads, and does the work that the spec assigns to "the scheduler".
 
-The leader holds `scheduler:lock`, renews it every 10 s of its 30, and steps down by itself when it could not for 25 s.
-It may be stopped at any moment and wake up when another one leads. So every script that acts for it compares the lock
-first, in the same breath as it acts: what a leader of the past sends does nothing.
+The leader has `scheduler:lock`, which lasts 30 s. It renews the lock every 10 s, and steps down by itself if it could
+not for 25 s. It may be suspended at any time and continue when another one leads. So every script that acts for it
+compares the lock first, in the same atomic call: a script that a former leader sends does nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.bridgemq.upkeep.cron import Crontab
-from jobwire.backends.bridgemq.upkeep.reindex import Healing
+from jobwire.backends.bridgemq.upkeep.reindex import Reindex
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.boundary import DutyReport
 from jobwire.counted import counted
@@ -30,42 +30,42 @@ ORPHANS_EVERY = 5.0
 TIDY_EVERY = 60.0
 FORGET_WORKERS_AFTER = 300.0
 _BATCH = 100
-_HEAL_STEPS = 20
+_REINDEX_STEPS = 20
 
 
 class Deposed(Exception):
-    """The lock is another's: whatever was to be done is that one's business now."""
+    """Another scheduler has the lock, and does the work now."""
 
 
 class Scheduler:
-    """A candidate for the leadership of its namespace, and the leader's work if it is elected."""
+    """A candidate for the leader of its namespace. Does the leader's work if it is elected."""
 
     def __init__(self, scripts: Scripts, keys: Keys, scheduler_id: str) -> None:
         self._scripts = scripts
         self._keys = keys
         self.id = scheduler_id
         self._crontab = Crontab(scripts, keys)
-        self._healing = Healing(scripts, keys)
+        self._reindex = Reindex(scripts, keys)
         self.leads = False
         self._asked_at = self._renewed_at = self._orphans_at = self._tidied_at = float("-inf")
 
     async def tick(self) -> DutyReport:
-        """A second's work, if it is ours to do."""
+        """Does the work of one second if this scheduler leads."""
         if not await self.elect():
             return DutyReport()
         try:
-            await self.promote()
+            await self.move_due()
             await self.fire()
-            await self.heal()
-            recovered: list[str] = await self._now_and_then("_orphans_at", ORPHANS_EVERY, self.orphans) or []
-            await self._now_and_then("_tidied_at", TIDY_EVERY, self.tidy)
+            await self.reindex()
+            recovered: list[str] = await self._every("_orphans_at", ORPHANS_EVERY, self.orphans) or []
+            await self._every("_tidied_at", TIDY_EVERY, self.tidy)
         except Deposed:
             self.leads = False
             return DutyReport(note="another scheduler leads now")
         return DutyReport(recovered)
 
     async def elect(self) -> bool:
-        """Become the leader, or stay it. Asks the store only as often as needed."""
+        """Tries to become or stay the leader. Returns True if it is. Asks the store only as often as needed."""
         now = time.monotonic()
         if self.leads and now - self._renewed_at > STEP_DOWN_AFTER:
             self.leads = False
@@ -78,26 +78,26 @@ class Scheduler:
         return self.leads
 
     async def step_down(self) -> None:
-        """Let another one lead at once rather than after the lease."""
+        """Gives up the lock, so that another scheduler leads at once and not only after the lease."""
         if self.leads:
             self.leads = False
             await self._scripts.run("elect", [self._keys.base], [self.id, 0])
 
-    async def promote(self) -> int:
-        """Move what has come due to waiting; how many jobs that were."""
+    async def move_due(self) -> int:
+        """Makes delayed jobs ready that are due. Returns their number."""
         total = 0
         while True:
             moved, *aside = await self._act("lead_delayed", [_BATCH])
             if moved < 0:
                 raise Deposed
             if aside:
-                _log.error("set aside %d jobs that can't be run: %s", len(aside) // 2, _few(aside))
+                _log.error("moved %d jobs that can't be run to the dead letter: %s", len(aside) // 2, _shown(aside))
             total += moved
             if moved < _BATCH:
                 return total
 
     async def fire(self) -> list[int]:
-        """Let due cron jobs run; per job 1 pushed, 0 skipped, 2 not due any more."""
+        """Pushes due cron jobs. Returns per job 1 pushed, 0 skipped, 2 not due any more."""
         ticks = await self._crontab.due()
         if not ticks:
             return []
@@ -107,9 +107,9 @@ class Scheduler:
             raise Deposed
         return answers
 
-    async def heal(self) -> None:
-        """Take notice of what peers did; safe for anyone to do."""
-        await self._healing.go_on(_HEAL_STEPS)
+    async def reindex(self) -> None:
+        """Updates the index after changes by peers. Needs no lock: any worker may do it."""
+        await self._reindex.run(_REINDEX_STEPS)
 
     async def orphans(self) -> list[str]:
         ids: list[Any] = await self._act("lead_orphans", [round(ORPHANS_EVERY * 1000)])
@@ -123,12 +123,12 @@ class Scheduler:
             raise Deposed
         counters, workers, _ = done
         if counters or workers:
-            _log.info("set %s right, struck %s off", counted(counters, "counter"), counted(workers, "dead worker"))
+            _log.info("corrected %s, removed %s", counted(counters, "counter"), counted(workers, "dead worker"))
 
     async def _act(self, script: str, args: list[Argument]) -> Any:
         return await self._scripts.run(script, [self._keys.base], [self.id, *args])
 
-    async def _now_and_then(self, clock: str, every: float, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def _every(self, clock: str, every: float, work: Callable[[], Awaitable[Any]]) -> Any:
         now = time.monotonic()
         if now - getattr(self, clock) < every:
             return None
@@ -136,8 +136,8 @@ class Scheduler:
         return await work()
 
 
-def _few(aside: list[bytes], most: int = 5) -> str:
-    """Ids and reasons for the log; an id that is not text is shown by its bytes."""
+def _shown(aside: list[bytes], most: int = 5) -> str:
+    """Returns ids and reasons for the log. An id that is not valid text is shown by its bytes."""
     pairs = list(zip(aside[: 2 * most : 2], aside[1 : 2 * most : 2], strict=True))
-    words = [f"{job_id.decode(errors='backslashreplace')} ({why.decode(errors='replace')})" for job_id, why in pairs]
-    return ", ".join(words) + (", …" if len(aside) > 2 * most else "")
+    texts = [f"{job_id.decode(errors='backslashreplace')} ({why.decode(errors='replace')})" for job_id, why in pairs]
+    return ", ".join(texts) + (", …" if len(aside) > 2 * most else "")

@@ -1,1 +1,1 @@
-"""Claiming jobs, running them and settling what became of them."""
+"""Claiming jobs and settling their outcomes."""

@@ -1,7 +1,8 @@
-"""One worker's hold on one job type: claims, outcomes, leases, and the duties of a BridgeMQ worker.
+"""The consumer: claims jobs of one type for one worker, settles their outcomes, extends leases and has the duties of a
+BridgeMQ worker.
 
-A worker knows the routes of its type and which of them admit it (`routing`), and asks for jobs of these. The claim's
-answer brings the routes again when they have changed. What a job's own data says is checked once more before it runs.
+A worker has a copy of the routes of its type and claims jobs of those that admit it (`native/routing.py`). The reply to
+a claim contains the routes if they have changed. The target in a job's own data is checked once more before it runs.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from jobwire.backends.bridgemq.connection.clock import ServerClock
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.bridgemq.native.routes import KnownRoutes
 from jobwire.backends.bridgemq.native.routing import route_of
-from jobwire.backends.bridgemq.produce.add import route_words
+from jobwire.backends.bridgemq.produce.add import route_arguments
 from jobwire.backends.bridgemq.upkeep.scheduler import TICK, Scheduler
 from jobwire.backends.bridgemq.work import outcomes as written
 from jobwire.backends.bridgemq.work.registry import BEAT_EVERY, Registration
 from jobwire.backends.bridgemq.work.retry import decide
-from jobwire.backends.bridgemq.work.wakeup import Doorbell
+from jobwire.backends.bridgemq.work.wakeup import Wakeup
 from jobwire.backends.bridgemq.worker_options import WorkerOptions
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
@@ -56,7 +57,7 @@ _LEAVE_WITHIN = 2.0
 
 @dataclass(slots=True, eq=False)
 class BridgeClaim(Claim):
-    """A claim with the job's data, which its settling may have to write anew."""
+    """A claim with the job's data, which settling it may change."""
 
     document: codec.Document = field(default_factory=dict[str, Any])
     server: str = ""
@@ -80,7 +81,7 @@ class BridgeConsumer:
         self._signature = json_codec.dumps(self._name)
         self._profile = options.profile
         self._routes = KnownRoutes(options, settings.queue)
-        self._doorbell = Doorbell(store, scripts, keys, settings.queue)
+        self._wakeup = Wakeup(store, scripts, keys, settings.queue)
         self._clock = ServerClock()
         self._registration = Registration(scripts, keys, options.profile, settings.queue, self._name)
         self._scheduler = Scheduler(scripts, keys, f"{self._server}:{uuid.uuid4().hex[:8]}")
@@ -100,7 +101,7 @@ class BridgeConsumer:
         others: list[Argument] = []
         completed_at: list[int] = []
         others_at: list[tuple[int, Verdict]] = []
-        for place, outcome in enumerate(outcomes):
+        for index, outcome in enumerate(outcomes):
             held = _held(outcome.claim)
             if isinstance(outcome, Completed):
                 completed += (
@@ -109,22 +110,22 @@ class BridgeConsumer:
                     written.success(outcome, held.started_ms, now, self._signature),
                     held.template,
                 )
-                completed_at.append(place)
+                completed_at.append(index)
             else:
-                others_at.append((place, self._encode(others, outcome, held, now)))
+                others_at.append((index, self._encode(others, outcome, held, now)))
         settled = await self._call(claim, (len(completed_at), len(others_at)), [*completed, *others])
         verdicts = [Verdict.COMPLETED] * len(outcomes)
-        for place, verdict in others_at:
-            verdicts[place] = verdict
-        for place, code in zip([*completed_at, *(place for place, _ in others_at)], settled.codes, strict=True):
+        for index, verdict in others_at:
+            verdicts[index] = verdict
+        for index, code in zip([*completed_at, *(index for index, _ in others_at)], settled.codes, strict=True):
             if code:
-                verdicts[place] = Verdict.LOST
+                verdicts[index] = Verdict.LOST
         claims = settled.claims
         if settled.routes_changed and len(claims) < claim:
             try:
                 settled = await self._call(claim - len(claims), (0, 0), ())
             except StoreUnavailable:
-                # The first call stands: its outcomes are settled, and its claims are ours.
+                # The first call has succeeded: its outcomes are settled, and its claims are valid.
                 return Settled(verdicts, claims, next_in=0.0)
             claims = [*claims, *settled.claims]
         return Settled(verdicts, claims, next_in=settled.next_in, blocked_for=settled.blocked_for)
@@ -140,20 +141,20 @@ class BridgeConsumer:
         ]
         reply = await self._scripts.run("settle", [self._keys.base], args)
         codes, jobs, held, due, more, update, limited, look, now = reply
-        self._clock.hear(int(now))
+        self._clock.set_server_ms(int(now))
         if update:
-            self._routes.learn(*update)
-        # Also if another call of ours has learned them while this one was under way.
+            self._routes.update(*update)
+        # True also if another call of this worker has updated them while this one was in progress.
         changed = self._routes.rows != asked_for
         claims = self._read(jobs, token, int(now)) if jobs else []
         if look:
-            self._doorbell.seen = look
+            self._wakeup.seen = look
         waits = [held / 1000] if held else []
         if due >= 0:
             waits.append(due / 1000)
         if more or len(claims) < len(jobs) // 2:
             waits.append(0.0)
-        claims = await self._set_apart(claims)
+        claims = await self._push_back_others(claims)
         return _Answer(codes, claims, min(waits, default=None), min(limited / 1000, _LONGEST_LIMIT), changed)
 
     def _read(self, jobs: list[bytes], token: str, now: int) -> list[BridgeClaim]:
@@ -178,8 +179,8 @@ class BridgeConsumer:
             )
         return claims
 
-    async def _set_apart(self, claims: list[BridgeClaim]) -> list[BridgeClaim]:
-        """Push back what its own data says is not ours to run: someone has changed it since the index was made."""
+    async def _push_back_others(self, claims: list[BridgeClaim]) -> list[BridgeClaim]:
+        """Pushes back jobs whose own data does not admit this worker: a peer has changed it since it was indexed."""
         ours = [claim for claim in claims if claim.doomed is not None or self._may_run(claim.document)]
         if len(ours) == len(claims):
             return claims
@@ -187,8 +188,9 @@ class BridgeConsumer:
         args: list[Argument] = []
         for claim in others:
             args += ("U", claim.job.id, claim.token)
-        _log.warning("type %s: pushed back jobs that are meant for others: %s", self._type, [c.job.id for c in others])
-        with suppress(StoreUnavailable):  # then their leases end, and they are recovered
+        ids = [claim.job.id for claim in others]
+        _log.warning("type %s: pushed back %d jobs whose target is another worker: %s", self._type, len(ids), ids)
+        with suppress(StoreUnavailable):  # then their leases expire and they are recovered
             await self._call(0, (0, len(others)), args)
         return ours
 
@@ -198,21 +200,21 @@ class BridgeConsumer:
         return not document.get("target") or route_of(document).admits(self._profile)
 
     def _encode(self, args: list[Argument], outcome: Outcome, held: BridgeClaim, now: int) -> Verdict:
-        """Append an outcome other than completion in the form of the script; what it comes to if it is accepted."""
+        """Appends an outcome to the script's arguments. Returns the verdict that it gets if the script accepts it."""
         job_id, document = held.job.id, held.document
         if isinstance(outcome, Released):
-            args += ("P", job_id, held.token, *route_words(route_of(document)))
+            args += ("P", job_id, held.token, *route_arguments(route_of(document)))
             return Verdict.RELEASED
         if isinstance(outcome, Snoozed):
             args += ("S", job_id, held.token, max(0, round(outcome.delay * 1000)))
             return Verdict.SNOOZED
-        assert isinstance(outcome, Failed)  # noqa: S101 completions have their own place
+        assert isinstance(outcome, Failed)  # noqa: S101 `settle` encodes completions itself
         decision = decide(outcome, document, self._settings.max_backoff)
         result = written.failure(outcome, held.started_ms, now, self._signature)
         template = held.template
         if decision.delay is None:
-            data = written.after_failure(document, start_anew=bool(template))
-            # What can't be read is kept as it is; the dead letter is where someone will look at it.
+            data = written.after_failure(document, reset_attempts=bool(template))
+            # Data that can't be read is kept as it is, for an operator to see in the dead letter list.
             args += ("F" if document else "B", job_id, held.token)
             args += (data, result, template) if document else (result,)
             return Verdict.FAILED
@@ -222,16 +224,16 @@ class BridgeConsumer:
         else:
             front = "f" if held.job.priority >= codec.FRONT_FROM else ""
             route = route_of(codec.parse(changed) or {}) if decision.reroute else route_of(document)
-            args += ("R", job_id, held.token, changed, result, template, *route_words(route), front)
+            args += ("R", job_id, held.token, changed, result, template, *route_arguments(route), front)
         return Verdict.RETRIED
 
     # --- waiting, leases, duties ------------------------------------------------------------------------------------
 
     async def wait(self, timeout: float) -> None:
-        await self._doorbell.wait(timeout)
+        await self._wakeup.wait(timeout)
 
     async def pass_on(self) -> None:
-        """Nothing to do: whatever woke this worker has woken all others of its type."""
+        """Does nothing: a wakeup reaches all waiting workers of the type."""
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         lost: list[Claim] = []
@@ -240,8 +242,8 @@ class BridgeConsumer:
             args: list[Argument] = [self._type, self._lease_ms]
             for claim in batch:
                 args += (claim.job.id, _held(claim).server, claim.token)
-            places: list[int] = await self._scripts.run("extend", [self._keys.base], args)
-            lost += [batch[place - 1] for place in places]
+            positions: list[int] = await self._scripts.run("extend", [self._keys.base], args)
+            lost += [batch[position - 1] for position in positions]
         return lost
 
     def duties(self) -> Sequence[Duty]:
@@ -256,19 +258,19 @@ class BridgeConsumer:
         return DutyReport()
 
     async def _recover(self) -> DutyReport:
-        # A little less than the period, so that a worker's own next look is never too early.
+        # A little less than the period, so that a worker's own next check is never skipped as too early.
         period = max(1, round(self._settings.recover_every * 900))
         args: list[Argument] = [self._type, period]
         ids: list[bytes] = await self._scripts.run("recover", [self._keys.base], args)
         return DutyReport([job_id.decode(errors="replace") for job_id in ids])
 
     async def reset(self) -> None:
-        await self._doorbell.reset()
+        await self._wakeup.reset()
         await self._store.reset()
 
     async def close(self) -> None:
-        await self._doorbell.close()
-        # A store that can't be reached forgets this worker by itself when the heartbeat ends.
+        await self._wakeup.close()
+        # If the store is unavailable, the worker's heartbeat expires and its entry is removed later.
         with suppress(JobwireError, TimeoutError):
             async with asyncio.timeout(_LEAVE_WITHIN):
                 await self._scheduler.step_down()

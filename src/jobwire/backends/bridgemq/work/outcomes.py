@@ -1,4 +1,4 @@
-"""What is written about a run that ended: the spec's Result, and the job's data with the failure counted."""
+"""Encodes what is stored when a run ends: the spec's Result, and the job's data with the failure counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobwire.boundary import Completed, Failed
 
 
 def success(outcome: Completed, started_ms: int, now_ms: int, worker: bytes) -> bytes:
-    """The worker's name comes as JSON: it is the same for all, and this is written for every job."""
+    """Returns the Result of a completed run. `worker` is the worker's name as JSON, encoded once for all jobs."""
     return b'{"success":true,"data":%b,%b' % (outcome.result, _ending(outcome, started_ms, now_ms, worker))
 
 
@@ -27,11 +27,11 @@ def _ending(outcome: Completed | Failed, started_ms: int, now_ms: int, worker: b
     return b'"completedAt":%d,"processingTime":%d,"x":{"worker":%b,"startedAt":%d}}' % about
 
 
-def after_failure(document: codec.Document, *, reroute: bool = False, start_anew: bool = False) -> bytes:
-    """The job's data with one more failed try (none, if it will start anew at its next tick), and without its server if
-    it is to run elsewhere."""
+def after_failure(document: codec.Document, *, reroute: bool = False, reset_attempts: bool = False) -> bytes:
+    """Returns the job's data with one more failed attempt, or none if it starts again at its next tick. With `reroute`,
+    without the server of its target."""
     changed: dict[str, Any] = dict(document)
-    changed["attempts"] = 0 if start_anew else codec.integer(document.get("attempts"), 0) + 1
+    changed["attempts"] = 0 if reset_attempts else codec.integer(document.get("attempts"), 0) + 1
     if reroute:
         changed["target"] = {
             name: value for name, value in codec.mapping(document.get("target")).items() if name != "server"

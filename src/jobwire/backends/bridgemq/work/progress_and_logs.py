@@ -1,4 +1,4 @@
-"""What handlers publish about their jobs."""
+"""Progress and log lines that handlers write for their jobs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.connection.namespace import Namespace
+from jobwire.backends.redisio.answers import ACTED
 from jobwire.boundary import Acted
-
-_ANSWERS = {1: Acted.DONE, 0: Acted.NOT_FOUND}
 
 
 class BridgeProgress:
@@ -19,7 +18,7 @@ class BridgeProgress:
 
     async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
         document = codec.encode_progress(value)
-        return _ANSWERS[await self._namespace.type(queue).run("progress", queue, job_id, "progress", document)]
+        return ACTED[await self._namespace.type(queue).run("progress", queue, job_id, "progress", document)]
 
 
 class BridgeLogs:
@@ -29,7 +28,7 @@ class BridgeLogs:
         self._namespace = namespace
 
     async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
-        return _ANSWERS[await self._namespace.type(queue).run("progress", queue, job_id, "log", line, keep)]
+        return ACTED[await self._namespace.type(queue).run("progress", queue, job_id, "log", line, keep)]
 
     async def logs(self, queue: str, job_id: str) -> Sequence[str]:
         lines: list[bytes] = await self._namespace.store.call("LRANGE", self._namespace.keys.logs(job_id), 0, -1)

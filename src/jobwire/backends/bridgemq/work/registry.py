@@ -1,7 +1,8 @@
-"""The registry of workers: who they are, what they can do, and who of them is alive.
+"""The registry of workers: their properties, and which of them are alive.
 
-A worker is alive while its heartbeat key exists: 30 s, renewed every 10 s, and by every claim. The spec's metadata
-says nothing about job types, so ours are noted beside it, in `x:handlers:<type>`; a peer's worker may handle any type.
+A worker is alive while its heartbeat key exists: 30 s, renewed every 10 s, and by every claim. The spec's metadata has
+no job types, so those of jobwire's workers are stored beside it, in `x:handlers:<type>`. A peer's worker may handle any
+type.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jobwire.model import WorkerInfo
 
 BEAT_EVERY = 10.0
 SESSION = 90.0
-"""How long a worker that beats no more keeps others of its server id from striking the id off when they leave."""
+"""Seconds that a session lasts without a heartbeat. The entry of a server id is removed with its last session."""
 
 
 def handlers_key(keys: Keys, job_type: str) -> str:
@@ -30,7 +31,7 @@ def handlers_key(keys: Keys, job_type: str) -> str:
 
 
 class Registration:
-    """One worker's entry, which it may share with others of its server id."""
+    """Keeps one worker's entry in the registry. Workers with the same server id share an entry."""
 
     def __init__(self, scripts: Scripts, keys: Keys, profile: Profile, job_type: str, name: str) -> None:
         self._scripts = scripts
@@ -42,7 +43,7 @@ class Registration:
         self._registered = False
 
     async def beat(self) -> None:
-        """Register, and say that the worker is alive."""
+        """Writes the entry and renews the heartbeat."""
         profile = self._profile
         about = {
             "serverId": profile.server,
@@ -76,7 +77,7 @@ class LiveWorker:
 
 
 async def live_workers(kind: JobType) -> Sequence[LiveWorker]:
-    """Workers of the type that beat: ours that registered for it, and peers' of any type."""
+    """Returns the workers with a heartbeat: jobwire's that registered for the type, and all of peers."""
     store, keys = kind.store, kind.keys
     members, handlers = await store.calls([("SMEMBERS", keys.workers), ("HGETALL", handlers_key(keys, kind.name))])
     servers = sorted(raw.decode(errors="replace") for raw in members)
@@ -110,7 +111,7 @@ def _text(value: Any) -> str:
 
 
 def _pairs(reply: Any) -> Sequence[tuple[bytes, bytes]]:
-    """HGETALL as the driver shapes it, alone or in a pipeline."""
+    """Returns the pairs of a reply to HGETALL: the driver returns a dict for one command and a list in a pipeline."""
     if isinstance(reply, dict):
         return list(cast(dict[bytes, bytes], reply).items())
     return list(zip(reply[::2], reply[1::2], strict=True))

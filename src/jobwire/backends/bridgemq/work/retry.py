@@ -1,9 +1,9 @@
-"""What becomes of a job whose handler failed.
+"""Decides about the next attempt of a job whose handler failed.
 
 `retry.attempts` is how often it may run again, so 3 means four runs. The wait before the next run follows the job's
 backoff, with n the number of earlier failures: fixed `delay`, linear `delay * (n + 1)`, exponential `delay * 2^n`, at
-most `maxDelay`; `jitter` spreads it by a quarter to both sides, and the cap holds after that too. An error listed in
-`skipOn` ends the job at once; one in `rerouteOn` frees it from the server it was meant for.
+most `maxDelay`. `jitter` spreads it by a quarter to both sides, and the cap holds after that too. An error listed in
+`skipOn` fails the job at once. One in `rerouteOn` removes the server from its target.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from jobwire.retry import next_attempt
 
 _SPREAD = 0.25
 _LARGEST = 1e15
-"""Milliseconds that are as good as for ever; a stored integer may have any number of digits."""
+"""Milliseconds above which a stored number is cut: it may have any number of digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`delay` in ms until the next run; None: there is none, and the job is dead."""
+    """The next attempt. `delay` is in ms. None means that there is no next run and the job is dead."""
 
     delay: int | None
     reroute: bool = False
@@ -57,7 +57,8 @@ def decide(
 
 
 def curve(rule: Mapping[str, Any], longest: float) -> Curve | None:
-    """
+    """Returns the backoff as a curve, or None without a delay.
+
     >>> [curve({"type": "linear", "delay": 2000, "maxDelay": 5000}, 3600).after(n) for n in (1, 2, 3)]
     [2.0, 4.0, 5.0]
     """

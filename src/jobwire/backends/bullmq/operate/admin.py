@@ -1,7 +1,7 @@
-"""What an operator does to a queue and its jobs.
+"""Operators' actions on single jobs and on a whole queue.
 
-Deletions of many jobs go in steps of at most STEP, so that the server is never held up for long. Each step is atomic,
-the whole is not: between two steps others may add and take jobs.
+Deletions of many jobs go in steps of at most STEP, so that the server is never blocked for long. Each step is atomic,
+the whole is not: between two steps other clients may add and claim jobs.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobwire.backends.bullmq.connection import Server
+from jobwire.backends.redisio.answers import ACTED
 from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
@@ -16,8 +17,7 @@ from jobwire.model import State
 STEP = 1000
 """Jobs per script call: 1000 deletions take about 7 ms of the server's time."""
 _REMOVE_STEP = 20
-"""A waiting job is found by walking its list, 16 ms each in a list of a million."""
-_ANSWERS = {1: Acted.DONE, 0: Acted.NOT_FOUND, -1: Acted.WRONG_STATE, -2: Acted.LOCKED}
+"""Jobs per call of `remove`: a waiting job is found by walking its list, 16 ms each in a list of a million."""
 _CLEANABLE = {
     State.WAITING: ("paused", "wait", "prioritized"),
     State.DELAYED: ("delayed",),
@@ -27,9 +27,9 @@ _CLEANABLE = {
 }
 
 
-async def retry(server: Server, queue: str, job_ids: Sequence[str], *, anew: bool = False) -> Sequence[Acted]:
-    """Runs finished jobs again, on request with all of their attempts."""
-    return await _act(server, queue, "retry_finished", job_ids, flag="1" if anew else "0")
+async def retry(server: Server, queue: str, job_ids: Sequence[str], *, reset_attempts: bool = False) -> Sequence[Acted]:
+    """Makes finished jobs ready again. With `reset_attempts`, they get all of their attempts again."""
+    return await _act(server, queue, "retry_finished", job_ids, flag="1" if reset_attempts else "0")
 
 
 async def promote(server: Server, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
@@ -37,7 +37,7 @@ async def promote(server: Server, queue: str, job_ids: Sequence[str]) -> Sequenc
 
 
 async def remove(server: Server, queue: str, job_ids: Sequence[str], *, children: bool) -> Sequence[Acted]:
-    """Delete jobs. The job that a schedule needs for its next one is in the WRONG_STATE."""
+    """Deletes jobs. Refuses, with WRONG_STATE, the job that a schedule needs to make the next one."""
     return await _act(server, queue, "remove", job_ids, flag="1" if children else "0", step=_REMOVE_STEP)
 
 
@@ -48,51 +48,51 @@ async def _act(
     acted: list[Acted] = []
     for start in range(0, len(job_ids), step):
         answers: list[int] = await server.run(script, queue, [*first, *job_ids[start : start + step]])
-        acted.extend(_ANSWERS[answer] for answer in answers)
+        acted.extend(ACTED[answer] for answer in answers)
     return acted
 
 
 async def drain(server: Server, queue: str, delayed: bool) -> None:
-    """Delete what waits at this moment; schedules keep the job that they need for the next one."""
+    """Deletes the jobs that wait now, except the job that a schedule needs to make the next one."""
     keys = server.keys(queue)
     sizes: list[int] = await server.store.calls(
         [("LLEN", keys.wait), ("LLEN", keys.paused), ("ZCARD", keys.delayed), ("ZCARD", keys.prioritized)]
     )
-    for place, size in zip(("wait", "paused", "delayed", "prioritized"), sizes, strict=True):
-        if place == "delayed" and not delayed:
+    for container, size in zip(("wait", "paused", "delayed", "prioritized"), sizes, strict=True):
+        if container == "delayed" and not delayed:
             continue
         kept = 0
         left = size
         while left > 0:
-            looked_at: int
-            looked_at, kept_now = await server.run("drain", queue, [place, min(left, STEP), kept])
-            if looked_at == 0:
+            checked: int
+            checked, kept_now = await server.run("drain", queue, [container, min(left, STEP), kept])
+            if checked == 0:
                 break
-            left -= looked_at
+            left -= checked
             kept += kept_now
 
 
 async def clean(server: Server, queue: str, state: State, older_than: float, limit: int) -> Sequence[str]:
-    """Delete old jobs, the oldest first. Running jobs and those that a schedule needs are passed over."""
+    """Deletes old jobs, the oldest first, except running jobs and those that a schedule needs."""
     if state not in _CLEANABLE:
         states = ", ".join(cleanable.value for cleanable in _CLEANABLE)
         raise InvalidOption("state", state.value, f"must be one that BullMQ can clean: {states}")
     latest = await server.scripts.clock.now_ms() - round(older_than * 1000)
     gone: list[str] = []
-    for place in _CLEANABLE[state]:
+    for container in _CLEANABLE[state]:
         kept, more = 0, 1
         while more and (limit == 0 or len(gone) < limit):
             most = limit - len(gone) if limit else STEP
             ids: list[bytes]
-            kept, more, ids = await server.run("clean", queue, [place, latest, STEP, most, kept])
+            kept, more, ids = await server.run("clean", queue, [container, latest, STEP, most, kept])
             gone.extend(job_id.decode(errors="replace") for job_id in ids)
     return gone
 
 
 async def obliterate(server: Server, queue: str, force: bool) -> None:
-    """Delete the queue. It is paused first, so that nobody takes a job from under the deletion.
+    """Deletes the queue. Pauses it first, so that no worker claims a job while it is being deleted.
 
-    Jobs that are running are looked for before that, so a refusal leaves the queue as it was.
+    Checks for running jobs before that, so a refusal leaves the queue as it was.
     """
     if not force and await server.store.call("LLEN", server.keys(queue).active):
         raise _running(queue)
@@ -101,7 +101,9 @@ async def obliterate(server: Server, queue: str, force: bool) -> None:
         if answer == -2:
             raise _running(queue)
         if answer == -1:
-            raise WrongState(f"queue {queue!r} was resumed while it was being obliterated")
+            raise WrongState(
+                f"queue {queue!r} was resumed while it was being obliterated: part of its jobs are deleted; call again"
+            )
 
 
 def _running(queue: str) -> WrongState:

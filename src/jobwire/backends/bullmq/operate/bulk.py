@@ -1,4 +1,4 @@
-"""Questions and changes that concern all jobs of a queue."""
+"""Counts and changes over all jobs of a queue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BullBulk:
         return await self._server.store.clock.now_ms() / 1000
 
     async def counts_by_priority(self, queue: str, priorities: Sequence[int]) -> Mapping[int, int]:
-        """Jobs without a priority are in the lists; the score of any other begins with its priority."""
+        """Counts jobs without a priority in the lists, and the others by score, which begins with the priority."""
         keys = self._server.keys(queue)
         found: list[int] = await self._server.store.calls(
             [

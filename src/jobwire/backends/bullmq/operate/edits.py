@@ -11,8 +11,6 @@ from jobwire.backends.bullmq.rules import MAX_PRIORITY
 from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption
 
-_ANSWERS = {1: Acted.DONE, 0: Acted.NOT_FOUND, -1: Acted.WRONG_STATE}
-
 
 class BullEdits:
     """Implements Edits."""
@@ -21,16 +19,16 @@ class BullEdits:
         self._server = server
 
     async def update_data(self, queue: str, job_id: str, data: bytes) -> Acted:
-        return _ANSWERS[await self._server.run("update_data", queue, [job_id, data])]
+        return await self._server.act("update_data", queue, [job_id, data])
 
     async def change_priority(self, queue: str, job_id: str, priority: int, front: bool) -> Acted:
         if not 0 <= priority <= MAX_PRIORITY:
             raise InvalidOption("priority", priority, f"must lie between 0 (first of all) and {MAX_PRIORITY}")
-        return _ANSWERS[await self._server.run("change_priority", queue, [job_id, priority, int(front)])]
+        return await self._server.act("change_priority", queue, [job_id, priority, int(front)])
 
     async def change_delay(self, queue: str, job_id: str, delay: float) -> Acted:
         args = [job_id, milliseconds(delay), await self._server.scripts.clock.now_ms()]
-        return _ANSWERS[await self._server.run("change_delay", queue, args)]
+        return await self._server.act("change_delay", queue, args)
 
     async def clear_logs(self, queue: str, job_id: str, keep: int) -> Acted:
         keys = self._server.keys(queue)
@@ -40,4 +38,4 @@ class BullEdits:
         return Acted.DONE if found else Acted.NOT_FOUND
 
     async def retry_anew(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
-        return await admin.retry(self._server, queue, job_ids, anew=True)
+        return await admin.retry(self._server, queue, job_ids, reset_attempts=True)

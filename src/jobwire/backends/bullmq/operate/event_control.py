@@ -1,4 +1,4 @@
-"""Writing to the event stream, and its length."""
+"""Writing to the event stream, and limiting its length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BullEventControl:
         self._server = server
 
     async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
-        """Trimmed to the queue's own limit; Node's producer of events would cut the stream to 1000."""
+        """Writes an event and trims the stream to the queue's limit. Node's producer of events trims it to 1000."""
         keys = self._server.keys(queue)
         kept = number(await self._server.store.call("HGET", keys.meta, "opts.maxLenEvents")) or DEFAULT_EVENTS
         parts = [part for pair in fields.items() for part in pair]

@@ -1,7 +1,7 @@
-"""The queue's event stream, read the way BullMQ's QueueEvents does: a blocking read on a connection of its own.
+"""The queue's event stream, read as BullMQ's QueueEvents does: by a blocking read on a connection of its own.
 
-A cursor is the id of the last event seen. Events that the server has trimmed away before they were read are gone
-(queues keep about the last 10000); ids never go backwards, so a reconnected reader goes on exactly where it was.
+A cursor is the id of the last event seen. Ids never go backwards, so a reconnected reader continues exactly where it
+was. Events that the server has trimmed before they were read are lost: queues keep about the last 10000.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS = {
     "duplicated": EventKind.DUPLICATE,
     "deduplicated": EventKind.DUPLICATE,
 }
-"""BullMQ's words. `debounced`, which comes with `deduplicated`, is among the others."""
+"""Kinds by BullMQ's names of events. `debounced`, which comes with `deduplicated`, counts as OTHER."""
 _JSON_FIELDS = {"progress": "data", "completed": "returnvalue"}
 
 
@@ -39,14 +39,14 @@ class BullEvents:
         self._server = server
 
     async def cursor(self, queue: str) -> str:
-        """The id of the newest event; the beginning of time if there is none."""
+        """Returns the id of the newest event, or the lowest possible id if there is none."""
         newest: list[Any] = await self._server.store.call(
             "XREVRANGE", self._server.keys(queue).events, "+", "-", "COUNT", 1
         )
         return newest[0][0].decode() if newest else _BEGINNING
 
     async def events(self, queue: str, since: str) -> AsyncGenerator[Event, None]:
-        """Events after the cursor, until the backend is closed."""
+        """Yields the events after the cursor, until the backend is closed."""
         keys = self._server.keys(queue)
         if not _CURSOR.fullmatch(since):
             raise InvalidOption("since", since, "must be the id of an event or what cursor() returned")
@@ -58,9 +58,7 @@ class BullEvents:
                     command = ("XREAD", "COUNT", _BATCH, "BLOCK", _BLOCK_MS, "STREAMS", keys.events, since)
                     answer: list[Any] | None = await link.call(*command, within=_BLOCK_MS / 1000 + 5)
                 except StoreUnavailable:
-                    _ = (
-                        self._server.store.client
-                    )  # raises once the backend has been closed, when waiting would be in vain
+                    _ = self._server.store.client  # raises if the backend is closed, so that the loop ends
                     await asyncio.sleep(reconnect_delay(failures))
                     failures += 1
                     continue
@@ -73,7 +71,7 @@ class BullEvents:
 
 
 def event_of(event_id: str, fields: Sequence[bytes]) -> Event:
-    """An entry of the stream as an Event; a value that should be JSON and isn't stays the text that it is."""
+    """Returns an entry of the stream as an Event. A value that should be JSON and isn't is returned as text."""
     texts = [field.decode(errors="replace") for field in fields]
     data: dict[str, Any] = dict(zip(texts[::2], texts[1::2], strict=False))
     kind = data.pop("event", "")

@@ -9,7 +9,7 @@ from jobwire.model import Limits
 from jobwire.rate import Rate
 
 _THROTTLED = 9007199254740991
-"""What the counter of a rate limit is set to when it is to be over any limit."""
+"""The number that exceeds every rate limit. Throttling sets the counter to it."""
 
 
 class BullLimits:

@@ -1,4 +1,4 @@
-"""A stop of all claims from a queue."""
+"""Pausing and resuming a queue."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jobwire.backends.bullmq.connection import Server
 from jobwire.backends.redisio.connect import RedisStore
-from jobwire.backends.redisio.errors import reaching
+from jobwire.backends.redisio.errors import translated_errors
 from jobwire.model import WorkerInfo
 
 
@@ -18,7 +18,7 @@ class BullWorkers:
         self._server = server
 
     async def workers(self, queue: str) -> Sequence[WorkerInfo]:
-        """Workers known by the name of their blocking connection; in a cluster, those of all nodes."""
+        """Returns the workers, found by the names of their blocking connections. In a cluster, asks all nodes."""
         unnamed = self._server.keys(queue).connection_name(None)
         named = f"{unnamed}:w:"
         found: list[WorkerInfo] = []
@@ -32,9 +32,9 @@ class BullWorkers:
 
 
 async def _connections(store: RedisStore) -> list[dict[str, str]]:
-    """CLIENT LIST of every node that holds keys."""
-    with reaching(store.where):
-        async with store.slots, asyncio.timeout(store.patience):
+    """Returns the CLIENT LIST of every node that has keys."""
+    with translated_errors(store.where):
+        async with store.slots, asyncio.timeout(store.reply_timeout):
             client = store.client
             if not store.cluster:
                 return list(await client.client_list())

@@ -1,4 +1,4 @@
-"""Adding jobs: what BullMQ allows, and the batches in which jobs travel."""
+"""Adds jobs in batches, each in one round trip."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from jobwire.options import NewJob, Parent
 
 BATCH_JOBS = 500
 BATCH_BYTES = 1_000_000
-_ON_ITS_WAY = 0.0003
+_SENDING = 0.0003
+"""Seconds after which a batch has been sent."""
 _only_numbers = frozenset((int,)).issuperset
 
 
-class Place(NamedTuple):
-    """Where a job stands among others: by what its producer asked for, or by where it is in a flow."""
+class Position(NamedTuple):
+    """A job's relations to other jobs: those that its producer gave, or those of its position in a flow."""
 
     id: str | None
     parent: Parent | None
     waits: bool
-    """For children, before it may run."""
+    """True if it waits for children before it may run."""
 
 
 async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[PreparedJob]) -> Sequence[Added]:
-    """Add jobs in order. A missing parent is found before anything is written."""
+    """Adds jobs in order. Raises for a missing parent before anything is written."""
     parents = {(job.new.parent.queue, job.new.parent.id) for job in jobs if job.new.parent is not None}
     if parents:
         await _require_parents(store, keys, parents, jobs)
@@ -46,9 +47,9 @@ async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[Pr
             sending = scripts.run("add", [keys.base], [len(batch), children, now, *args])
             under_way = (batch, asyncio.create_task(sending))
             if len(answers) + len(batch) < len(jobs):
-                # Once this batch is on its way, the next one is put together while the server works. They still go
-                # one after another.
-                await asyncio.sleep(_ON_ITS_WAY)
+                # Let the task send this batch, so that the next one is encoded while the server works. The batches
+                # still run one after another.
+                await asyncio.sleep(_SENDING)
         if under_way is not None:
             answers.read(under_way[0], await under_way[1])
     finally:
@@ -58,8 +59,8 @@ async def add(store: RedisStore, scripts: Scripts, keys: Keys, jobs: Sequence[Pr
 
 
 class _Answers(Sequence[Added]):
-    """What became of the jobs of one call. A number, which is what most get, is made an answer when it is looked at:
-    a bulk's caller looks at few, and a fifth of a bulk's objects need not be made."""
+    """The results of one call. Most replies are a number, which becomes an Added only when it is read: callers that add
+    many jobs read few results, and this saves a fifth of the objects."""
 
     def __init__(self) -> None:
         self._all: list[int | Added] = []
@@ -75,20 +76,20 @@ class _Answers(Sequence[Added]):
         return len(self._all)
 
     @overload
-    def __getitem__(self, place: int) -> Added: ...
+    def __getitem__(self, index: int) -> Added: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Added]: ...
+    def __getitem__(self, index: slice) -> list[Added]: ...
 
-    def __getitem__(self, place: int | slice) -> Added | list[Added]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        one = self._all[place]
+    def __getitem__(self, index: int | slice) -> Added | list[Added]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(len(self))[index]]
+        one = self._all[index]
         return one if isinstance(one, Added) else Added(str(one))
 
 
 def read_reply(reply: Any, parent: Parent | None) -> Added:
-    """What became of one job; raises what the script refused."""
+    """Returns the result for one job. Raises if the script refused it."""
     if isinstance(reply, bytes):
         return Added(reply.decode())
     return _not_new(parent, *reply)
@@ -106,25 +107,25 @@ async def _require_parents(
 
 
 def _not_new(parent: Parent | None, code: Any, detail: bytes) -> Added:
-    words = detail.decode(errors="replace")
+    text = detail.decode(errors="replace")
     if isinstance(code, bytes):
         return Added(code.decode(), AddStatus.DUPLICATE)
     if code == -5 and parent is not None:
         raise JobNotFound(parent.queue, parent.id)
     if code == -7:
-        raise WrongState(f"job {words!r} is there already, as the child of another parent")
-    raise StoreRefused(f"the job could not be stored: {words}")
+        raise WrongState(f"job {text!r} exists already, as the child of another parent")
+    raise StoreRefused(f"the job could not be stored: {text}")
 
 
 def _batches(
     prefix: str, jobs: Sequence[PreparedJob], now_ms: int
 ) -> Iterator[tuple[list[PreparedJob], int, int, list[Argument]]]:
-    """Jobs in portions that hold the server up for some milliseconds at most; what a job shares with the one before
-    is not said again."""
+    """Yields batches that block the server for some milliseconds at most: the jobs, how many have a parent, the time,
+    and the script's arguments. Name and options are left out where they are those of the job before."""
     batch: list[PreparedJob] = []
     args: list[Argument] = []
     children = size = 0
-    now = now_ms / 1000  # so that a moment given to the millisecond is kept to the millisecond
+    now = now_ms / 1000  # whole milliseconds, so that a `run_at` keeps its millisecond
     name, opts = "", b""
     for job in jobs:
         new = job.new
@@ -137,15 +138,15 @@ def _batches(
             args += ("", job.data)
             continue
         delay = delay_ms(new, now)
-        # A moment is further off when a job is checked than when it is sent; its delay is told as of now.
+        # With `run_at`, the delay in the checked options was longer: encode it again as of now.
         own = job.options if job.options and new.run_at is None else codec.encode_opts(new, delay, prefix)
         if own == opts and job.name == name and not _is_special(new, delay):
             args += ("", job.data)
             continue
         name, opts = job.name, own
         children += new.parent is not None
-        place = Place(new.id, new.parent, bool(new.extra.get(WAITING_CHILDREN)))
-        add_features(args, job, place, own, (new.extra.get("timestamp", now_ms), delay), prefix)
+        position = Position(new.id, new.parent, bool(new.extra.get(WAITING_CHILDREN)))
+        add_features(args, job, position, own, (new.extra.get("timestamp", now_ms), delay), prefix)
     if batch:
         yield batch, children, now_ms, args
 
@@ -154,29 +155,29 @@ def _is_special(new: NewJob, delay: int) -> bool:
     return bool(new.id or delay or new.priority or new.lifo or new.unique or new.parent or new.extra)
 
 
-def add_features(  # noqa: PLR0917 the parts of one line of arguments
-    args: list[Argument], job: PreparedJob, place: Place, opts: bytes, times: tuple[int, int], prefix: str
+def add_features(  # noqa: PLR0917 all of them are arguments of the script
+    args: list[Argument], job: PreparedJob, position: Position, opts: bytes, times: tuple[int, int], prefix: str
 ) -> None:
-    """A job's own part of the script's arguments, in the order that the script reads them; `times` is when it was
-    made and its delay, in ms."""
+    """Appends one job to the script's arguments, in the order in which the script reads them. `times` are the time of
+    its creation and its delay, in ms."""
     new = job.new
     features = "n"
     more: list[Argument] = [job.name, opts]
-    if place.id is not None:
+    if position.id is not None:
         features += "i"
-        more.append(place.id)
+        more.append(position.id)
     if times[1] or new.priority or new.extra:
         features += "t"
         more += (*times, new.priority or 0)
     if new.lifo:
         features += "l"
-    if place.waits:
+    if position.waits:
         features += "w"
     if new.unique is not None:
         features += "u"
         ttl = codec.deduplication(new.unique).get("ttl", "")
         more += (new.unique.key, ttl, "e" if new.unique.extend else "", "r" if new.unique.replace else "")
-    if place.parent is not None:
+    if position.parent is not None:
         features += "p"
-        more += codec.parent_fields(place.parent, prefix)
+        more += codec.parent_fields(position.parent, prefix)
     args += (features, job.data, *more)

@@ -10,7 +10,7 @@ from jobwire import codec as json_codec
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.connection import Server
 from jobwire.backends.bullmq.operate import admin
-from jobwire.backends.bullmq.produce.add import Place, add_features, read_reply
+from jobwire.backends.bullmq.produce.add import Position, add_features, read_reply
 from jobwire.backends.bullmq.rules import delay_ms
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.boundary import Acted, Added, FlowNode, levels
@@ -29,7 +29,7 @@ class BullFlows:
         self._server.check_together(queues)
 
     async def add_flow(self, roots: Sequence[FlowNode]) -> Sequence[Added]:
-        """Add the trees with one script, so all or nothing. Jobs without an id get a UUID, as BullMQ's do."""
+        """Adds the trees with one script, so all or nothing. Jobs without an id get a UUID, as in BullMQ."""
         nodes = levels(roots)
         if not nodes:
             return []
@@ -38,7 +38,7 @@ class BullFlows:
         for node in nodes:
             for child in node.children:
                 parents[id(child)] = Parent(ids[id(node)], node.queue, child.on_failure)
-        places = {queue: number for number, queue in enumerate(sorted({node.queue for node in nodes}), 1)}
+        indexes = {queue: index for index, queue in enumerate(sorted({node.queue for node in nodes}), 1)}
         now = await self._server.scripts.clock.now_ms()
         about: list[Argument] = []
         jobs: list[Argument] = []
@@ -47,13 +47,13 @@ class BullFlows:
             delay = delay_ms(new, now / 1000)
             opts = codec.encode_opts(new, delay, keys.prefix, parent)
             parent_key = f"{keys.prefix}:{parent.queue}:{parent.id}" if parent is not None else ""
-            about += (places[node.queue], ids[id(node)], parent_key)
+            about += (indexes[node.queue], ids[id(node)], parent_key)
             times = (new.extra.get("timestamp", now), delay)
-            add_features(jobs, node.job, Place(ids[id(node)], parent, bool(node.children)), opts, times, keys.prefix)
-        outside = [about[3 * place + 2] for place, root in enumerate(roots) if root.job.new.parent is not None]
+            add_features(jobs, node.job, Position(ids[id(node)], parent, bool(node.children)), opts, times, keys.prefix)
+        outside = [about[3 * index + 2] for index, root in enumerate(roots) if root.job.new.parent is not None]
         args = [now, len(outside), *outside, len(nodes), *about, *jobs]
         replies: list[Any] = await self._server.scripts.run(
-            "add_flow", [self._server.keys(queue).base for queue in places], args
+            "add_flow", [self._server.keys(queue).base for queue in indexes], args
         )
         if len(replies) == 2 and isinstance(replies[0], int):
             read_reply(replies, _named(replies, roots, self._server.prefix))
@@ -88,7 +88,7 @@ class BullFlows:
 
 
 def _named(refusal: list[Any], roots: Sequence[FlowNode], prefix: str) -> Parent | None:
-    """The parent that a refusal is about."""
+    """Returns the parent whose key is in a refusal."""
     for root in roots:
         parent = root.job.new.parent
         if parent is not None and codec.parent_fields(parent, prefix)[0].encode() == refusal[1]:

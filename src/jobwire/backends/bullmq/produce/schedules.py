@@ -1,11 +1,11 @@
 """Repeating jobs (BullMQ's job schedulers).
 
-The life of one: `schedule` stores a record and makes the first job, with the id `repeat:<key>:<ms>`. Whoever picks that
-job up makes the next one before running it (`advance`), so a schedule keeps exactly one job ahead and stands still
-while nobody works. It ends when its limit or end is reached: the record stays, no next job is made.
+The life of a schedule: `schedule` stores a record and makes the first job, with the id `repeat:<key>:<ms>`. The worker
+that claims that job makes the next one before running it (`advance`), so a schedule has exactly one job ahead and
+stops while no worker runs. It ends when its limit or end is reached: the record stays, but no next job is made.
 
-A cron rule without a time zone means UTC here, and says so in the record: Node would otherwise read it in the local
-zone of whichever process picks the job up.
+A cron rule without a time zone means UTC here, and the record has `tz`: otherwise Node would read the rule in the local
+zone of the process that claims the job.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BullSchedules:
         self._server = server
 
     async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
-        """Create or replace a schedule. Put again with the same rule, it keeps its next moment."""
+        """Creates or replaces a schedule. With the same rule as before, it keeps its next time."""
         keys = self._server.keys(queue)
         now = await self._server.scripts.clock.now_ms()
         _check(schedule, now)
@@ -56,7 +56,7 @@ class BullSchedules:
         record: dict[str, Argument] = {"name": job.name, **rule}
         if template:
             record["opts"] = json_codec.dumps(template, field="opts")
-        data = b"{}" if job.data == b"null" else job.data  # as Node has it for schedules, if not for jobs
+        data = b"{}" if job.data == b"null" else job.data  # as Node does for schedules, but not for jobs
         if data != b"{}":
             record["data"] = data
         rule_text = f"{rule.get('every', '')}|{rule.get('pattern', '')}|{rule.get('tz', '')}"
@@ -69,7 +69,7 @@ class BullSchedules:
             ],
         )
         if answer == -1:
-            raise WrongState(f"schedule {schedule.key!r} can't be made: jobs of its next moments are already there")
+            raise WrongState(f"schedule {schedule.key!r} can't be made: jobs of its next two times exist already")
         moment, runs = answer
         stored = {name: value if isinstance(value, bytes) else str(value).encode() for name, value in record.items()}
         return _read(keys.queue, schedule.key, moment, {**stored, "ic": str(runs).encode()})
@@ -78,7 +78,7 @@ class BullSchedules:
         return bool(await self._server.run("schedule_drop", queue, [key]))
 
     async def schedules(self, queue: str) -> Sequence[Schedule]:
-        """All schedules, the soonest first; repeat jobs of older BullMQ versions among them."""
+        """Returns all schedules, the soonest first, including repeat jobs of older BullMQ versions."""
         keys = self._server.keys(queue)
         found: list[Schedule] = []
         while True:
@@ -92,7 +92,7 @@ class BullSchedules:
 
 def _check(new: NewSchedule, now: int) -> None:
     if new.key.count(":") > 3:
-        raise InvalidOption("key", new.key, "must not contain more than three ':', or BullMQ takes it for an old form")
+        raise InvalidOption("key", new.key, "must not contain more than three ':': BullMQ reads that as an old form")
     for option in _NOT_FOR_TEMPLATES:
         value = getattr(new.job, option)
         if value is not None:
@@ -105,7 +105,7 @@ def _check(new: NewSchedule, now: int) -> None:
 
 
 def _rule(new: NewSchedule) -> dict[str, Any]:
-    """The rule under the names that it has in the record and in the `repeat` option of every job."""
+    """Returns the rule under the names of the record and of the `repeat` option of every job."""
     rule: dict[str, Any] = {}
     if new.cron is not None:
         rule["pattern"] = new.cron
@@ -131,7 +131,7 @@ def _template(job: NewJob, prefix: str) -> dict[str, Any]:
 
 
 def next_by_rule(rule: dict[str, Any], now: int, previous: int = 0) -> int:
-    """The next moment of a cron rule, never before its start and never a moment that has been."""
+    """Returns the next time of a cron rule, never before its start and never one that is past."""
     after = max(now, previous, moment_ms(rule.get("startDate")) or 0)
     return Cron.parse(str(rule["pattern"])).next_ms(after, str(rule.get("tz") or _DEFAULT_ZONE))
 
@@ -175,7 +175,7 @@ def _number(value: bytes | None) -> float | None:
 
 
 def moment_ms(value: Any) -> int | None:
-    """A date of a rule: milliseconds, or the ISO text that old producers left there."""
+    """Returns a date of a rule in ms. Old producers stored it as ISO text."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return int(value)
     try:

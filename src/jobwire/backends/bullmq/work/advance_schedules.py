@@ -1,4 +1,4 @@
-"""A schedule's next job, made by the worker that has picked up the one before."""
+"""Makes a schedule's next job, when a worker has claimed the one before."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from jobwire.model import Job
 
 
 async def advance(scripts: Scripts, keys: Keys, claims: Sequence[Claim], now: int) -> Sequence[str]:
-    """Make the next job of every schedule that a claimed job belongs to; what went wrong, a sentence each.
+    """Makes the next job of every schedule that a claimed job belongs to. Returns an error text for each that failed.
 
-    Safe to run again for the same claims, and to be called with claims that belong to no schedule. A schedule that
-    can't go on keeps no other from it. StoreUnavailable leaves it unknown which of them went on: run it again, for a
-    schedule without a next job has stopped.
+    It may be called again for the same claims, and with claims that belong to no schedule. A schedule that fails does
+    not stop the others. After StoreUnavailable it is unknown which of them have their next job: call it again, because
+    a schedule without a next job has stopped.
     """
     problems: list[str] = []
     names: list[str] = []
@@ -46,7 +46,7 @@ async def advance(scripts: Scripts, keys: Keys, claims: Sequence[Claim], now: in
 
 
 class _Unreadable(Exception):
-    """The job's options say nothing about a schedule."""
+    """The job's options have no rule of a schedule."""
 
 
 def _problem(schedule: str, why: object) -> str:
@@ -54,17 +54,17 @@ def _problem(schedule: str, why: object) -> str:
 
 
 def _next_step(job: Job, rjk: bytes, now: int) -> tuple[Argument, ...] | None:
-    """What the script needs to make the next job; None if the schedule has come to its end."""
+    """Returns the script's arguments for the next job, or None if the schedule has ended."""
     found = json_codec.loads(job.raw.get("opts", b"{}"))
     options: dict[str, Any] = cast(dict[str, Any], found) if isinstance(found, dict) else {}
     if not isinstance(options.get("repeat"), dict):
-        raise _Unreadable("its job does not say how it repeats")
+        raise _Unreadable("its job has no `repeat` option")
     rule = cast(dict[str, Any], options["repeat"])
     count = int(number(rule.get("count")) or 0) + 1
     limit, end = number(rule.get("limit")), moment_ms(rule.get("endDate"))
     if (limit is not None and count > limit) or (end is not None and now > end):
         return None
-    # The script decides id and delay; a moment of the past belongs to the job that has it.
+    # The script decides id and delay. `prevMillis` is the time of one job and not of the next.
     following = {name: value for name, value in options.items() if name not in ("jobId", "delay", "prevMillis")}
     following.update(repeat={**rule, "count": count}, timestamp=now)
     following.setdefault("attempts", 0)
@@ -84,5 +84,5 @@ def _next_step(job: Job, rjk: bytes, now: int) -> tuple[Argument, ...] | None:
 
 
 def _is_version_4(key: bytes) -> bool:
-    """Repeat jobs that BullMQ 4 added: the key is name, job id, end date, zone and rule in one."""
+    """Returns True for a repeat job that BullMQ 4 added: its key is name, job id, end date, zone and rule in one."""
     return key.count(b":") >= 4

@@ -1,4 +1,4 @@
-"""One worker's hold on one BullMQ queue: claims, outcomes, leases, and taking back what dead workers left."""
+"""The consumer: claims jobs of one BullMQ queue for one worker, settles their outcomes and extends their leases."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import logging
 import uuid
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from jobwire import codec as json_codec
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.keys import Keys
+from jobwire.backends.bullmq.upkeep.recover import AFTER_CHECK, recover
 from jobwire.backends.bullmq.work import advance_schedules
-from jobwire.backends.bullmq.work.early_claims import TakenBack, Trial, trials
-from jobwire.backends.bullmq.work.retry import decide, milliseconds
-from jobwire.backends.bullmq.work.stored_options import DEFAULTS, KEEP_ALL, StoredOptions, kept
-from jobwire.backends.bullmq.work.wakeup import Doorbell
+from jobwire.backends.bullmq.work.early_claims import EarlyClaim, UndoneClaim, early_claims
+from jobwire.backends.bullmq.work.outcomes import BullClaim, encode, native_id, options_of
+from jobwire.backends.bullmq.work.stored_options import KEEP_ALL, kept
+from jobwire.backends.bullmq.work.wakeup import Wakeup
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.boundary import (
@@ -29,10 +29,7 @@ from jobwire.boundary import (
     DutyReport,
     Failed,
     Outcome,
-    Parked,
-    Released,
     Settled,
-    Snoozed,
     Throttled,
     Verdict,
 )
@@ -46,23 +43,11 @@ _EXTEND_BATCH = 500
 _LONGEST_LIMIT = 30.0
 _RENEW_PART = 4
 _CLOSING = 2.0
-# The check is shared by all workers of a queue through a key that lives for one period; coming back a little later
-# finds it gone, and not about to go.
-_AFTER_CHECK = 0.1
 _PENDING_CHILDREN, _FAILED_CHILDREN = -4, -9
 _REFUSED_BY_CHILDREN = {
     _PENDING_CHILDREN: "the job has children that have not finished",
     _FAILED_CHILDREN: "the job has children that failed",
 }
-
-
-@dataclass(slots=True, eq=False)
-class BullClaim(Claim):
-    """A claim with what its settling will need of the job's options."""
-
-    options: StoredOptions = DEFAULTS
-    native_id: bytes = b""
-    """The id as it is stored; a peer may have written one that is no text."""
 
 
 class BullConsumer:
@@ -74,11 +59,11 @@ class BullConsumer:
         self._scripts = scripts
         self._keys = keys
         self._settings = settings
-        self._doorbell = Doorbell(store, keys, settings.name, self)
-        self._ordered = ""
-        self._brought: list[Trial] = []
+        self._wakeup = Wakeup(store, keys, settings.name, self)
+        self._early_token = ""
+        self._early: list[EarlyClaim] = []
         self._kept_free = 0
-        """Slots that calls under way have left to the job of an order."""
+        """Slots that calls in progress leave free for the job of an early claim."""
         self._unadvanced: list[Claim] = []
         self._owner = uuid.uuid4()
         self._turns = itertools.count()
@@ -94,21 +79,21 @@ class BullConsumer:
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
         if not claim:
             return await self._settle(outcomes, 0)
-        brought = await self._take_brought(claim)
-        if brought and not outcomes:
-            return Settled((), [one.claim for one in brought], next_in=0.0)  # there may be more
-        # The job that an order brings must find a slot: a call that fills all of them would have it handed back.
-        kept_free = int(self._doorbell.ordered and not brought)
+        early = await self._take_early(claim)
+        if early and not outcomes:
+            return Settled((), [one.claim for one in early], next_in=0.0)  # there may be more
+        # The job of an early claim needs a slot: if this call filled all of them, that claim would have to be undone.
+        kept_free = int(self._wakeup.claiming and not early)
         self._kept_free += kept_free
         try:
-            settled = await self._settle(outcomes, claim - len(brought) - kept_free)
+            settled = await self._settle(outcomes, claim - len(early) - kept_free)
         except BaseException:
-            self._brought[:0] = brought
+            self._early[:0] = early
             raise
         finally:
             self._kept_free -= kept_free
-        brought += await self._take_brought(claim - len(brought) - len(settled.claims))
-        return replace(settled, claims=[*(one.claim for one in brought), *settled.claims]) if brought else settled
+        early += await self._take_early(claim - len(early) - len(settled.claims))
+        return replace(settled, claims=[*(one.claim for one in early), *settled.claims]) if early else settled
 
     async def _settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
         if not outcomes and not claim:
@@ -119,83 +104,49 @@ class BullConsumer:
         others: list[Argument] = []
         completed_at: list[int] = []
         others_at: list[tuple[int, Verdict]] = []
-        for place, outcome in enumerate(outcomes):
+        for index, outcome in enumerate(outcomes):
             if isinstance(outcome, Completed):
                 held = outcome.claim
-                keep = _options(held).keep_completed or self._keep_completed
+                keep = options_of(held).keep_completed or self._keep_completed
                 attempts, unique = held.job.attempts_made + 1, held.job.raw.get("deid", "")
-                completed += (_native_id(held), held.token, outcome.result, *keep, attempts, unique)
-                completed_at.append(place)
+                completed += (native_id(held), held.token, outcome.result, *keep, attempts, unique)
+                completed_at.append(index)
             else:
-                others_at.append((place, self._encode(others, outcome)))
+                others_at.append((index, encode(others, outcome, self._settings, self._keep_failed)))
         head = (now, claim, token, self._lease_ms, *self._about, len(completed_at), len(others_at))
         reply = await self._scripts.run("settle", [self._keys.base], [*head, *completed, *others])
-        codes, jobs, limited, due, odd = reply
+        codes, jobs, limited, due, discarded = reply
         throttled = limited and any(isinstance(outcome, Throttled) for outcome in outcomes)
-        self._tell_odd(odd)
+        self._log_discarded(discarded)
         verdicts = [Verdict.COMPLETED] * len(outcomes)
-        for place, verdict in others_at:
-            verdicts[place] = verdict
+        for index, verdict in others_at:
+            verdicts[index] = verdict
         if any(codes):
-            places = itertools.chain(completed_at, (place for place, _ in others_at))
-            for place, code in zip(places, codes, strict=True):
+            indexes = itertools.chain(completed_at, (index for index, _ in others_at))
+            for index, code in zip(indexes, codes, strict=True):
                 if code in _REFUSED_BY_CHILDREN:
-                    verdicts[place] = await self._fail_for_children(outcomes[place].claim, code)
+                    verdicts[index] = await self._fail_for_children(outcomes[index].claim, code)
                 elif code:
-                    verdicts[place] = Verdict.LOST
+                    verdicts[index] = Verdict.LOST
         claims = self._read(jobs, token, now) if jobs else []
         if claim:
-            self._doorbell.due_ms = due or None
+            self._wakeup.due_ms = due or None
         await self._advance_schedules(claims)
         return Settled(
             verdicts,
             claims,
             next_in=max(0.0, (due - self._store.clock.last_known_ms()) / 1000) if due else None,
-            # A limit that has just been asked for binds this worker for all of its time: without a rate of its own it
-            # would not find it in the store again.
+            # A throttle that this call has set holds for the worker in full: without a rate limit of its own, it would
+            # not see the throttle in the store again.
             blocked_for=limited / 1000 if throttled else min(limited / 1000, _LONGEST_LIMIT),
         )
 
-    def _tell_odd(self, odd: list[bytes]) -> None:
-        if odd:
-            _log.warning("queue %s: threw out entries that are no jobs: %s", self._keys.queue, odd)
-
-    def _encode(self, args: list[Argument], outcome: Failed | Released | Snoozed | Completed) -> Verdict:
-        """Append an outcome other than completion in the form of the script; what it comes to if it is accepted."""
-        held = outcome.claim
-        job_id = _native_id(held)
-        if isinstance(outcome, Parked):
-            args += ("W", job_id, held.token)
-            return Verdict.PARKED
-        if isinstance(outcome, Throttled):
-            args += ("L", job_id, held.token, max(1, round(outcome.delay * 1000)))
-            return Verdict.RELEASED
-        if isinstance(outcome, TakenBack):
-            args += ("U", job_id, held.token, *outcome.trace)
-            return Verdict.RELEASED
-        if isinstance(outcome, Released):
-            args += ("P", job_id, held.token)
-            return Verdict.RELEASED
-        if isinstance(outcome, Snoozed):
-            args += ("S", job_id, held.token, max(0, round(outcome.delay * 1000)))
-            return Verdict.SNOOZED
-        assert isinstance(outcome, Failed)  # noqa: S101 completions have their own place
-        options = _options(held)
-        decision = decide(outcome, options, self._settings)
-        reason = decision.reason.encode(errors="replace")
-        stacks = json_codec.dumps(_stacks(outcome, options))
-        if decision.delay is None:
-            keep = options.keep_failed or self._keep_failed
-            args += ("F", job_id, held.token, reason, stacks, options.attempts, *keep)
-            return Verdict.FAILED
-        if (wait := milliseconds(decision.delay)) > 0:
-            args += ("D", job_id, held.token, reason, stacks, wait)
-        else:
-            args += ("R", job_id, held.token, reason, stacks, "l" if options.lifo else "")
-        return Verdict.RETRIED
+    def _log_discarded(self, ids: list[bytes]) -> None:
+        if ids:
+            _log.warning("queue %s: discarded %d entries that are not jobs: %s", self._keys.queue, len(ids), ids)
 
     async def _fail_for_children(self, claim: Claim, code: int) -> Verdict:
-        """A parent can't complete before its children; BullMQ counts that as a failed run."""
+        """Fails a run that can't complete because of the job's children, as BullMQ does."""
         failed = Failed(claim, _REFUSED_BY_CHILDREN[code], final=code == _FAILED_CHILDREN)
         return (await self._settle([failed], 0)).verdicts[0]
 
@@ -208,7 +159,7 @@ class BullConsumer:
             raw = codec.raw_fields(fields)
             doomed = raw.get("defa")
             starts = codec.integer(raw.get("ats")) + 1
-            # The reply shows the hash as it was before this pick-up.
+            # The reply has the hash as it was before this claim.
             raw["processedOn"] = stamp
             raw["ats"] = b"%d" % starts
             if worker:
@@ -222,8 +173,8 @@ class BullConsumer:
         return claims
 
     async def _advance_schedules(self, claims: Sequence[Claim]) -> None:
-        """The worker that picks up a schedule's job makes the next one. The claims are ours whatever comes of that,
-        and what the store could not do now is done with the next call: a schedule without a next job has stopped."""
+        """Makes the next jobs of the schedules that the claimed jobs belong to. An error does not affect the claims. If
+        the store is unavailable, the next call tries again: a schedule without a next job has stopped."""
         made = self._unadvanced + [claim for claim in claims if "rjk" in claim.job.raw]
         if not made:
             return
@@ -240,56 +191,56 @@ class BullConsumer:
             _log.warning("queue %s: %s", self._keys.queue, problem)
 
     async def wait(self, timeout: float) -> None:
-        if not self._brought:
-            await self._doorbell.wait(timeout)
+        if not self._early:
+            await self._wakeup.wait(timeout)
 
     async def pass_on(self) -> None:
-        await self._doorbell.withdrawn()
-        if not self._brought:
-            await self._doorbell.ring()
+        await self._wakeup.withdrawn()
+        if not self._early:
+            await self._wakeup.wake_another()
         elif not self._kept_free:
-            await self.refuse()
-        await self._doorbell.leave_due()
+            await self.undo_early_claims()
+        await self._wakeup.leave_due()
 
-    def place(self) -> tuple[Argument, ...] | None:
-        """An order for one job. Where starts are counted by a rate limit there are none: a start can't be taken back
-        from a window that has ended."""
+    def early_claim_command(self) -> tuple[Argument, ...] | None:
+        """Returns the command that claims one job early. Returns None if the worker has a rate limit: its window counts
+        starts, and a start can't be removed from a window that has ended."""
         if self._settings.rate is not None:
             return None
-        self._ordered = f"{self._owner}:{next(self._turns)}"
-        args = ("T", 1, self._ordered, self._lease_ms, *self._about, 0, 0)
+        self._early_token = f"{self._owner}:{next(self._turns)}"
+        args = ("T", 1, self._early_token, self._lease_ms, *self._about, 0, 0)
         return self._scripts.command("settle", [self._keys.base], args)
 
-    def fill(self, reply: Any) -> bool:
-        _, jobs, _, due, odd, now, traces = reply
-        self._tell_odd(odd)
-        self._doorbell.due_ms = due or None
-        self._brought += trials(self._read(jobs, self._ordered, int(now)), jobs, traces, int(now))
+    def read_early_claim(self, reply: Any) -> bool:
+        _, jobs, _, due, discarded, now, traces = reply
+        self._log_discarded(discarded)
+        self._wakeup.due_ms = due or None
+        self._early += early_claims(self._read(jobs, self._early_token, int(now)), jobs, traces, int(now))
         return bool(jobs)
 
-    async def refuse(self) -> None:
-        brought, self._brought = self._brought, []
+    async def undo_early_claims(self) -> None:
+        early, self._early = self._early, []
         try:
-            await self._settle([TakenBack(one.claim, one.trace) for one in brought], 0)
+            await self._settle([UndoneClaim(one.claim, one.trace) for one in early], 0)
         except BaseException:
-            # They may be back in the queue, so they are as old as can be: taken only if a renewal finds them ours.
-            self._brought[:0] = [replace(one, claimed_ms=0) for one in brought]
+            # They may be back in the queue. With `claimed_ms` 0 they are only taken if their leases can be extended.
+            self._early[:0] = [replace(one, claimed_ms=0) for one in early]
             raise
 
-    async def _take_brought(self, room: int) -> list[Trial]:
-        """Up to `room` jobs that orders have brought. One that was claimed a while ago (its answer lay unread while a
-        handler kept the event loop) is renewed first, and let go if it is no longer ours."""
-        if not self._brought or room <= 0:
+    async def _take_early(self, room: int) -> list[EarlyClaim]:
+        """Returns up to `room` jobs that were claimed early. If a claim is old (the reply was not read while a handler
+        blocked the event loop), its lease is extended first, and the job is dropped if the claim is lost."""
+        if not self._early or room <= 0:
             return []
-        taken, self._brought = self._brought[:room], self._brought[room:]
+        taken, self._early = self._early[:room], self._early[room:]
         latest = self._store.clock.last_known_ms() - self._lease_ms / _RENEW_PART
         try:
             lost = await self.extend([one.claim for one in taken if one.claimed_ms < latest])
         except JobwireError:
-            self._brought[:0] = taken
+            self._early[:0] = taken
             return []
         except BaseException:
-            self._brought[:0] = taken
+            self._early[:0] = taken
             raise
         taken = [one for one in taken if one.claim not in lost]
         await self._advance_schedules([one.claim for one in taken])
@@ -301,45 +252,25 @@ class BullConsumer:
             batch = claims[start : start + _EXTEND_BATCH]
             args: list[Argument] = [self._lease_ms]
             for claim in batch:
-                args += (_native_id(claim), claim.token)
-            places: list[int] = await self._scripts.run("extend", [self._keys.base], args)
-            lost += [batch[place - 1] for place in places]
+                args += (native_id(claim), claim.token)
+            positions: list[int] = await self._scripts.run("extend", [self._keys.base], args)
+            lost += [batch[position - 1] for position in positions]
         return lost
 
     def duties(self) -> Sequence[Duty]:
-        return [Duty("recover", self._settings.recover_every + _AFTER_CHECK, self._recover)]
+        return [Duty("recover", self._settings.recover_every + AFTER_CHECK, self._recover)]
 
     async def _recover(self) -> DutyReport:
         await self._advance_schedules([])
-        settings = self._settings
-        args = [await self._store.clock.now_ms(), round(settings.recover_every * 1000), settings.max_stalled]
-        ids: list[bytes] = await self._scripts.run("recover", [self._keys.base], args)
-        return DutyReport([job_id.decode(errors="replace") for job_id in ids])
+        return await recover(self._store.clock, self._scripts, self._keys, self._settings)
 
     async def reset(self) -> None:
-        await self._doorbell.reset()
+        await self._wakeup.reset()
         await self._store.reset()
 
     async def close(self) -> None:
-        await self._doorbell.close()
-        if self._brought:
-            with suppress(JobwireError, TimeoutError):  # then they come back by recovery
+        await self._wakeup.close()
+        if self._early:
+            with suppress(JobwireError, TimeoutError):  # then their leases expire and they are recovered
                 async with asyncio.timeout(_CLOSING):
-                    await self.refuse()
-
-
-def _options(claim: Claim) -> StoredOptions:
-    return claim.options if isinstance(claim, BullClaim) else DEFAULTS
-
-
-def _native_id(claim: Claim) -> Argument:
-    return claim.native_id if isinstance(claim, BullClaim) else claim.job.id
-
-
-def _stacks(failed: Failed, options: StoredOptions) -> list[str]:
-    """The stacks of all failed runs, oldest first, cut to the newest that the job wants to keep. BullMQ has one for
-    every run, also for those that fail without their handler: of these we have the reason."""
-    stacks = [*failed.claim.job.stacktrace, failed.stack or failed.error]
-    if options.stack_limit is None:
-        return stacks
-    return stacks[-options.stack_limit :] if options.stack_limit else []
+                    await self.undo_early_claims()

@@ -1,4 +1,7 @@
-"""Jobs claimed along with a wait, on trial: the worker's next claim takes them, or they go back without a trace."""
+"""Early claims: the server claims a job for a waiting worker at the moment when its wait ends.
+
+The worker's next claim takes the job. If the worker can't take it, the claim is undone without a trace.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +17,31 @@ _SET_BY_A_CLAIM = ("processedOn", "ats", "pb")
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class EarlyClaim:
     """A claim that the worker has not taken yet."""
 
     claim: Claim
     claimed_ms: int
-    """When the server made it, by its clock."""
+    """The time of the claim by the server's clock."""
     trace: tuple[Argument, ...]
-    """Where the job stood and what its hash had before, as the script takes it."""
+    """The job's score, the id of its event and the fields of its hash before the claim, as arguments of the script."""
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack(Released):
-    """The job goes back as if it had never been claimed. No handler has seen it."""
+class UndoneClaim(Released):
+    """Puts the job back as if it had never been claimed. No handler has seen it."""
 
     trace: tuple[Argument, ...]
 
 
-def trials(claims: Sequence[Claim], jobs: Sequence[Any], traces: Sequence[bytes], claimed_ms: int) -> list[Trial]:
-    """The claims with what their taking back would need; `jobs` and `traces` are the script's, two items per job."""
-    made: list[Trial] = []
-    for place, claim in enumerate(claims):
-        before = codec.raw_fields(jobs[2 * place + 1])
+def early_claims(
+    claims: Sequence[Claim], jobs: Sequence[Any], traces: Sequence[bytes], claimed_ms: int
+) -> list[EarlyClaim]:
+    """Returns the claims with the arguments that undoing them needs. `jobs` and `traces` are from the script's reply,
+    two items per job."""
+    made: list[EarlyClaim] = []
+    for index, claim in enumerate(claims):
+        before = codec.raw_fields(jobs[2 * index + 1])
         fields = (before.get(name, b"") for name in _SET_BY_A_CLAIM)
-        made.append(Trial(claim, claimed_ms, (*traces[2 * place : 2 * place + 2], *fields)))
+        made.append(EarlyClaim(claim, claimed_ms, (*traces[2 * index : 2 * index + 2], *fields)))
     return made

@@ -1,4 +1,4 @@
-"""What handlers publish about their jobs."""
+"""Progress and log lines that handlers write for their jobs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from jobwire.backends.bullmq.connection import Server
 from jobwire.boundary import Acted
-
-_ANSWERS = {1: Acted.DONE, 0: Acted.NOT_FOUND}
 
 
 class BullProgress:
@@ -17,7 +15,7 @@ class BullProgress:
         self._server = server
 
     async def update_progress(self, queue: str, job_id: str, value: bytes) -> Acted:
-        return _ANSWERS[await self._server.run("progress", queue, [job_id, value])]
+        return await self._server.act("progress", queue, [job_id, value])
 
 
 class BullLogs:
@@ -27,8 +25,8 @@ class BullLogs:
         self._server = server
 
     async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
-        """Append a line; `keep` 0 leaves the number of lines to the job's own option, which is all by default."""
-        return _ANSWERS[await self._server.run("log", queue, [job_id, line, keep])]
+        """Appends a line. With `keep` 0 the job's own option decides how many lines are kept, by default all."""
+        return await self._server.act("log", queue, [job_id, line, keep])
 
     async def logs(self, queue: str, job_id: str) -> Sequence[str]:
         lines: list[bytes] = await self._server.store.call("LRANGE", self._server.keys(queue).logs(job_id), 0, -1)

@@ -1,7 +1,7 @@
-"""What becomes of a BullMQ job whose handler failed.
+"""Decides about the next attempt of a BullMQ job whose handler failed.
 
-It runs again while it has attempts left, after the wait that its backoff says: at once without one. An attempt is
-charged for every run that ends, so a job with 3 attempts runs three times. A stored delay below zero ends the job, as
+The job runs again while it has attempts left, after the delay of its backoff, or at once without one. An attempt is
+charged for every run that ends, so a job with 3 attempts runs three times. A stored delay below zero fails the job, as
 in BullMQ.
 """
 
@@ -23,7 +23,7 @@ def decide(
     settings: ConsumerSettings,
     rng: Callable[[], float] = random.random,
 ) -> NextAttempt:
-    """Next attempt or failure; the worker's max_backoff limits what a job's own backoff asks for."""
+    """Returns the next attempt, or the failure. The worker's max_backoff limits the job's own backoff."""
     decision = next_attempt(
         failed,
         failures=failed.claim.job.attempts_made + 1,
@@ -36,12 +36,12 @@ def decide(
 
 
 def _backoff(rule: StoredBackoff, settings: ConsumerSettings) -> Curve | Custom:
-    """Any type but these two is the name of a strategy, which the worker that runs the job supplies."""
+    """Returns the rule. Any type but fixed and exponential is the name of one of the worker's strategies."""
     if rule.kind in ("fixed", "exponential"):
         return Curve(rule.kind, rule.delay / 1000, least=1 - rule.jitter)
     return Custom(rule.kind, settings.strategy_for(rule.kind))
 
 
 def milliseconds(delay: float) -> int:
-    """Whole milliseconds, cut off as in BullMQ. The small addition undoes what the way through seconds lost."""
+    """Returns whole milliseconds, rounded down as in BullMQ. The small addition corrects rounding errors of seconds."""
     return math.floor(delay * 1000 + 1e-3)

@@ -1,4 +1,4 @@
-"""The options that a job carries in its hash, as far as a worker needs them (`opts`, JSON with some short names)."""
+"""The options in a job's hash that a worker needs (`opts`, JSON with some short names)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jobwire.errors import MalformedPayload
 from jobwire.options import Keep
 
 Kept = tuple[str, str]
-"""How many finished jobs stay and for how many seconds, as the scripts take it; '' is no limit."""
+"""Number of finished jobs to keep, and seconds to keep them, as arguments of the scripts. '' means without limit."""
 KEEP_ALL: Kept = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredBackoff:
-    """`type`, `delay` in ms and `jitter` as the producer wrote them."""
+    """A backoff as the producer stored it: `type`, `delay` in ms and `jitter`."""
 
     kind: str
     delay: float = 0.0
@@ -40,7 +40,7 @@ DEFAULTS = StoredOptions()
 
 @lru_cache(maxsize=2048)
 def read_options(raw: bytes) -> StoredOptions:
-    """Options of any producer; what is not of the expected kind counts as not given."""
+    """Returns the options that any producer stored. A value of an unexpected type counts as not given."""
     try:
         found: Any = codec.loads(raw)
     except MalformedPayload:
@@ -60,20 +60,21 @@ def read_options(raw: bytes) -> StoredOptions:
 
 
 def kept(keep: Keep) -> Kept:
-    """A worker's own rule, in the form of the scripts."""
+    """Returns a worker's own rule as arguments of the scripts."""
     age = keep.age if keep.age is None or isinstance(keep.age, (int, float)) else keep.age.total_seconds()
     return ("" if keep.count is None else str(keep.count), "" if age is None else f"{age:.17g}")
 
 
 def number(value: Any) -> float | None:
-    """A finite number, or None for anything else, booleans included."""
+    """Returns a finite number, or None for anything else, including booleans."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
         return value
     return None
 
 
 def _kept(value: Any) -> Kept | None:
-    """removeOnComplete and removeOnFail: true keeps none, false all, a number that many, an object by count and age."""
+    """Reads removeOnComplete or removeOnFail: true keeps no job, false all, a number that many, an object by count and
+    age."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -87,7 +88,7 @@ def _kept(value: Any) -> Kept | None:
 
 
 def _backoff(value: Any) -> StoredBackoff | None:
-    """An object with a type, or a bare number of ms (written by old producers)."""
+    """Reads a backoff: an object with a type, or a number of ms (written by old producers)."""
     if isinstance(value, dict):
         rule = cast(dict[str, Any], value)
         jitter = min(max(number(rule.get("jitter")) or 0.0, 0.0), 1.0)

@@ -1,13 +1,13 @@
-"""Waiting for work the way BullMQ's workers do: blocked on the queue's `marker`.
+"""Waits for jobs as BullMQ's workers do: by a blocking read of the queue's `marker`.
 
-A marker is taken by exactly one waiting worker, so a worker that takes one and goes away without looking for jobs
-would leave them to the others' next look, seconds later. That is why a wait that is given up is withdrawn: the server
-is asked to end it, and a marker that came in the meantime is put back.
+A marker goes to exactly one waiting worker. A worker that took one and stopped without claiming would leave the job to
+the others until their waits end, seconds later. So a wait that is cancelled is withdrawn: the server is asked to end
+it, and a marker that arrived in the meantime is put back.
 
-An order to claim a job is sent along with the wait. The server carries it out the moment the wait ends, so that a
-waking worker has its job in hand, a round trip earlier than if it had to ask (measured on an idle queue: two thirds of
-the time from add to handler). The order has an answer of its own, and a job in it is ours whatever the wait itself was
-answered with. An account that lacks a right for this waits without orders, or looks every second.
+The command of an early claim is sent together with the wait. The server runs it as soon as the wait ends, so that the
+worker has its job a round trip earlier than if it claimed afterwards (measured on an idle queue: two thirds of the time
+from add to handler). The command has a reply of its own. A job in that reply is claimed, whatever the reply to the wait
+was. An account that lacks a permission for this waits without early claims, or polls every second.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from jobwire.errors import JobwireError, StoreRefused
 
 _log = logging.getLogger("jobwire.bullmq")
 
-LONGEST_BLIND = 5.0
-"""Seconds after which a worker looks for jobs unasked (BullMQ's drainDelay)."""
-LONGEST_KNOWN = 10.0
-"""The same when a delayed job is known to come due."""
-LONGEST_DEAF = 1.0
+LONGEST_WAIT = 5.0
+"""Seconds after which a worker looks for jobs without a wakeup (BullMQ's drainDelay)."""
+LONGEST_WAIT_FOR_DUE = 10.0
+"""The same while the time is known when the next delayed job is due."""
+POLL_EVERY = 1.0
 """The same for an account that may not wait for the marker."""
 _SLACK = 2.0
 _WITHDRAWAL = 2.0
@@ -40,51 +40,51 @@ Marker = tuple[bytes, float]
 _READY: Marker = (b"0", 0.0)
 
 
-class Orders(Protocol):
-    """Claiming by an order that is carried out when a wait ends."""
+class EarlyClaimer(Protocol):
+    """Claims a job by a command that the server runs when a wait ends."""
 
-    def place(self) -> tuple[Any, ...] | None:
-        """The command of a new order, if one is wanted."""
+    def early_claim_command(self) -> tuple[Any, ...] | None:
+        """Returns the command of a new early claim, or None if there should be none."""
         ...
 
-    def fill(self, reply: Any) -> bool:
-        """Take in the answer; True if it brought a job."""
+    def read_early_claim(self, reply: Any) -> bool:
+        """Reads the reply to the command. Returns True if a job was claimed."""
         ...
 
-    async def refuse(self) -> None:
-        """Give back what was brought and not taken."""
+    async def undo_early_claims(self) -> None:
+        """Puts back the jobs that were claimed early and that the worker has not taken."""
         ...
 
 
-class Doorbell:
-    """One worker's place at the queue's marker, on a connection of its own."""
+class Wakeup:
+    """Waits at the queue's marker for one worker, on a connection of its own."""
 
-    def __init__(self, store: RedisStore, keys: Keys, worker: str | None, orders: Orders) -> None:
+    def __init__(self, store: RedisStore, keys: Keys, worker: str | None, claimer: EarlyClaimer) -> None:
         self._store = store
         self._keys = keys
-        self._orders = orders
+        self._claimer = claimer
         self._link = store.blocking(keys.marker, keys.connection_name(worker))
         self._withdrawal: asyncio.Task[None] | None = None
         self._taken: Marker | None = None
-        self._deaf = False
-        self.ordered = False
-        """True while an order is out, and its job would be taken."""
+        self._polls = False
+        self.claiming = False
+        """True while the command of an early claim is sent and the worker would take its job."""
         self.due_ms: float | None = None
-        """When the next delayed job is known to come due."""
+        """The time when the next delayed job is due, if it is known."""
 
     async def wait(self, timeout: float) -> None:
-        """Return when a job may be ready, at the latest after the timeout (or the shorter longest waits above)."""
+        """Returns when a job may be ready, at the latest after the timeout or the longest waits above."""
         await self.withdrawn()
         end = time.monotonic() + timeout
         while True:
             now = await self._store.clock.now_ms()
-            block = min(end - time.monotonic(), LONGEST_BLIND if self.due_ms is None else LONGEST_KNOWN)
+            block = min(end - time.monotonic(), LONGEST_WAIT if self.due_ms is None else LONGEST_WAIT_FOR_DUE)
             if self.due_ms is not None:
                 block = min(block, (self.due_ms - now) / 1000)
             if block <= 0:
                 break
-            if self._deaf:
-                await asyncio.sleep(min(block, LONGEST_DEAF))
+            if self._polls:
+                await asyncio.sleep(min(block, POLL_EVERY))
                 break
             marker, claimed = await self._take(max(block, 0.002))
             if claimed or marker is None or marker[0] != b"1":
@@ -93,69 +93,72 @@ class Doorbell:
         if self.due_ms is not None and self.due_ms <= self._store.clock.last_known_ms():
             self.due_ms = None
 
-    async def ring(self) -> None:
-        """Wake another worker that waits."""
+    async def wake_another(self) -> None:
+        """Wakes another worker that waits."""
         await self._put_back(_READY)
 
     async def leave_due(self) -> None:
-        """Leave it to other workers to wake when the next delayed job comes due."""
+        """Sets the marker of the next delayed job again, so that another worker wakes when that job is due."""
         if self.due_ms is not None:
             await self._put_back((b"1", self.due_ms))
             self.due_ms = None
 
     async def _take(self, block: float) -> tuple[Marker | None, bool]:
-        """Wait for a marker: the marker, and whether the order brought a job."""
+        """Waits for a marker. Returns the marker, and True if a job was claimed early."""
         await self._link.connect(_SLACK)
-        order = self._orders.place() if self._link.can_unblock and self._store.clock.available else None
+        can_claim = self._link.can_unblock and self._store.clock.available
+        early_claim = self._claimer.early_claim_command() if can_claim else None
         command = ("BZPOPMIN", self._keys.marker, f"{block:.3f}")
-        self.ordered, self._taken = order is not None, None
+        self.claiming, self._taken = early_claim is not None, None
         try:
             try:
-                reply = await self._link.call(*command, within=block + _SLACK, then=order or ())
+                reply = await self._link.call(*command, within=block + _SLACK, then=early_claim or ())
             except JobwireError as error:
-                # The server has refused the wait or broken it off; the order behind it was carried out all the same.
-                if self._link.unanswered and await self._collect():
+                # The server has refused or interrupted the wait, but it has run the early claim behind it.
+                if self._link.unanswered and await self._read_early_claim():
                     return None, True
-                if self._is_no_outage(error):
+                if self._may_continue(error):
                     return None, False
                 raise
             self._taken = _marker_in(reply)
-            return self._taken, order is not None and await self._collect()
+            return self._taken, early_claim is not None and await self._read_early_claim()
         except asyncio.CancelledError:
             if self._link.unanswered:
-                self._withdrawal = asyncio.create_task(self._withdraw(order is not None))
+                self._withdrawal = asyncio.create_task(self._withdraw(early_claim is not None))
             raise
         finally:
-            self.ordered = False
+            self.claiming = False
 
-    def _is_no_outage(self, error: JobwireError) -> bool:
-        """True if the worker goes on although the wait was answered with this error."""
+    def _may_continue(self, error: JobwireError) -> bool:
+        """Returns True if the worker can continue although the wait was answered with this error."""
         if isinstance(error.__cause__, NoPermissionError):
-            self._deaf = True
+            self._polls = True
             _log.warning(
-                "%s: the account may not run BZPOPMIN, so no job wakes the workers of queue %s: they look every %g s",
-                *(self._store.where, self._keys.queue, LONGEST_DEAF),
+                "%s: the account may not run BZPOPMIN, so jobs can't wake workers of queue %s. They poll every %g s",
+                *(self._store.where, self._keys.queue, POLL_EVERY),
             )
             return True
         return str(error.__cause__).startswith("UNBLOCKED")
 
-    async def _collect(self) -> bool:
-        """Take in what the order came to; True if it brought a job."""
+    async def _read_early_claim(self) -> bool:
+        """Reads the reply to the early claim. Returns True if a job was claimed."""
         try:
-            return self._orders.fill(await self._link.answer(_SLACK))
+            return self._claimer.read_early_claim(await self._link.answer(_SLACK))
         except StoreRefused:
-            return False  # the script is unknown there, or the slot has moved: the worker's own claim will see to it
+            return (
+                False  # the server does not have the script, or the slot has moved: the worker's next claim handles it
+            )
 
-    async def _withdraw(self, has_order: bool) -> None:
-        """End the wait that the server still has, and put back what it gave."""
+    async def _withdraw(self, has_early_claim: bool) -> None:
+        """Ends the wait on the server, and puts back the marker or the job that it returned."""
         marker: Marker | None = _READY
         if self._link.can_unblock:
-            answers = asyncio.create_task(self._answers(has_order))
+            answers = asyncio.create_task(self._answers(has_early_claim))
             with suppress(JobwireError, TimeoutError):
                 async with asyncio.timeout(_WITHDRAWAL):
                     pause = 0.001
                     while not answers.done():
-                        # The command may still be on its way, so one request may come too early.
+                        # The server may not have received the wait yet, so one request may come too early.
                         await self._link.unblock()
                         await asyncio.wait([answers], timeout=pause)
                         pause = min(2 * pause, 0.1)
@@ -163,42 +166,42 @@ class Doorbell:
             answers.cancel()
             await asyncio.wait([answers])
         if self._link.unanswered:
-            # What became of the wait is unknown. A marker too many costs some worker one look.
+            # The result of the wait is unknown. A marker too many only makes one worker look for jobs.
             await self._link.drop()
         if marker is not None:
             with suppress(JobwireError, TimeoutError):
                 async with asyncio.timeout(_WITHDRAWAL):
                     await self._put_back(marker)
 
-    async def _answers(self, has_order: bool) -> Marker | None:
-        """What is left of a wait that was given up: its marker, and its order's job, which goes back to the queue."""
+    async def _answers(self, has_early_claim: bool) -> Marker | None:
+        """Reads the replies of a cancelled wait. Returns its marker, and puts back the job of its early claim."""
         marker = self._taken or _READY
-        if self._link.unanswered > has_order:
+        if self._link.unanswered > has_early_claim:
             try:
                 marker = _marker_in(await self._link.answer(_WITHDRAWAL))
             except JobwireError:
                 marker = _READY
-        if self._link.unanswered and await self._collect():
-            await self._orders.refuse()
+        if self._link.unanswered and await self._read_early_claim():
+            await self._claimer.undo_early_claims()
         return marker
 
     async def _put_back(self, marker: Marker) -> None:
-        # A delay marker that someone has set since is newer than the one taken.
+        # NX: a marker that another client has set meanwhile is newer than the one taken.
         await self._store.call("ZADD", self._keys.marker, "NX", repr(marker[1]), marker[0])
 
     async def withdrawn(self) -> None:
-        """Return when a wait that was given up has left nothing behind."""
+        """Returns when a cancelled wait has been withdrawn completely."""
         if self._withdrawal is not None:
             await asyncio.shield(self._withdrawal)
             self._withdrawal = None
 
     async def reset(self) -> None:
-        """Drop the connection; the next wait opens a new one."""
+        """Closes the connection. The next wait opens a new one."""
         await self.withdrawn()
         await self._link.drop()
 
     async def close(self) -> None:
-        """Leave the markers to other workers, if the server answers in time."""
+        """Leaves the markers to other workers, if the server answers in time, and closes the connection."""
         with suppress(JobwireError, TimeoutError):
             async with asyncio.timeout(_CLOSING):
                 await self.withdrawn()

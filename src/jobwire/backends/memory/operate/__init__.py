@@ -1,1 +1,1 @@
-"""Reading a queue and changing it: what operators and tools use."""
+"""Reading a queue and changing it, for operators and tools."""

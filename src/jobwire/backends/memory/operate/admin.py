@@ -12,17 +12,17 @@ from jobwire.model import State
 
 
 def retry(queue: QueueState, job_id: str, now: int) -> Acted:
-    """Runs a finished job again. Earlier attempts stay charged: a job that failed on its last one gets one more."""
+    """Makes a finished job ready again. Earlier attempts stay charged: a job that failed on its last gets one more."""
     record = queue.jobs.get(job_id)
     if record is None:
         return Acted.NOT_FOUND
     if not record.state.finished:
         return Acted.WRONG_STATE
-    families.go_back(queue, record)
-    prev = queue.lift(record)
+    families.wait_for_again(queue, record)
+    prev = queue.take_out(record)
     record.started = record.finished = record.result = record.error = None
     record.due = now
-    queue.place(record, now, prev=prev, front=record.lifo)
+    queue.put(record, now, prev=prev, front=record.lifo)
     return Acted.DONE
 
 
@@ -32,9 +32,9 @@ def promote(queue: QueueState, job_id: str, now: int) -> Acted:
         return Acted.NOT_FOUND
     if record.state is not State.DELAYED:
         return Acted.WRONG_STATE
-    queue.lift(record)
+    queue.take_out(record)
     record.due = now
-    queue.place(record, now, prev=State.DELAYED)
+    queue.put(record, now, prev=State.DELAYED)
     return Acted.DONE
 
 
@@ -48,8 +48,8 @@ def cancel(queue: QueueState, job_id: str, now: int) -> Acted:
         return Acted.WRONG_STATE
     prev = record.state
     queue.finish(record, State.CANCELLED, now, None)
-    queue.happen("cancelled", now, record, prev=prev.value)
-    families.tell_parent(queue, record, now)
+    queue.log_event("cancelled", now, record, prev=prev.value)
+    families.update_parent(queue, record, now)
     return Acted.DONE
 
 
@@ -61,8 +61,8 @@ def remove(queue: QueueState, job_id: str, now: int) -> Acted:
         return Acted.LOCKED
     acted = remove_alone(queue, job_id, now)
     if acted is Acted.DONE:
-        for place, one in reversed(below):
-            remove_alone(place, one.id, now)
+        for home, one in reversed(below):
+            remove_alone(home, one.id, now)
     return acted
 
 
@@ -76,15 +76,14 @@ def remove_alone(queue: QueueState, job_id: str, now: int) -> Acted:
         return Acted.WRONG_STATE
     families.leave(queue, record, now)
     prev = queue.forget(record)
-    queue.happen("removed", now, record, prev=prev.value)
+    queue.log_event("removed", now, record, prev=prev.value)
     return Acted.DONE
 
 
 def drain(queue: QueueState, delayed: bool, now: int) -> None:
     """Deletes waiting jobs, but not the next job of a schedule: draining a queue does not stop its schedules."""
-    lines = (queue.ready, queue.delayed) if delayed else (queue.ready,)
-    for line in lines:
-        for _, job_id in line.ordered():
+    for container in (queue.ready, queue.delayed) if delayed else (queue.ready,):
+        for _, job_id in container.ordered():
             record = queue.jobs[job_id]
             if not queue.is_pending_repeat(record):
                 families.leave(queue, record, now)
@@ -106,7 +105,7 @@ def clean(queue: QueueState, state: State, older_than: float, limit: int, now: i
     for record in gone:
         families.leave(queue, record, now)
         queue.forget(record)
-    queue.happen("cleaned", now, count=str(len(gone)))
+    queue.log_event("cleaned", now, count=str(len(gone)))
     return [record.id for record in gone]
 
 
@@ -135,11 +134,11 @@ def obliterate(queue: QueueState, force: bool, now: int) -> None:
 def pause(queue: QueueState, now: int) -> None:
     if not queue.paused:
         queue.paused = True
-        queue.happen("paused", now)
+        queue.log_event("paused", now)
 
 
 def resume(queue: QueueState, now: int) -> None:
     if queue.paused:
         queue.paused = False
-        queue.happen("resumed", now)
+        queue.log_event("resumed", now)
         queue.work.wake()

@@ -31,7 +31,7 @@ class MemoryBulk:
 
     async def counts_by_priority(self, queue: str, priorities: Sequence[int]) -> Mapping[int, int]:
         with self._access.locked(queue) as (state, now):
-            state.promote_due(now)
+            state.make_due_ready(now)
             waiting = Counter(record.priority for record in state.jobs.values() if record.state is State.WAITING)
             return {priority: waiting[priority] for priority in priorities}
 

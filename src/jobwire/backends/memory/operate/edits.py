@@ -60,7 +60,7 @@ def _change_priority(queue: QueueState, job_id: str, now: int, *, priority: int,
         return Acted.NOT_FOUND
     record.priority = priority
     if queue.ready.discard(job_id):
-        queue.stand_in_line(record, front=front)
+        queue.put_ready(record, front=front)
         queue.work.wake()
     return Acted.DONE
 
@@ -71,7 +71,7 @@ def _change_delay(queue: QueueState, job_id: str, now: int, *, delay: float) -> 
         return Acted.NOT_FOUND
     if record.state is not State.DELAYED:
         return Acted.WRONG_STATE
-    queue.lift(record)
+    queue.take_out(record)
     record.due = now + round(delay * 1000)
-    queue.place(record, now, prev=State.DELAYED)
+    queue.put(record, now, prev=State.DELAYED)
     return Acted.DONE

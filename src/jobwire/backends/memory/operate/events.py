@@ -27,16 +27,16 @@ class MemoryEvents:
         while True:
             with self._access.locked(queue) as (state, _):
                 happened = state.log.after(last)
-                sleeper = state.news.enroll() if not happened else None
+                sleeper = state.news.register() if not happened else None
             if sleeper is not None:
                 try:
                     await sleeper
                 finally:
                     with store.lock:
                         state.news.leave(sleeper)
-            for happening in happened:
-                last = happening.number
-                yield happening.event()
+            for event in happened:
+                last = event.number
+                yield event.event()
 
 
 class MemoryEventControl:
@@ -47,7 +47,7 @@ class MemoryEventControl:
 
     async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
         with self._access.locked(queue) as (state, now):
-            state.happen(event, now, None, **fields)
+            state.log_event(event, now, None, **fields)
             return str(state.log.last)
 
     async def trim_events(self, queue: str, keep: int) -> int:

@@ -17,13 +17,13 @@ def page(
 ) -> Page:
     """Returns one page of jobs. The cursor is the sort key of the last job shown, so jobs that leave meanwhile shift
     nothing."""
-    places = _places(queue, state)
+    entries = _entries(queue, state)
     if reverse:
-        places = places[::-1]
+        entries = entries[::-1]
     if cursor is not None:
-        last = _place_of(cursor)
-        places = [(place, job_id) for place, job_id in places if (place < last if reverse else place > last)]
-    shown, more = places[skip : skip + limit], len(places) > skip + limit
+        last = _sort_key(cursor)
+        entries = [(key, job_id) for key, job_id in entries if (key < last if reverse else key > last)]
+    shown, more = entries[skip : skip + limit], len(entries) > skip + limit
     jobs = [queue.jobs[job_id].snapshot(queue.name) for _, job_id in shown]
     return Page(jobs, codec.dumps(shown[-1][0]).decode() if more else None)
 
@@ -34,25 +34,24 @@ def counts(queue: QueueState) -> dict[State, int]:
         State.DELAYED: len(queue.delayed),
         State.ACTIVE: len(queue.active),
         State.WAITING_CHILDREN: len(queue.parents),
-        **{state: len(place) for state, place in queue.finished.items()},
+        **{state: len(ids) for state, ids in queue.finished.items()},
     }
 
 
-def _places(queue: QueueState, state: State) -> Sequence[tuple[tuple[int, ...], str]]:
+def _entries(queue: QueueState, state: State) -> Sequence[tuple[tuple[int, ...], str]]:
     if state is State.WAITING:
         return queue.ready.ordered()
     if state is State.DELAYED:
         return queue.delayed.ordered()
     if state in (State.ACTIVE, State.WAITING_CHILDREN):
-        place = queue.active if state is State.ACTIVE else queue.parents
-        return [((number,), job_id) for job_id, number in place.items()]
+        ids = queue.active if state is State.ACTIVE else queue.parents
+        return [((number,), job_id) for job_id, number in ids.items()]
     newest_first = reversed(queue.finished.get(state, {}).items())
     return [((-number,), job_id) for job_id, number in newest_first]
 
 
-def _place_of(cursor: str) -> tuple[int, ...]:
+def _sort_key(cursor: str) -> tuple[int, ...]:
     try:
-        place = codec.loads(cursor)
-        return tuple(int(part) for part in place)
+        return tuple(int(part) for part in codec.loads(cursor))
     except (MalformedPayload, TypeError, ValueError):
         raise InvalidOption("cursor", cursor, "must be the cursor of an earlier page") from None

@@ -31,7 +31,7 @@ def add(
     job_id = job_id or new.id or str(queue.last_id)
     parent = parent or new.parent
     if job_id in queue.jobs:
-        queue.happen("duplicated", now, queue.jobs[job_id])
+        queue.log_event("duplicated", now, queue.jobs[job_id])
         if parent is not None:
             families.join(queue, queue.jobs[job_id], parent)
         return Added(job_id, AddStatus.DUPLICATE)
@@ -48,11 +48,11 @@ def add(
 
 def insert(queue: QueueState, record: Record, now: int, *, waits: bool = False) -> None:
     queue.jobs[record.id] = record
-    queue.happen("added", now, record, name=record.name)
+    queue.log_event("added", now, record, name=record.name)
     if waits:
         families.park(queue, record, now)
     else:
-        queue.place(record, now, front=record.lifo)
+        queue.put(record, now, front=record.lifo)
 
 
 def add_flow(store: Store, roots: Sequence[FlowNode], now: int) -> list[Added]:
@@ -94,14 +94,14 @@ def _admit(queue: QueueState, record: Record, unique: Unique, now: int) -> str |
         if unique.replace and owner is not None and owner.state is State.DELAYED:
             kept_until = until if unique.extend or ttl is None else holder.until
             queue.forget(owner)
-            queue.happen("removed", now, owner, prev=State.DELAYED.value)
-            queue.happen("deduplicated", now, record, deduplicationId=unique.key, deduplicatedJobId=owner.id)
+            queue.log_event("removed", now, owner, prev=State.DELAYED.value)
+            queue.log_event("deduplicated", now, record, deduplicationId=unique.key, deduplicatedJobId=owner.id)
             until = kept_until
         else:
             if unique.extend and not unique.replace:
                 holder.until = until
             if owner is not None:
-                queue.happen("deduplicated", now, owner, deduplicationId=unique.key, deduplicatedJobId=record.id)
+                queue.log_event("deduplicated", now, owner, deduplicationId=unique.key, deduplicatedJobId=record.id)
             return holder.job_id
     record.unique_key = unique.key
     queue.unique.take(unique.key, record.id, until)

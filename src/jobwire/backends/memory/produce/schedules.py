@@ -1,7 +1,7 @@
-"""Repeating jobs. A schedule always has one pending job, waiting or delayed. When a worker starts it, the next is
-added.
+"""Repeating jobs.
 
-So a schedule without workers does not pile up jobs, and the turns missed meanwhile are skipped.
+A schedule always has one pending job, waiting or delayed. When a worker starts it, the next one is added. So a schedule
+without workers does not pile up jobs, and the runs missed meanwhile are skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MemorySchedules:
 
 
 def _schedule(queue: QueueState, new: NewSchedule, prepared: PreparedJob, now: int) -> Schedule:
-    """Creates the schedule, or replaces the one of this key and its pending job. A running job of it is not stopped."""
+    """Creates the schedule, or replaces the one of this key and its pending job. Does not stop a running job of it."""
     for option in _DECIDED_BY_THE_SCHEDULE:
         if getattr(new.job, option) is not None:
             raise InvalidOption(
@@ -125,7 +125,7 @@ def _make(queue: QueueState, repeat: Repeat, due: int, now: int) -> None:
 
 
 def _after(repeat: Repeat, moment: int) -> int:
-    """Returns the schedule's first turn after the moment."""
+    """Returns the schedule's first due time after the moment."""
     if repeat.cron is not None:
         return Cron.parse(repeat.cron).next_ms(moment, repeat.tz or "UTC")
     every = repeat.every or 1
@@ -137,7 +137,7 @@ def _drop_pending(queue: QueueState, repeat: Repeat, now: int) -> None:
     record = queue.jobs.get(repeat.pending or "")
     if record is not None and record.state in (State.WAITING, State.DELAYED):
         state = queue.forget(record)
-        queue.happen("removed", now, record, prev=state.value)
+        queue.log_event("removed", now, record, prev=state.value)
         repeat.runs -= 1
 
 

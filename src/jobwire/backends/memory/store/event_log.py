@@ -17,11 +17,11 @@ _KINDS = {
     "duplicated": EventKind.DUPLICATE,
     "deduplicated": EventKind.DUPLICATE,
 }
-"""The keys are BullMQ's names of events."""
+"""Kinds by BullMQ's names of events, which the log uses."""
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class LoggedEvent:
     """An event as stored. JSON stays encoded, so that readers never share a mutable value."""
 
     number: int
@@ -50,12 +50,12 @@ class EventLog:
     """A bounded log of events: the oldest are dropped."""
 
     def __init__(self) -> None:
-        self._kept: deque[Happening] = deque(maxlen=KEPT_EVENTS)
+        self._kept: deque[LoggedEvent] = deque(maxlen=KEPT_EVENTS)
         self.last = 0
 
-    def append(self, happening: Happening) -> None:
-        self._kept.append(happening)
-        self.last = happening.number
+    def append(self, event: LoggedEvent) -> None:
+        self._kept.append(event)
+        self.last = event.number
 
     def keep(self, number: int) -> None:
         """Sets how many events the log holds at most."""
@@ -71,11 +71,11 @@ class EventLog:
     def clear(self) -> None:
         self._kept.clear()
 
-    def after(self, number: int) -> list[Happening]:
+    def after(self, number: int) -> list[LoggedEvent]:
         return list(reversed(list(self._newer_than(number))))
 
-    def _newer_than(self, number: int) -> Iterator[Happening]:
-        for happening in reversed(self._kept):
-            if happening.number <= number:
+    def _newer_than(self, number: int) -> Iterator[LoggedEvent]:
+        for event in reversed(self._kept):
+            if event.number <= number:
                 return
-            yield happening
+            yield event

@@ -25,7 +25,7 @@ def check_free(queue: QueueState, job_id: str | None, parent: Parent) -> None:
     if known is None or known.parent is None or (known.parent.queue, known.parent.id) == (parent.queue, parent.id):
         return
     if known.parent.id in queue.of(known.parent.queue).jobs:
-        raise WrongState(f"job {job_id!r} is there already, as the child of another parent")
+        raise WrongState(f"job {job_id!r} exists already, as the child of another parent")
 
 
 def join(queue: QueueState, record: Record, parent: Parent) -> None:
@@ -39,14 +39,14 @@ def join(queue: QueueState, record: Record, parent: Parent) -> None:
 def park(queue: QueueState, record: Record, now: int) -> None:
     """Parks the job until its children have finished. Makes it ready at once if none is pending."""
     active = record.state is State.ACTIVE
-    queue.lift(record)
+    queue.take_out(record)
     if active and not pending(record):
         record.due = now
-        queue.place(record, now, prev=State.ACTIVE, front=True)
+        queue.put(record, now, prev=State.ACTIVE, front=True)
         return
     record.state = State.WAITING_CHILDREN
     queue.parents[record.id] = next(queue.numbers)
-    queue.happen("waiting-children", now, record, **({"prev": "active"} if active else {}))
+    queue.log_event("waiting-children", now, record, **({"prev": "active"} if active else {}))
 
 
 def release_if_done(queue: QueueState, record: Record, now: int) -> None:
@@ -58,12 +58,12 @@ def release(queue: QueueState, record: Record, now: int) -> None:
     """Makes a parked parent ready, or delayed if it has a delay of its own, which counts from now."""
     if record.state is not State.WAITING_CHILDREN:
         return
-    queue.lift(record)
+    queue.take_out(record)
     record.due = now + record.delay
-    queue.place(record, now, prev=State.WAITING_CHILDREN, front=True)
+    queue.put(record, now, prev=State.WAITING_CHILDREN, front=True)
 
 
-def tell_parent(queue: QueueState, record: Record, now: int) -> None:
+def update_parent(queue: QueueState, record: Record, now: int) -> None:
     """Updates the parent of a job that has finished. For a failure, the child's options decide what the parent does."""
     found = _parent(queue, record)
     if found is None:
@@ -81,7 +81,7 @@ def tell_parent(queue: QueueState, record: Record, now: int) -> None:
             parent.children[key] = Child("failed")
             parent.doomed = f"child {key.queue}:{key.id} failed"
             if parent.state is State.DELAYED:
-                home.lift(parent)
+                home.take_out(parent)
                 parent.state = State.WAITING_CHILDREN
             parent.delay = 0
             release(home, parent, now)
@@ -107,7 +107,7 @@ def leave(queue: QueueState, record: Record, now: int) -> None:
 
 
 def failed(record: Record) -> bool:
-    """True if a child has failed whose failure fails this job."""
+    """Returns True if a child has failed whose failure fails this job."""
     return any(child.kind == "failed" for child in record.children.values())
 
 
@@ -115,7 +115,7 @@ def pending(record: Record) -> bool:
     return any(child.kind == "pending" for child in record.children.values())
 
 
-def go_back(queue: QueueState, record: Record) -> None:
+def wait_for_again(queue: QueueState, record: Record) -> None:
     """Makes the parent of a retried child wait for it again."""
     found = _parent(queue, record)
     key = JobKey(queue.name, record.id)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
-from jobwire.backends.memory.store.event_log import EventLog, Happening
+from jobwire.backends.memory.store.event_log import EventLog, LoggedEvent
 from jobwire.backends.memory.store.ordered_ids import OrderedIds
 from jobwire.backends.memory.store.record import Record
 from jobwire.backends.memory.store.signals import Signal
@@ -24,7 +24,7 @@ from jobwire.rate import Rate
 
 @dataclass(slots=True)
 class Repeat:
-    """A schedule: the template of its jobs, when the pending one is due, and how many were made."""
+    """A schedule: the template of its jobs, the due time of the pending one, and the number of jobs made."""
 
     key: str
     name: str
@@ -50,8 +50,8 @@ class RateWindow:
 
 
 @dataclass(slots=True)
-class Attendance:
-    """A connected worker, and how many consumers it has open."""
+class ConnectedWorker:
+    """A connected worker and its number of open consumers."""
 
     name: str
     consumers: int = 0
@@ -75,7 +75,7 @@ class QueueState:
     )
     unique: UniqueKeys = field(default_factory=UniqueKeys)
     repeats: dict[str, Repeat] = field(default_factory=dict[str, Repeat])
-    workers: dict[str, Attendance] = field(default_factory=dict[str, Attendance])
+    workers: dict[str, ConnectedWorker] = field(default_factory=dict[str, ConnectedWorker])
     window: RateWindow = field(default_factory=RateWindow)
     rate: Rate | None = None
     concurrency: int | None = None
@@ -88,36 +88,36 @@ class QueueState:
     news: Signal = field(default_factory=Signal)
     """Wakes readers of the event stream, at every event."""
 
-    def happen(self, event: str, now: int, record: Record | None = None, /, **fields: str | bytes) -> None:
+    def log_event(self, event: str, now: int, record: Record | None = None, /, **fields: str | bytes) -> None:
         """Writes to the event log. Values given as bytes are JSON."""
         job_id = record.id if record is not None else None
-        self.log.append(Happening(next(self.numbers), event, now, job_id, fields))
+        self.log.append(LoggedEvent(next(self.numbers), event, now, job_id, fields))
         self.news.wake()
 
-    def place(self, record: Record, now: int, *, prev: State | None = None, front: bool = False) -> None:
-        """Puts a job that is in no container into `delayed` if it is not due yet, else into `ready`."""
+    def put(self, record: Record, now: int, *, prev: State | None = None, front: bool = False) -> None:
+        """Puts a job that is in no container into `delayed` if it is not due yet, otherwise into `ready`."""
         was = {"prev": prev.value} if prev is not None else {}
         if record.due > now:
             record.state = State.DELAYED
             self.delayed.put(record.id, (record.due, next(self.numbers)))
-            self.happen("delayed", now, record, delay=str(record.due))
+            self.log_event("delayed", now, record, delay=str(record.due))
         else:
             record.state = State.WAITING
-            self.stand_in_line(record, front=front)
-            self.happen("waiting", now, record, **was)
+            self.put_ready(record, front=front)
+            self.log_event("waiting", now, record, **was)
         self.work.wake()
 
-    def stand_in_line(self, record: Record, *, front: bool) -> None:
+    def put_ready(self, record: Record, *, front: bool) -> None:
         """Puts the job into `ready`, behind all others of its priority or before them."""
         number = next(self.numbers)
         rank, newest_first = self.rank(record.priority)
         self.ready.put(record.id, (rank, -number if front or newest_first else number))
 
-    def promote_due(self, now: int) -> None:
+    def make_due_ready(self, now: int) -> None:
         while (first := self.delayed.first()) is not None and first[0][0] <= now:
             record = self.jobs[first[1]]
             self.delayed.discard(record.id)
-            self.place(record, now, prev=State.DELAYED)
+            self.put(record, now, prev=State.DELAYED)
 
     @property
     def closed(self) -> bool:
@@ -128,7 +128,7 @@ class QueueState:
         first = self.delayed.first()
         return first[0][0] if first is not None else None
 
-    def lift(self, record: Record) -> State:
+    def take_out(self, record: Record) -> State:
         """Takes the job out of its container. Returns the state that it had there."""
         self.ready.discard(record.id)
         self.delayed.discard(record.id)
@@ -142,31 +142,31 @@ class QueueState:
 
     def finish(self, record: Record, state: State, now: int, keep: Keep | None) -> None:
         """Moves the job to its final state and deletes finished jobs beyond what `keep` allows."""
-        self.lift(record)
+        self.take_out(record)
         record.state = state
         record.finished = now
         self.unique.release(record, finished=True)
-        place = self.finished[state]
-        place[record.id] = next(self.numbers)
+        ids = self.finished[state]
+        ids[record.id] = next(self.numbers)
         if keep is None:
             return
         if keep.age is not None:
             cutoff = now - round(seconds("keep.age", keep.age) * 1000)
-            for job_id in list(takewhile(lambda job_id: (self.jobs[job_id].finished or 0) <= cutoff, place)):
+            for job_id in list(takewhile(lambda job_id: (self.jobs[job_id].finished or 0) <= cutoff, ids)):
                 self.forget(self.jobs[job_id])
         if keep.count is not None:
-            for job_id in list(islice(place, max(0, len(place) - keep.count))):
+            for job_id in list(islice(ids, max(0, len(ids) - keep.count))):
                 self.forget(self.jobs[job_id])
 
     def forget(self, record: Record) -> State:
         """Deletes the job with everything that belongs to it. Returns its last state."""
-        state = self.lift(record)
+        state = self.take_out(record)
         self.unique.release(record)
         del self.jobs[record.id]
         return state
 
     def is_pending_repeat(self, record: Record) -> bool:
-        """True if the job is the pending one of its schedule: without it, the schedule would stop."""
+        """Returns True if the job is the pending one of its schedule: without it, the schedule would stop."""
         if record.schedule_key is None or record.state not in (State.WAITING, State.DELAYED):
             return False
         repeat = self.repeats.get(record.schedule_key)

@@ -61,7 +61,7 @@ class Record:
     """The delay that the job asked for, kept while it waits for its children."""
 
     def held(self, now: int) -> bool:
-        """True while a worker's lease on the job runs."""
+        """Returns True while a worker's lease on the job runs."""
         return self.state is State.ACTIVE and now < self.lease_until
 
     def snapshot(self, queue: str) -> Job:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from jobwire.backends.memory.store.queue_state import Attendance
+from jobwire.backends.memory.store.queue_state import ConnectedWorker
 from jobwire.backends.memory.store.store import Store
 from jobwire.backends.memory.work import settle
 from jobwire.boundary import Claim, ConsumerSettings, Duty, DutyReport, Failed, Outcome, Settled, Throttled
@@ -18,12 +18,12 @@ class MemoryConsumer:
     def __init__(self, store: Store, settings: ConsumerSettings) -> None:
         self._store = store
         self._settings = settings
-        self._attending = False
+        self._listed = False
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
         decided = [self._decide(outcome) if isinstance(outcome, Failed) else None for outcome in outcomes]
         with self._store.lock:
-            self._attend()
+            self._list_worker()
             now = self._store.now()
             queue = self._store.queue(self._settings.queue)
             verdicts = [
@@ -57,7 +57,7 @@ class MemoryConsumer:
         deadline = loop.time() + timeout
         while (left := deadline - loop.time()) > 0:
             with self._store.lock:
-                self._attend()
+                self._list_worker()
                 queue = self._store.queue(self._settings.queue)
                 if queue.ready and not queue.closed:
                     return
@@ -65,7 +65,7 @@ class MemoryConsumer:
                 due_in = (due - self._store.now()) / 1000 if due is not None and not queue.closed else None
                 if due_in is not None and due_in <= 0:
                     return
-                sleeper = queue.work.enroll()
+                sleeper = queue.work.register()
             try:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(left if due_in is None else min(left, due_in)):
@@ -93,22 +93,22 @@ class MemoryConsumer:
     async def reset(self) -> None:
         """Does nothing: there is no connection to drop."""
 
-    def _attend(self) -> None:
-        if self._attending:
+    def _list_worker(self) -> None:
+        if self._listed:
             return
-        self._attending = True
+        self._listed = True
         worker_id = self._settings.worker_id
         workers = self._store.queue(self._settings.queue).workers
-        workers.setdefault(worker_id, Attendance(self._settings.name or worker_id)).consumers += 1
+        workers.setdefault(worker_id, ConnectedWorker(self._settings.name or worker_id)).consumers += 1
 
     async def close(self) -> None:
         """Removes the worker from the list of workers when its last consumer is closed."""
         with self._store.lock:
-            if not self._attending:
+            if not self._listed:
                 return
-            self._attending = False
+            self._listed = False
             workers = self._store.queue(self._settings.queue).workers
-            attendance = workers[self._settings.worker_id]
-            attendance.consumers -= 1
-            if not attendance.consumers:
+            connected = workers[self._settings.worker_id]
+            connected.consumers -= 1
+            if not connected.consumers:
                 del workers[self._settings.worker_id]

@@ -20,7 +20,7 @@ class MemoryProgress:
             if record is None:
                 return Acted.NOT_FOUND
             record.progress = value
-            state.happen("progress", now, record, data=value)
+            state.log_event("progress", now, record, data=value)
             return Acted.DONE
 
 

@@ -41,7 +41,7 @@ def owned(queue: QueueState, claim: Claim, now: int) -> Record | None:
 def settle(
     queue: QueueState, outcome: Outcome, *, decided: NextAttempt | None, settings: ConsumerSettings, now: int
 ) -> Verdict:
-    """Writes one outcome. `decided` is the next attempt after a Failed one, decided before the store was locked."""
+    """Writes one outcome. `decided` is the next attempt of a failed run, decided before the store was locked."""
     record = owned(queue, outcome.claim, now)
     if record is None:
         return Verdict.LOST
@@ -51,7 +51,7 @@ def settle(
         case Completed():
             record.attempts_made += 1
             record.result = outcome.result
-            queue.happen("completed", now, record, returnvalue=outcome.result, prev="active")
+            queue.log_event("completed", now, record, returnvalue=outcome.result, prev="active")
             _finish(queue, record, State.COMPLETED, record.keep_completed or settings.keep_completed, now)
             verdict = Verdict.COMPLETED
         case Failed():
@@ -72,7 +72,7 @@ def settle(
             _put_back(queue, record, now + round(outcome.delay * 1000), now, front=False)
             verdict = Verdict.SNOOZED
     if not (queue.ready or queue.active or queue.delayed):
-        queue.happen("drained", now)
+        queue.log_event("drained", now)
     return verdict
 
 
@@ -86,16 +86,16 @@ def _fail(
         _put_back(queue, record, now + round(decided.delay * 1000), now, front=record.lifo)
         return Verdict.RETRIED
     record.doomed = None
-    queue.happen("failed", now, record, failedReason=decided.reason, prev="active")
+    queue.log_event("failed", now, record, failedReason=decided.reason, prev="active")
     if record.attempts_made >= record.attempts:
-        queue.happen("retries-exhausted", now, record, attemptsMade=str(record.attempts_made))
+        queue.log_event("retries-exhausted", now, record, attemptsMade=str(record.attempts_made))
     _finish(queue, record, State.FAILED, record.keep_failed or settings.keep_failed, now)
     return Verdict.FAILED
 
 
 def _finish(queue: QueueState, record: Record, state: State, keep: Keep | None, now: int) -> None:
     queue.finish(record, state, now, keep)
-    families.tell_parent(queue, record, now)
+    families.update_parent(queue, record, now)
 
 
 def _refuse(queue: QueueState, record: Record, *, settings: ConsumerSettings, now: int) -> Verdict:
@@ -109,14 +109,14 @@ def _refuse(queue: QueueState, record: Record, *, settings: ConsumerSettings, no
 
 
 def _put_back(queue: QueueState, record: Record, due: int, now: int, *, front: bool) -> None:
-    queue.lift(record)
+    queue.take_out(record)
     record.due = due
-    queue.place(record, now, prev=State.ACTIVE, front=front)
+    queue.put(record, now, prev=State.ACTIVE, front=front)
 
 
 def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) -> Settled:
     """Claims up to `wanted` jobs for the worker."""
-    queue.promote_due(now)
+    queue.make_due_ready(now)
     if wanted <= 0 or queue.closed:
         return Settled()
     rate = queue.rate or settings.rate
@@ -150,7 +150,7 @@ def _rate_limit(queue: QueueState, rate: Rate | None, now: int) -> float:
 
 
 def _start(queue: QueueState, record: Record, settings: ConsumerSettings, now: int) -> Claim:
-    queue.lift(record)
+    queue.take_out(record)
     record.state = State.ACTIVE
     record.started = now
     record.starts += 1
@@ -158,7 +158,7 @@ def _start(queue: QueueState, record: Record, settings: ConsumerSettings, now: i
     record.token = uuid.uuid4().hex
     record.lease_until = now + round(settings.lease * 1000)
     queue.active[record.id] = next(queue.numbers)
-    queue.happen("active", now, record, prev="waiting")
+    queue.log_event("active", now, record, prev="waiting")
     if record.schedule_key is not None:
         schedules.advance(queue, record, now)
     return Claim(record.snapshot(queue.name), record.token, record.timeout, record.doomed)
@@ -177,13 +177,12 @@ def extend(queue: QueueState, claims: Sequence[Claim], settings: ConsumerSetting
 
 
 def recover(queue: QueueState, settings: ConsumerSettings, now: int) -> list[str]:
-    """Makes jobs ready again whose lease has expired. One that stalled too often fails at its next claim without being
-    run."""
+    """Makes stalled jobs ready again. A job that stalled too often fails at its next claim without being run."""
     stalled = [queue.jobs[job_id] for job_id in queue.active if not queue.jobs[job_id].held(now)]
     for record in reversed(stalled):
         record.stalls += 1
         if record.stalls > settings.max_stalled:
             record.doomed = STALLED_TOO_OFTEN
         _put_back(queue, record, now, now, front=True)
-        queue.happen("stalled", now, record)
+        queue.log_event("stalled", now, record)
     return [record.id for record in stalled]

@@ -18,7 +18,7 @@ from redis.connection import SSLConnection, parse_url
 from redis.exceptions import NoScriptError, ResponseError
 from redis.retry import Retry
 
-from jobwire.backends.redisio.errors import reaching
+from jobwire.backends.redisio.errors import translated_errors
 from jobwire.backends.redisio.scripts import Argument, Script
 from jobwire.urls import Address
 
@@ -38,7 +38,7 @@ class RedisConnection:
     def __init__(self, address: Address, key: str) -> None:
         self.where = address.redacted
         self._server = _Server(address)
-        with reaching(self.where):
+        with translated_errors(self.where):
             self._connection: Any = self._server.pool_of(key).make_connection()
 
     def call(self, *command: Argument) -> Any:
@@ -51,7 +51,7 @@ class RedisConnection:
         replies: list[Any] = []
         connection = self._connection
         read = connection.read_response
-        with reaching(self.where):
+        with translated_errors(self.where):
             try:
                 connection.connect()  # no more than a look, if it is: a sentinel's connection finds its server here
                 packed = b"".join([_packed(tuple(command)) for command in commands])
@@ -90,7 +90,7 @@ class RedisConnection:
     def accepted(self, reply: Any) -> Any:
         """Returns the reply. Raises the error if it is one."""
         if isinstance(reply, ResponseError):
-            with reaching(self.where):
+            with translated_errors(self.where):
                 raise reply
         return reply
 
@@ -100,7 +100,7 @@ def scan(address: Address, before: str, after: str) -> Iterator[str]:
     pattern = _GLOB.sub(r"\\\1", before) + "*" + _GLOB.sub(r"\\\1", after)
     first, last = len(before.encode()), len(after.encode())
     server = _Server(address)
-    with reaching(address.redacted):
+    with translated_errors(address.redacted):
         try:
             for key in server.client.scan_iter(match=pattern, count=_SCAN_STEP):
                 yield key[first : len(key) - last].decode(errors="replace")
@@ -113,7 +113,7 @@ class _Server:
 
     def __init__(self, address: Address) -> None:
         self._sentinels: list[Any] = []
-        with reaching(address.redacted):
+        with translated_errors(address.redacted):
             self.client = self._client(address)
 
     def pool_of(self, key: str) -> Any:

@@ -1,3 +1,3 @@
 -- KEYS[1] namespace. Returns the server's time in ms.
---@include place
+--@include keys
 return server_now()

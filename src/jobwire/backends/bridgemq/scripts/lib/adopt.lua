@@ -1,35 +1,36 @@
--- Taking notice of what others pushed to the waiting list.
---   x:heal   while the list has to be read through: `at`, the position reached, and `score` of the job before it
+-- Adds jobs to the index that peers pushed to the waiting list.
+--   `x:heal`   while the whole list has to be read: `at`, the next position, and `score` of the job before it
 --@include index
---@include bury
-local HEAL, WINDOW = X .. 'heal', 200
+--@include dead_letter
+local READ_THROUGH, WINDOW = X .. 'heal', 200
 local reading_through = true
 
--- Note jobs that stand in the list at these positions, with these scores. An id without data is no job any more, and
--- one that can't be read can't be run by anyone: both leave the list, the second for the dead letter. True if any left.
+-- Adds jobs to the index that are in the list at these positions, with these scores. An id without data is not a job
+-- any more, and data that can't be read can't be run by any worker: both are taken out of the list, and the second goes
+-- to the dead letter. Returns true if any was taken out.
 local function adopt(ids, positions, scores, now)
-  local data, lines, left = strings_at(DATA, ids), {}, false
+  local data, groups, left = strings_at(DATA, ids), {}, false
   for index, id in ipairs(ids) do
     local route, problem = route_of(data[index], id)
     if route then
-      local key = line_of(route)
-      local line = lines[key] or { route = route, places = {} }
-      lines[key] = line
-      line.places[#line.places + 1] = scores[index]
-      line.places[#line.places + 1] = id
+      local key = route_key(route)
+      local group = groups[key] or { route = route, entries = {} }
+      groups[key] = group
+      group.entries[#group.entries + 1] = scores[index]
+      group.entries[#group.entries + 1] = id
     else
       redis.call('LSET', WAITING, positions[index], GONE)
       left = true
       if problem then poison(id, problem, now) end
     end
   end
-  for _, line in pairs(lines) do note(line.route, line.places) end
+  for _, group in pairs(groups) do add_to_index(group.route, group.entries) end
   return left
 end
 
 local function is_known(id) return not id or id == GONE or redis.call('ZSCORE', ORDER, id) end
 
--- How many ids at the start of `ids` (or at its end) are unknown.
+-- Returns how many ids at the start of `ids` (or at its end) are unknown.
 local function unknown_run(ids, backwards)
   local scores, run = scores_of(ORDER, ids), 0
   for step = 1, #ids do
@@ -40,18 +41,18 @@ local function unknown_run(ids, backwards)
   return run
 end
 
--- Others push to the ends of the list. If an end is unknown, note the jobs there; if they are too many for one look,
--- the list is read through in steps. Our own pushes do this first, so nothing unknown gets covered by something known.
+-- Adds unknown jobs at the ends of the list to the index, because peers push there. If there are too many for one call,
+-- the whole list is read in steps. Our own pushes call this first, so that no unknown job gets behind a known one.
 local function adopt_ends(now)
   if is_known(redis.call('LINDEX', WAITING, -1)) and is_known(redis.call('LINDEX', WAITING, 0)) then return end
-  if redis.call('EXISTS', HEAL) == 1 then return end
+  if redis.call('EXISTS', READ_THROUGH) == 1 then return end
   local length, left = redis.call('LLEN', WAITING), false
   for _, backwards in ipairs({ true, false }) do
     local start = backwards and math.max(0, length - WINDOW) or 0
     local ids = redis.call('LRANGE', WAITING, start, start + WINDOW - 1)
     local run = #ids > 0 and unknown_run(ids, backwards) or 0
     if run == WINDOW and length > WINDOW then
-      redis.call('HSET', HEAL, 'at', 0, 'score', '')
+      redis.call('HSET', READ_THROUGH, 'at', 0, 'score', '')
       return
     end
     if run > 0 then
@@ -68,7 +69,7 @@ local function adopt_ends(now)
   if left then sweep() end
 end
 
--- Scores for a run of jobs between a known one and the next known one.
+-- Returns scores for a run of jobs between a known one and the next known one.
 local function scores_between(before, count)
   local after = before == '' and redis.call('ZRANGE', ORDER, 0, 0, 'WITHSCORES')
     or redis.call('ZRANGEBYSCORE', ORDER, '(' .. before, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -85,9 +86,9 @@ local function scores_between(before, count)
   return scores
 end
 
--- One step of reading the list through. True while there is more to read.
+-- Does one step of reading the whole list. Returns true while there is more to read.
 local function adopt_step(now)
-  local at, before = unpack(redis.call('HMGET', HEAL, 'at', 'score'))
+  local at, before = unpack(redis.call('HMGET', READ_THROUGH, 'at', 'score'))
   reading_through = at
   if not at then return false end
   at = tonumber(at)
@@ -114,22 +115,22 @@ local function adopt_step(now)
   end
   if left then sweep() end
   if #ids < WINDOW then
-    -- What peers took meanwhile has shifted the rest past us: then once more, though not for ever (an id may stand
-    -- twice).
+    -- Jobs that peers took meanwhile have shifted others over the position, so read again, at most three times: the
+    -- numbers never match if an id is in the list twice.
     local short = redis.call('ZCARD', ORDER) < redis.call('LLEN', WAITING)
-    local again = short and redis.call('HINCRBY', HEAL, 'round', 1) < 3
-    if again then redis.call('HSET', HEAL, 'at', 0, 'score', '') else redis.call('DEL', HEAL) end
+    local again = short and redis.call('HINCRBY', READ_THROUGH, 'round', 1) < 3
+    if again then redis.call('HSET', READ_THROUGH, 'at', 0, 'score', '') else redis.call('DEL', READ_THROUGH) end
     return again
   end
   local shorter = length - redis.call('LLEN', WAITING)
-  redis.call('HSET', HEAL, 'at', math.max(0, at + #ids - shorter), 'score', before or '')
+  redis.call('HSET', READ_THROUGH, 'at', math.max(0, at + #ids - shorter), 'score', before or '')
   return true
 end
 
--- Takings in front of the point that the reading has reached shift it.
+-- Corrects the next position after jobs before it were taken out of the list.
 local function step_back(count)
-  if count > 0 and reading_through and redis.call('EXISTS', HEAL) == 1 then
-    local at = tonumber(redis.call('HGET', HEAL, 'at'))
-    redis.call('HSET', HEAL, 'at', math.max(0, at - count))
+  if count > 0 and reading_through and redis.call('EXISTS', READ_THROUGH) == 1 then
+    local at = tonumber(redis.call('HGET', READ_THROUGH, 'at'))
+    redis.call('HSET', READ_THROUGH, 'at', math.max(0, at - count))
   end
 end

@@ -1,6 +1,6 @@
--- Variadic commands over lists of any length: Lua passes a few thousand arguments at once, not more.
+-- Runs variadic commands over lists of any length: Lua can't pass more than a few thousand arguments at once.
 
--- `command key item...` over all items; the sum of the replies.
+-- Runs `command key item...` over all items. Returns the sum of the replies.
 local function over_items(command, key, items)
   local total = 0
   for first = 1, #items, 1000 do
@@ -10,7 +10,7 @@ local function over_items(command, key, items)
   return total
 end
 
--- `command key...` over all keys; the sum of the replies.
+-- Runs `command key...` over all keys. Returns the sum of the replies.
 local function over_keys(command, keys)
   local total = 0
   for first = 1, #keys, 1000 do
@@ -20,7 +20,7 @@ local function over_keys(command, keys)
   return total
 end
 
--- The strings at prefix..id of all ids; false where there is none, or no string.
+-- Returns the strings at prefix..id of all ids, false where there is none or the value is not a string.
 local function strings_at(prefix, ids)
   local values = {}
   for first = 1, #ids, 1000 do
@@ -32,7 +32,7 @@ local function strings_at(prefix, ids)
   return values
 end
 
--- The scores of all ids in a sorted set; false for one that is not in it.
+-- Returns the scores of all ids in a sorted set, false for an id that is not in it.
 local function scores_of(key, ids)
   local values = {}
   for first = 1, #ids, 1000 do

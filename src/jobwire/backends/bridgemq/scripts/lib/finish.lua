@@ -1,6 +1,6 @@
--- Ending a run. Only the owner may: the lock must hold its server id, and the claim its token.
---@include promote
---@include counting
+-- Ends claims. Only the owner may: the lock must contain its server id, and the record of the claim its token.
+--@include due
+--@include counters
 
 local function claims_of(kind) return X .. 'claims:' .. kind end
 
@@ -10,8 +10,8 @@ end
 
 local function is_of(record, token) return record and record:sub(1, #token + 1) == token .. '|' end
 
--- Take one job back from its worker; false if it is not that worker's any more.
-local function let_go(worker, id, token)
+-- Takes one job back from its worker. Returns false if the claim is lost.
+local function end_claim(worker, id, token)
   local claims = claims_of(worker.type)
   if redis.call('MGET', LOCK .. id)[1] ~= worker.server or not is_of(redis.call('HGET', claims, id), token) then
     return false
@@ -23,8 +23,9 @@ local function let_go(worker, id, token)
   return true
 end
 
--- Completed jobs come as ARGV at `first`, four each: id, token, result, and '' or the template of a job that
--- repeats by cron. They share what commands can share. Fills in a code per job (0 done, 1 lost); returns how many were done.
+-- Completes many jobs at once. They are in ARGV from `first` on, four values each: id, token, result, and '' or the
+-- template of a job that repeats by cron. Fills in a code per job (0 done, 1 lost) and returns the number of those
+-- done.
 local COMPLETION = 4
 
 local function complete_all(worker, first, number, now, codes)
@@ -59,9 +60,9 @@ local function complete_all(worker, first, number, now, codes)
   over_items('HDEL', claims, done)
   over_items('HDEL', X .. 'stalls', done)
   count_down(worker.type, #done)
-  if redis.call('EXISTS', TALKED) == 1 then
+  if redis.call('EXISTS', WITH_OUTPUT) == 1 then
     for _, id in ipairs(done) do
-      if redis.call('SREM', TALKED, id) == 1 then
+      if redis.call('SREM', WITH_OUTPUT, id) == 1 then
         redis.call('EXPIRE', PROGRESS .. id, DAY)
         redis.call('EXPIRE', LOGS .. id, DAY)
       end
@@ -73,7 +74,7 @@ local function complete_all(worker, first, number, now, codes)
   return #done
 end
 
--- Put a job off until a moment.
+-- Delays a job until the time `due`.
 local function postpone(kind, id, due)
   redis.call('SET', STATUS .. id, 'delayed')
   redis.call('ZADD', DELAYED, due, id)

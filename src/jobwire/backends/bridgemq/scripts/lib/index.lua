@@ -1,25 +1,26 @@
--- The index beside the waiting list: a hint of where each waiting job stands and which route it has.
---   x:order          every waiting id, by its place in the list
+-- The index beside the waiting list: the probable position of each waiting job, and its route.
+--   x:order          every waiting id, by its position in the list
 --   x:type:<type>    the waiting ids of a type, by the same numbers
 --   x:line:<route>   the waiting ids of a route, by the same numbers
---   x:routes:<scope> the routes of a scope: signature -> words, and `v`, which grows with every change
--- The list is the truth. Others push to it and take from it without a word, so a job is ours only once it has been
--- removed from the list itself.
---@include place
+--   x:routes:<scope> the routes of a scope: signature -> definition, and `v`, which grows with every change
+-- The list is authoritative. Peers push to it and take from it without updating the index, so a job is claimed only
+-- once it has been removed from the list itself.
+--@include keys
 --@include chunks
 --@include route
 local ORDER, SEQUENCE = X .. 'order', X .. 'seq'
--- What stands in the list where a job was taken out of its midst. It has no data, so peers drop it as the spec says.
+-- The entry that replaces a job taken out of the middle of the list. It has no data, so peers drop it by the spec's
+-- rule.
 local GONE, GONE_NAMES = 'x:gone', X .. 'gone'
 local NEAR, EXACT_SEARCHES = 256, 8
 
--- Note jobs of one route: `places` is {score, id, score, id, ...}.
-local function note(route, places)
-  over_items('ZADD', ORDER, places)
-  over_items('ZADD', X .. 'type:' .. route.type, places)
-  over_items('ZADD', line_of(route), places)
+-- Adds jobs of one route to the index. `entries` is {score, id, score, id, ...}.
+local function add_to_index(route, entries)
+  over_items('ZADD', ORDER, entries)
+  over_items('ZADD', X .. 'type:' .. route.type, entries)
+  over_items('ZADD', route_key(route), entries)
   local routes = X .. 'routes:' .. route.scope
-  if redis.call('HSETNX', routes, route.sig, route.words) == 1 then
+  if redis.call('HSETNX', routes, route.sig, route.definition) == 1 then
     -- From one counter for all, so that a version never comes back after a scope was deleted.
     redis.call('HSET', routes, 'v', redis.call('HINCRBY', SEQUENCE, 'routes', 1))
     redis.call('SADD', X .. 'types', route.type)
@@ -27,45 +28,45 @@ local function note(route, places)
   end
 end
 
-local function forget(route, ids)
+local function remove_from_index(route, ids)
   over_items('ZREM', X .. 'type:' .. route.type, ids)
-  over_items('ZREM', line_of(route), ids)
+  over_items('ZREM', route_key(route), ids)
 end
 
--- Push jobs of one route to the list, in this order, and note them.
+-- Pushes jobs of one route to the list, in this order, and adds them to the index.
 local function enqueue(ids, route, front)
-  local count, places = #ids, {}
+  local count, entries = #ids, {}
   if count == 0 then return end
   if front then
     local first = redis.call('HINCRBY', SEQUENCE, 'head', -count)
-    for index = 1, count do places[2 * index - 1], places[2 * index] = first + count - index, ids[index] end
+    for index = 1, count do entries[2 * index - 1], entries[2 * index] = first + count - index, ids[index] end
   else
     local last = redis.call('HINCRBY', SEQUENCE, 'tail', count)
-    for index = 1, count do places[2 * index - 1], places[2 * index] = last - count + index, ids[index] end
+    for index = 1, count do entries[2 * index - 1], entries[2 * index] = last - count + index, ids[index] end
   end
   over_items(front and 'LPUSH' or 'RPUSH', WAITING, ids)
-  note(route, places)
+  add_to_index(route, entries)
 end
 
--- The position of an id: near its rank, for pushes and takings that we have not seen shift it a little. `spots` are the
--- positions seen so far, since jobs that are taken together often stand together.
+-- Returns the position of an id in the list, searched near its rank: changes by peers shift it a little. `spots` keeps
+-- the positions seen so far, since jobs that are taken together are often near each other.
 local function position_of(id, spots)
   if spots[id] then return spots[id] end
   local rank = redis.call('ZRANK', ORDER, id)
   if not rank then return nil end
-  for _, reach in ipairs({ { 4, 60 }, { 256, 256 } }) do
-    local from = math.max(rank - reach[1], 0)
-    for index, there in ipairs(redis.call('LRANGE', WAITING, from, rank + reach[2])) do
+  for _, span in ipairs({ { 4, 60 }, { 256, 256 } }) do
+    local from = math.max(rank - span[1], 0)
+    for index, there in ipairs(redis.call('LRANGE', WAITING, from, rank + span[2])) do
       spots[there] = spots[there] or from + index - 1
     end
     if spots[id] then return spots[id] end
   end
 end
 
--- True if the job stands in the waiting list. The index says where to look; peers take jobs without a word to it, so
--- what it says is checked against the list itself. The walk through the whole list is for a job that is not near its
--- place: one that a peer took, or pushed and nobody has taken notice of yet.
-local function stands_in_list(id, spots) return position_of(id, spots) or redis.call('LPOS', WAITING, id) end
+-- Returns true if the job is in the waiting list. Peers take jobs without updating the index, so the list itself is
+-- checked. The search through the whole list is for a job that is not near its rank: one that a peer took, or pushed
+-- since the index was updated.
+local function is_in_list(id, spots) return position_of(id, spots) or redis.call('LPOS', WAITING, id) end
 
 local function sweep()
   local names = redis.call('LRANGE', GONE_NAMES, 0, -1)
@@ -74,9 +75,9 @@ local function sweep()
   redis.call('DEL', GONE_NAMES)
 end
 
--- Removing from the middle of a list costs a walk to it (2.7 ms in 100,000), writing there does not. So jobs that are
--- deep inside leave a GONE behind, with a stand-in in the order so that ranks stay positions, and one walk removes
--- many.
+-- Removing from the middle of a list costs a walk to it (2.7 ms in 100,000), writing there does not. So jobs deep
+-- inside are overwritten with GONE, and replaced by another name in the order so that ranks stay positions. Later, one
+-- walk removes many of them.
 local function leave_gaps(ids, length)
   local scores, stand_ins, names = scores_of(ORDER, ids), {}, {}
   for index = 1, #ids do
@@ -89,8 +90,8 @@ local function leave_gaps(ids, length)
   if redis.call('LLEN', GONE_NAMES) > math.max(64, length / 64) then sweep() end
 end
 
--- Remove jobs from the waiting list: those that were there are true in the answer, those of which we don't know (the
--- index misled us too often to go on searching) are nil, those that were not there are false.
+-- Removes jobs from the waiting list. In the returned table a job is true if it was there, false if not, and nil if
+-- that is unknown: the index was wrong too often to search for it.
 local function take_out(ids)
   local count, taken = #ids, {}
   if count == 0 then return taken end

@@ -1,5 +1,5 @@
--- How a type's queue looks from outside, in a few words that differ when there may be something new to claim. Jobs of
--- other types make no difference, unless a peer pushed or took them: what is not in the index may be of any type.
+-- Returns a text about a type's queue that changes when there may be a new job to claim. Jobs of other types don't
+-- change it, unless a peer pushed or took them: a job that is not in the index may be of any type.
 --@include adopt
 local function look_of(kind)
   local mine = X .. 'type:' .. kind

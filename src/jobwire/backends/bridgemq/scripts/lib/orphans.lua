@@ -1,5 +1,5 @@
--- Jobs whose worker is gone. A worker is alive while it beats, or if it registered a moment ago (a peer registers
--- before its first beat).
+-- Recovers jobs whose worker has died. A worker is alive while it has a heartbeat, or if it registered less than 30 s
+-- ago (a peer registers before its first heartbeat).
 --@include finish
 local FRESH = 30000
 
@@ -16,9 +16,9 @@ local function is_alive(server, now, known)
   return known[server]
 end
 
--- Take a job back: to the front, where it had been, or to the dead if it stalled more often than it may. A stall is no
--- failure of the handler, so no attempt is charged. False if someone ended the run in the meantime.
-local function take_back(id, kind, allowed, now)
+-- Puts a job back before all others, or into the dead letter list if it stalled more often than allowed. A stall is not
+-- a failure of the handler, so no attempt is charged. Returns false if the run was ended in the meantime.
+local function recover_job(id, kind, allowed, now)
   if redis.call('SREM', ACTIVE, id) == 0 then return false end
   redis.call('DEL', LOCK .. id)
   redis.call('HDEL', claims_of(kind), id)
@@ -35,7 +35,7 @@ local function take_back(id, kind, allowed, now)
       redis.call('SET', STATUS .. id, 'cron')
     else
       local words = 'job stalled more than ' .. allowed .. ' times: its workers died or lost it'
-      bury(id, kind, failure('JobStalled', words, now), now)
+      to_dead_letter(id, kind, failure('JobStalled', words, now), now)
     end
   else
     adopt_ends(now)

@@ -1,20 +1,20 @@
--- What a job's data says about who may run it. Jobs of one type that ask for the same workers and carry the same limits
--- share a route; a route has a scope (type, and the server if the job names one) and a signature within it. The job's
--- own data is the authority; a route only sorts jobs.
+-- Reads from a job's data which workers may run it. Jobs of one type with the same target and the same limits share a
+-- route. A route has a scope (type, and the server if the job names one) and a signature within it. The job's own data
+-- is authoritative. A route only sorts jobs.
 
 local PLAIN = '-'
 
--- `0::type`, or `<length>:<server>:type`: the length keeps names with colons apart.
+-- Returns `0::type`, or `<length>:<server>:type`: the length keeps names with colons apart.
 local function scope_of(kind, server) return #server .. ':' .. server .. ':' .. kind end
 
-local function line_of(route) return X .. 'line:' .. route.sig .. ':' .. route.scope end
+local function route_key(route) return X .. 'line:' .. route.sig .. ':' .. route.scope end
 
--- A route that the caller of a script has worked out.
-local function given_route(kind, server, sig, words)
-  return { type = kind, server = server, scope = scope_of(kind, server), sig = sig, words = words }
+-- Returns a route that the caller of a script has computed.
+local function given_route(kind, server, sig, definition)
+  return { type = kind, server = server, scope = scope_of(kind, server), sig = sig, definition = definition }
 end
 
--- A list of texts: nil where there is none, false where it is something else.
+-- Returns a list of texts, nil if there is none, false if the value is something else.
 local function texts(value)
   if value == nil or value == cjson.null then return nil end
   if type(value) ~= 'table' then return false end
@@ -33,7 +33,7 @@ local function limit(limits, name)
   return math.floor(value)
 end
 
--- UTF-8 by the number of its bytes: overlong forms, surrogates and what lies beyond Unicode are none.
+-- UTF-8 sequences by their number of bytes. Overlong forms, surrogates and numbers beyond Unicode are not among them.
 local SEQUENCES = { '^[%z\1-\127]+', '^[\194-\223][\128-\191]', '^\224[\160-\191][\128-\191]',
   '^[\225-\236\238\239][\128-\191][\128-\191]', '^\237[\128-\159][\128-\191]',
   '^\240[\144-\191][\128-\191][\128-\191]', '^[\241-\243][\128-\191][\128-\191][\128-\191]',
@@ -53,8 +53,8 @@ local function is_utf8(text)
   return true
 end
 
--- The route of a job, or nil and what is wrong with it: nothing, if there is no such job (`data` is false). A null
--- stands for an absent value, except for a server: the spec's script lets nobody run such a job, and so do we.
+-- Returns the route of a job, or nil and the error in its data. Without data (`data` is false) the error is nil too. A
+-- null counts as absent, except for a server: by the spec's script no worker may run such a job, and so it is here.
 local function route_of(data, id)
   if not data then return nil, redis.call('EXISTS', DATA .. id) == 1 and 'the job data is not a string' or nil end
   if not is_utf8(id) then return nil, 'the job id is not valid UTF-8' end
@@ -89,9 +89,9 @@ local function route_of(data, id)
   end
   local route = given_route(job.type, server, PLAIN, '')
   if #parts > 0 then
-    route.words = '{' .. table.concat(parts, ',') .. '}'
-    if not is_utf8(route.words) then return nil, 'target is not valid UTF-8' end
-    route.sig = redis.sha1hex(route.words):sub(1, 16)
+    route.definition = '{' .. table.concat(parts, ',') .. '}'
+    if not is_utf8(route.definition) then return nil, 'target is not valid UTF-8' end
+    route.sig = redis.sha1hex(route.definition):sub(1, 16)
   end
   route.front = type(job.priority) == 'number' and job.priority >= 7
   return route

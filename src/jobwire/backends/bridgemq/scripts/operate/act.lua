@@ -1,15 +1,16 @@
--- What an operator does to single jobs. KEYS[1] namespace; ARGV: type, action, then
+-- Carries out an operator's action on single jobs. KEYS[1] namespace; ARGV: type, action, then
 --   remove   ids
 --   promote  ids
---   retry    per job: id, data as it was read, data for the new start, server, signature, words of its route, 'f' or ''
+--   retry    per job: id, data as it was read, data for the new start, server, signature and definition of its route,
+--            'f' or ''
 -- Returns per job: 1 done, 0 not found, -1 wrong state, -2 locked.
---@include removing
+--@include remove
 local now, kind, action = server_now(), ARGV[1], ARGV[2]
 
 local function is_running(id) return redis.call('SISMEMBER', ACTIVE, id) == 1 end
 
--- What the index says is checked: a peer may have taken the job since.
-local function is_waiting(id) return redis.call('ZSCORE', ORDER, id) and stands_in_list(id, {}) end
+-- The list is checked as well as the index: a peer may have taken the job.
+local function is_waiting(id) return redis.call('ZSCORE', ORDER, id) and is_in_list(id, {}) end
 
 local function remove(id)
   if redis.call('EXISTS', DATA .. id) == 0 then return 0 end

@@ -1,5 +1,6 @@
--- KEYS[1] namespace; ARGV: type. Returns how many jobs of the type are waiting, delayed, active, completed, dead.
---@include place
+-- Counts the jobs of a type by state.
+-- KEYS[1] namespace; ARGV: type. Returns the numbers of waiting, delayed, active, completed and dead jobs.
+--@include keys
 local now, kind = server_now(), ARGV[1]
 redis.call('ZREMRANGEBYSCORE', X .. 'completed:' .. kind, '-inf', now - DAY * 1000)
 return {

@@ -1,11 +1,10 @@
--- Delete jobs of a type in one place, some at a time. KEYS[1] namespace; ARGV: type, place (`type`, `delayed`,
--- `completed`, `dead`, `claims`), how many, '' or the ms for which jobs must have been there. Returns the
--- ids.
---@include removing
-local kind, place, step = ARGV[1], ARGV[2], tonumber(ARGV[3])
+-- Deletes jobs of a type in one container, some at a time. KEYS[1] namespace; ARGV: type, container (`type`, `delayed`,
+-- `completed`, `dead`, `claims`), how many, '' or the ms for which jobs must have been there. Returns the ids.
+--@include remove
+local kind, container, step = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local latest = ARGV[4] == '' and '+inf' or server_now() - ARGV[4]
-local key, ids = X .. place .. ':' .. kind, {}
-if place == 'claims' then
+local key, ids = X .. container .. ':' .. kind, {}
+if container == 'claims' then
   ids = redis.call('HKEYS', key)
   over_items('SREM', ACTIVE, ids)
   redis.call('DEL', key)
@@ -14,13 +13,13 @@ if place == 'claims' then
 end
 ids = redis.call('ZRANGEBYSCORE', key, '-inf', latest, 'LIMIT', 0, step)
 if #ids == 0 then return ids end
-if place == 'type' then
+if container == 'type' then
   remove_waiting(kind, ids)
   return ids
 end
 over_items('ZREM', key, ids)
-if place == 'delayed' then over_items('ZREM', DELAYED, ids) end
-if place == 'dead' then
+if container == 'delayed' then over_items('ZREM', DELAYED, ids) end
+if container == 'dead' then
   for _, id in ipairs(ids) do redis.call('LREM', DEADLETTER, 1, id) end
 end
 delete_keys(ids)

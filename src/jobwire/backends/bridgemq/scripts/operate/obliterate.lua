@@ -1,5 +1,6 @@
--- The last of a type: its schedules, counters and our own keys. KEYS[1] namespace; ARGV: type.
---@include removing
+-- Deletes the rest of a type, after its jobs: schedules, counters and jobwire's own keys. KEYS[1] namespace; ARGV:
+-- type.
+--@include remove
 local kind = ARGV[1]
 for _, id in ipairs(redis.call('ZRANGE', CRON, 0, -1)) do
   local route = route_of(redis.call('MGET', DATA .. id)[1], id)

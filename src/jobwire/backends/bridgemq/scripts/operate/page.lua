@@ -1,13 +1,13 @@
--- A page of a type's jobs in one place. KEYS[1] namespace; ARGV: type, place (`type`, `delayed`, `completed`, `dead`,
--- `claims`), 'up' or 'down' by score, how many, score and id of the job that the last page ended with ('' '' at first),
--- how many jobs to skip (first page only).
--- Returns score and row of each job. A page goes on after the job it ended with; if that has left, after the jobs that
--- had been before it.
+-- Reads a page of a type's jobs in one container. KEYS[1] namespace; ARGV: type, container (`type`, `delayed`,
+-- `completed`, `dead`, `claims`), 'up' or 'down' by score, how many, score and id of the job that the last page ended
+-- with ('' '' at first), how many jobs to skip (first page only).
+-- Returns score and row of each job. A page continues after the job that the last one ended with. If that job has left,
+-- it continues after the jobs that were before it.
 --@include rows
-local kind, place, up, wanted, score, last = ARGV[1], ARGV[2], ARGV[3] == 'up', tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local kind, container, up, wanted, score, last = ARGV[1], ARGV[2], ARGV[3] == 'up', tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local skip = tonumber(ARGV[7])
-local key, ids, scores = X .. place .. ':' .. kind, {}, {}
-if place == 'claims' then
+local key, ids, scores = X .. container .. ':' .. kind, {}, {}
+if container == 'claims' then
   local records = redis.call('HGETALL', key)
   local all = {}
   for index = 1, #records, 2 do

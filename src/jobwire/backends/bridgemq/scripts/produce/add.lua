@@ -1,13 +1,13 @@
--- Store jobs of one type, in order. KEYS[1] namespace; ARGV: type, number of jobs, then per job: id, 'i' if the id is
--- the caller's own (it may be taken), data, when it is due ('' at once, `+ms` from now, or a moment in ms), 'f' for the
--- front of the list or '', server, signature, words of its route. Returns the places (from 1) of jobs whose id was
--- taken; these changed nothing.
+-- Adds jobs of one type, in order. KEYS[1] namespace; ARGV: type, number of jobs, then per job: id, 'i' if the id is
+-- the caller's own (it may exist already), data, when it is due ('' at once, `+ms` from now, or a time in ms), 'f' for
+-- the front of the list or '', server, signature and definition of its route. Returns the positions (from 1) of jobs
+-- whose id exists already. These are not stored.
 --@include finish
 local now, kind, number = server_now(), ARGV[1], tonumber(ARGV[2])
 local values, taken, seen = {}, {}, {}
 local group, route, key, front, waiting, delayed = {}, nil, nil, nil, false, {}
 
--- nil for a job that is due already.
+-- Returns the time when the job is due, nil if it is due already.
 local function due_at(text)
   if text == '' then return nil end
   if text:sub(1, 1) == '+' then return now + text:sub(2) end
@@ -44,7 +44,7 @@ for index = 1, number do
     end
   end
 end
--- Data first: an id in the list without data is dropped by whoever meets it.
+-- Data first: any worker drops an id in the list that has no data.
 over_keys('MSET', values)
 flush()
 if #delayed > 0 then

@@ -1,5 +1,6 @@
--- Create, replace or stop a cron job. KEYS[1] namespace; ARGV: type, `put`, id, data, next score; or `drop`, id. Returns for put the next score; for drop 1 if there was one, else 0.
---@include removing
+-- Creates, replaces or stops a cron job. KEYS[1] namespace; ARGV: type, `put`, id, data, next score; or `drop`, id.
+-- Returns for `put` the next score, for `drop` 1 if there was one, else 0.
+--@include remove
 local kind, action, id = ARGV[1], ARGV[2], ARGV[3]
 local running = redis.call('SISMEMBER', ACTIVE, id) == 1
 local waiting = redis.call('ZSCORE', ORDER, id)

@@ -1,6 +1,7 @@
--- Become or stay the leader. KEYS[1] namespace; ARGV: scheduler id, seconds of the lease (0: step down).
+-- Makes the caller the leader if there is no other one. KEYS[1] namespace; ARGV: scheduler id, seconds of the lease (0:
+-- step down).
 -- Returns 1 if the caller leads.
---@include place
+--@include keys
 local key, id, lease = base .. 'scheduler:lock', ARGV[1], ARGV[2]
 local leader = redis.call('MGET', key)[1]
 if lease == '0' then

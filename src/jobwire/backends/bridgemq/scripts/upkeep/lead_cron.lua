@@ -1,9 +1,9 @@
--- The leader lets due cron jobs run. KEYS[1] namespace; ARGV: scheduler id, then per job: id, the score it was
--- due at, the next score ('' if it has none: the job goes to the dead, with the reason in place of the instance's
--- data), id of its instance or '' to push the job itself, data of the instance, 's' to skip a tick while an earlier
--- instance lives. The score is compared first, so a tick happens once, whoever else tries it, and a peer that pushed it
--- and has not set the next score yet does no harm. Returns per job 1 pushed, 0 skipped, 2 not due any more; -1 alone if
--- the caller does not lead.
+-- Pushes due cron jobs, for the leader. KEYS[1] namespace; ARGV: scheduler id, then per job: id, the score it was due
+-- at, the next score ('' if it has none: the job goes to the dead letter list, with the reason instead of the
+-- instance's data), id of its instance or '' to push the job itself, data of the instance, 's' to skip a tick while an
+-- earlier instance has not finished. The score is compared first, so a tick happens once even if several schedulers try
+-- it, and a peer that has pushed the job but not set the next score yet does no harm. Returns per job 1 pushed, 0
+-- skipped, 2 not due any more; -1 alone if the caller does not lead.
 --@include leader
 if not leads() then return { -1 } end
 local now, answers, pushed = server_now(), {}, false

@@ -1,5 +1,5 @@
--- The leader moves due jobs of all types to waiting. KEYS[1] namespace; ARGV: scheduler id, most at once. Returns how
--- many were due, -1 if the caller does not lead; then id and reason of each job that was set aside since the last time.
+-- Makes due jobs of all types ready, for the leader. KEYS[1] namespace; ARGV: scheduler id, most at once. Returns how
+-- many were due, -1 if the caller does not lead; then id and reason of each job that was set aside since the last call.
 --@include leader
 if not leads() then return { -1 } end
 local now = server_now()

@@ -1,6 +1,6 @@
--- The leader takes back jobs that a peer claimed and left. Peers leave no token and may be between two steps, so a job
--- without a lock is an orphan when it is found so twice, some time apart; one whose lock belongs to a dead worker is at
--- once. KEYS[1] namespace; ARGV: scheduler id, ms between the two looks. Returns the ids, or {-1} if the caller
+-- Recovers jobs of peers that died, for the leader. Peers store no token and may be between two steps, so a job without
+-- a lock is recovered when it is found so twice, some time apart. One whose lock belongs to a dead worker is recovered
+-- at once. KEYS[1] namespace; ARGV: scheduler id, ms between the two checks. Returns the ids, or {-1} if the caller
 -- does not lead.
 --@include leader
 if not leads() then return { -1 } end
@@ -17,7 +17,7 @@ for _, kind in ipairs(redis.call('SMEMBERS', X .. 'types')) do
       local orphan = since and now - since >= tonumber(ARGV[2])
       if owner then orphan = not is_alive(owner, now, alive) end
       if orphan then
-        if take_back(id, kind, 3, now) then found[#found + 1] = id end
+        if recover_job(id, kind, 3, now) then found[#found + 1] = id end
         redis.call('HDEL', claims_of(kind), id)
       end
       if orphan or owner then

@@ -1,16 +1,17 @@
--- The leader's housekeeping. KEYS[1] namespace; ARGV: scheduler id, ms after which a silent worker is forgotten.
+-- Corrects and deletes stale data, for the leader. KEYS[1] namespace; ARGV: scheduler id, ms after which a worker
+-- without heartbeat is removed.
 --   running   records of running jobs are compared with the running set one by one, not only by their number
---   counters  a type's counter that differs from the number of its running jobs at two looks is set right
---   workers   those without a sign of life for that long are struck off
---   routes    those without jobs are forgotten
--- Returns {counters set, workers struck off, routes forgotten}, or {-1} if the caller does not lead.
+--   counters  a type's counter that differs from the number of its running jobs at two checks is corrected
+--   workers   those without a heartbeat for that long are removed
+--   routes    those without jobs are deleted
+-- Returns {counters corrected, workers removed, routes deleted}, or {-1} if the caller does not lead.
 --@include leader
---@include foreign
+--@include peers
 if not leads() then return { -1 } end
 local now, counters, workers, forgotten = tonumber(server_now()), 0, 0, 0
 
 local types = redis.call('SMEMBERS', X .. 'types')
-follow_running(types, now)
+update_records(types, now)
 for _, kind in ipairs(types) do
   local counted = tonumber(redis.call('MGET', CONCURRENT .. kind)[1] or 0) or -1
   local running = redis.call('HLEN', claims_of(kind))
@@ -30,7 +31,7 @@ for _, kind in ipairs(types) do
     local routes, kept, dropped = X .. 'routes:' .. scope, 0, 0
     for _, sig in ipairs(redis.call('HKEYS', routes)) do
       if sig ~= 'v' then
-        if sig ~= PLAIN and redis.call('EXISTS', line_of({ sig = sig, scope = scope })) == 0 then
+        if sig ~= PLAIN and redis.call('EXISTS', route_key({ sig = sig, scope = scope })) == 0 then
           redis.call('HDEL', routes, sig)
           dropped = dropped + 1
         else
@@ -47,9 +48,9 @@ for _, kind in ipairs(types) do
   end
 end
 
--- Jobs that peers pushed into the midst, or that were missed: read the list through.
-if redis.call('ZCARD', ORDER) < redis.call('LLEN', WAITING) and redis.call('EXISTS', HEAL) == 0 then
-  redis.call('HSET', HEAL, 'at', 0, 'score', '')
+-- Peers have inserted jobs in the middle, or some were missed: read the whole list.
+if redis.call('ZCARD', ORDER) < redis.call('LLEN', WAITING) and redis.call('EXISTS', READ_THROUGH) == 0 then
+  redis.call('HSET', READ_THROUGH, 'at', 0, 'score', '')
 end
 
 for _, server in ipairs(redis.call('SMEMBERS', base .. 'workers:active')) do

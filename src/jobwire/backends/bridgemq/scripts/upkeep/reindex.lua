@@ -1,21 +1,21 @@
--- One step of bringing our index in line with what others did to the spec's own keys. Changes nothing that a peer
--- reads, but for ids without data and jobs that nobody can read. KEYS[1] namespace; ARGV: positions reached in the
--- waiting, the delayed and the dead (0 at first). Returns 1 while there is more, and the positions.
+-- Does one step of updating the index after changes that peers made to the spec's own keys. Changes nothing that a peer
+-- reads, except ids without data and jobs that can't be read. KEYS[1] namespace; ARGV: next positions in the waiting,
+-- delayed and dead jobs (0 at first). Returns 1 while there is more, and the positions.
 --@include finish
---@include foreign
+--@include peers
 local now, STEP = server_now(), 500
 local at = { order = tonumber(ARGV[1]), delayed = tonumber(ARGV[2]), dead = tonumber(ARGV[3]) }
 local reached = { order = 0, delayed = 0, dead = 0 }
 local types = redis.call('SMEMBERS', X .. 'types')
 
-local function total(command, place)
+local function total(command, container)
   local sum = 0
-  for _, kind in ipairs(types) do sum = sum + redis.call(command, X .. place .. ':' .. kind) end
+  for _, kind in ipairs(types) do sum = sum + redis.call(command, X .. container .. ':' .. kind) end
   return sum
 end
 
--- A walk goes on from call to call: the caller keeps its position. `visit` tells whether it removed the id. Returns the
--- next position, 0 at the end.
+-- Visits the next ids from position `at`. The caller keeps the position from call to call. `visit` returns true if it
+-- removed the id. Returns the next position, 0 at the end.
 local function walk(at, read, visit)
   local ids, removed = read(at, at + STEP - 1), 0
   for _, id in ipairs(ids) do
@@ -32,7 +32,7 @@ local more = false
 adopt_ends(now)
 if adopt_step(now) then more = true end
 
--- Waiting jobs that a peer took: they are running, or ended, or gone.
+-- Waiting jobs that a peer took: they are running, finished or deleted.
 if redis.call('ZCARD', ORDER) > redis.call('LLEN', WAITING) then
   local stale, near, searches = {}, {}, 0
   local function read(first, last)
@@ -55,22 +55,22 @@ if redis.call('ZCARD', ORDER) > redis.call('LLEN', WAITING) then
     redis.call('ZREM', ORDER, id)
     local route = route_of(redis.call('MGET', DATA .. id)[1], id)
     if route then
-      forget(route, { id })
-      follow(route.type, id, now)
+      remove_from_index(route, { id })
+      update_record(route.type, id, now)
     else
       for _, kind in ipairs(types) do redis.call('ZREM', X .. 'type:' .. kind, id) end
     end
   end
 end
 
--- Delayed jobs that a peer put there, and those that a peer moved on. What can't be read has the type ''.
+-- Delayed jobs that a peer added or moved on. Jobs that can't be read have the type ''.
 local delayed = redis.call('ZCARD', DELAYED)
-local noted = total('ZCARD', 'delayed')
-if delayed > noted then
+local indexed = total('ZCARD', 'delayed')
+if delayed > indexed then
   reached.delayed = walk(at.delayed, range('ZRANGE', DELAYED), function(id)
-    redis.call('ZADD', X .. 'delayed:' .. noted_type(id), redis.call('ZSCORE', DELAYED, id), id)
+    redis.call('ZADD', X .. 'delayed:' .. recorded_type(id), redis.call('ZSCORE', DELAYED, id), id)
   end)
-elseif delayed < noted then
+elseif delayed < indexed then
   for _, kind in ipairs(types) do
     local mine = X .. 'delayed:' .. kind
     for _, id in ipairs(redis.call('ZRANGE', mine, 0, STEP - 1)) do
@@ -80,12 +80,12 @@ elseif delayed < noted then
 end
 
 -- Dead jobs likewise.
-local dead, buried = redis.call('LLEN', DEADLETTER), total('ZCARD', 'dead')
-if dead > buried then
+local dead, indexed_dead = redis.call('LLEN', DEADLETTER), total('ZCARD', 'dead')
+if dead > indexed_dead then
   reached.dead = walk(at.dead, range('LRANGE', DEADLETTER), function(id)
-    redis.call('ZADD', X .. 'dead:' .. noted_type(id), 'NX', now, id)
+    redis.call('ZADD', X .. 'dead:' .. recorded_type(id), 'NX', now, id)
   end)
-elseif dead < buried then
+elseif dead < indexed_dead then
   for _, kind in ipairs(types) do
     local mine = X .. 'dead:' .. kind
     for _, id in ipairs(redis.call('ZRANGE', mine, 0, STEP - 1)) do
@@ -94,6 +94,6 @@ elseif dead < buried then
   end
 end
 
-if redis.call('SCARD', ACTIVE) ~= total('HLEN', 'claims') then follow_running(types, now) end
+if redis.call('SCARD', ACTIVE) ~= total('HLEN', 'claims') then update_records(types, now) end
 if reached.order + reached.delayed + reached.dead > 0 then more = true end
 return { more and 1 or 0, reached.order, reached.delayed, reached.dead }

@@ -1,5 +1,5 @@
--- Renew leases. KEYS[1] namespace; ARGV: type, lease ms, then id, server, token per claim.
--- Returns the places (from 1) of claims that are no longer their owner's.
+-- Extends leases. KEYS[1] namespace; ARGV: type, lease ms, then id, server, token per claim.
+-- Returns the positions (from 1) of the claims that are lost.
 --@include finish
 local lost, claims, now = {}, claims_of(ARGV[1]), server_now()
 for at = 3, #ARGV, 3 do

@@ -1,8 +1,8 @@
--- A worker's entry in the registry. Workers may share a server id, so each has a session of its own beside the entry:
--- the last of them to leave takes the entry away. KEYS[1] namespace; ARGV: `beat` or `leave`, server id, type, session
--- (as long as every other), then for beat: ms that a session lasts without a beat, name, metadata as JSON without its
--- end, for the time to be put in.
---@include place
+-- Writes or removes a worker's entry in the registry. Workers may share a server id, so each has a session of its own
+-- beside the entry. The entry is removed with the last session. KEYS[1] namespace; ARGV: `beat` or `leave`, server id,
+-- type, session (all of the same length), then for `beat`: ms that a session lasts without a heartbeat, name, metadata
+-- as JSON without its closing brace, so that the time can be appended.
+--@include keys
 local action, server, kind, session = ARGV[1], ARGV[2], ARGV[3], ARGV[4] .. ':' .. ARGV[3]
 local sessions, handlers, now = X .. 'sessions:' .. server, X .. 'handlers:' .. kind, server_now()
 if action == 'beat' then

@@ -1,24 +1,25 @@
--- One worker's turn: report how jobs went, then claim the next ones. A batch shares every command that it can.
+-- Settles the outcomes of one worker's jobs, then claims the next ones. A batch shares every command that it can.
 --
 -- KEYS[1]  namespace, `<ns>:`
 -- ARGV     number of jobs to claim, job type, server id, token and lease ms of the claims, stalls allowed,
---          worker's name, its rate limit: jobs and ms, or '' '', versions of the routes that it knows (of the type, and
+--          worker's name, its rate limit: jobs and ms, or '' '', versions of the routes that it has (of the type, and
 --          of the type on this server), number of routes, number of completed jobs, number of other outcomes, then
 --   per route          `<signature>:<scope>`, most at once or '', most per minute or ''
 --   per completed job  id, token, result, template
 --   per other outcome  letter, id, token, then
 --     F failed for good  data, result, template
 --     B failed for good  result (the data can't be read, and stays as it is)
---     D try again later  data, result, template, ms until then
---     R try again now    data, result, template, server, signature, words of the route, 'f' for the front of the list
---     S put off          ms until then
---     P handed back      server, signature, words of the route
---     U not ours to run  (its data is not what the index says: it is pushed without a note, and noted anew)
+--     D next attempt, delayed  data, result, template, ms until then
+--     R next attempt, at once  data, result, template, server, signature and definition of the route, 'f' for the front
+--                        of the list
+--     S snoozed          ms until then
+--     P released         server, signature and definition of the route
+--     U for others       (its data differs from the index: it is pushed without an entry and indexed again)
 --          A template is the SHA-1 of the data of a job that repeats by cron, as it was claimed; '' for other jobs.
 -- Returns  codes (0 done, 1 lost: nothing was changed for that job), claimed {id, data, ...}, ms until a limit may let
 --          another one through, ms until the next job is due or -1, 1 if there is more of the list to be read, routes
---          {version, fields, version, fields} if the worker's are old, ms that a rate limit lasts, how the queue looks,
---          the server's time in ms
+--          {version, fields, version, fields} if the worker's are old, ms that a rate limit lasts, text of
+--          `lib/look.lua`, the server's time in ms
 --@include claim
 --@include look
 --@include finish
@@ -46,7 +47,7 @@ local function before_push()
   adopted = true
 end
 
--- A schedule that was replaced during the run keeps its new data; what the run knows is the old.
+-- Returns true if the schedule was replaced during the run. It must keep its new data: the run has the old.
 local function is_replaced(id, template)
   return template ~= '' and redis.sha1hex(redis.call('MGET', DATA .. id)[1] or '') ~= template
 end
@@ -55,14 +56,14 @@ local WIDTH = { F = 3, D = 4, R = 7, S = 1, P = 3, U = 0, B = 1 }
 for index = completions + 1, completions + others do
   local letter, id, token = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local a, b, c, d = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
-  if not let_go(worker, id, token) then
+  if not end_claim(worker, id, token) then
     codes[index] = 1
   else
     codes[index] = 0
     if letter == 'S' then
       postpone(kind, id, now + a)
     elseif letter == 'B' then
-      bury(id, kind, a, now)
+      to_dead_letter(id, kind, a, now)
     elseif letter == 'U' then
       before_push()
       redis.call('SET', STATUS .. id, 'waiting')
@@ -89,7 +90,7 @@ for index = completions + 1, completions + others do
       elseif c ~= '' and redis.call('ZSCORE', CRON, id) then
         redis.call('SET', STATUS .. id, 'cron')
       else
-        bury(id, kind, b, now)
+        to_dead_letter(id, kind, b, now)
       end
     end
   end
@@ -99,7 +100,7 @@ end
 local reply, held, due, more, update, limited = {}, 0, -1, 0, {}, 0
 if wanted == 0 then return { codes, reply, held, due, more, update, limited, '', now } end
 
-promote_type(kind, now)
+make_due_ready(kind, now)
 adopt_ends(now)
 if adopt_step(now) then more = 1 end
 local here, there = X .. 'routes:' .. scope_of(kind, ''), X .. 'routes:' .. scope_of(kind, worker.server)
@@ -118,7 +119,7 @@ if limited == 0 then
   local jobs
   jobs, held = claim(worker, routes, wanted)
   if #jobs > 0 then
-    reply = hold(worker, jobs, now)
+    reply = store_claims(worker, jobs, now)
     if rate then count_window(X .. 'rate:' .. kind, #jobs, window) end
   end
   if #jobs < wanted then
@@ -126,6 +127,6 @@ if limited == 0 then
     if next_due[2] then due = math.min(math.max(0, next_due[2] - now), DAY * 1000) end
   end
 end
--- Who got all that was wanted will ask again before waiting for a change.
+-- A worker that got all the jobs it wanted claims again before it waits, so it does not need the text.
 local look = #reply / 2 < tonumber(ARGV[1]) and look_of(kind) or ''
 return { codes, reply, held, due, more, update, limited, look, now }

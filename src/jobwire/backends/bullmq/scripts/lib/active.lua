@@ -1,9 +1,9 @@
--- Taking many jobs out of `active` at once.
+-- Takes many jobs out of `active` at once.
 --@include chunks
 
--- Remove one entry per id, as LREM from the tail would; returns the ids that were there, as a set, and how many.
--- The oldest jobs are at the tail, so a batch that finishes is nearly always within its last entries: that part is
--- read, filtered and put back, and only what lies further in costs a scan of its own.
+-- Removes one entry per id, as LREM from the tail would. Returns the ids that were there, as a set, and their number.
+-- The oldest jobs are at the tail, so a batch that finishes is nearly always among the last entries. That part is read,
+-- filtered and put back. Only an id further inside costs a scan of its own.
 local function take_active(base, ids)
   local active = base .. 'active'
   local taken = {}
@@ -16,9 +16,9 @@ local function take_active(base, ids)
   for _, id in ipairs(ids) do missing[id] = true end
   local tail = redis.call('LRANGE', active, -(4 * #ids), -1)
   local kept, left = {}, #ids
-  local place = #tail
-  while place > 0 and left > 0 do
-    local id = tail[place]
+  local position = #tail
+  while position > 0 and left > 0 do
+    local id = tail[position]
     if missing[id] then
       missing[id] = nil
       taken[id] = true
@@ -26,10 +26,10 @@ local function take_active(base, ids)
     else
       kept[#kept + 1] = id
     end
-    place = place - 1
+    position = position - 1
   end
   if next(taken) then
-    redis.call('LTRIM', active, 0, -(#tail - place) - 1)
+    redis.call('LTRIM', active, 0, -(#tail - position) - 1)
     local back = {}
     for index = #kept, 1, -1 do back[#back + 1] = kept[index] end
     call_many('RPUSH', active, back)

@@ -1,6 +1,6 @@
--- Variadic commands over lists of any length: Lua can't pass more than a few thousand arguments at once.
+-- Runs variadic commands over lists of any length: Lua can't pass more than a few thousand arguments at once.
 
--- Run `command key item...` over all items, a thousand arguments at a time; the sum of integer replies.
+-- Runs `command key item...` over all items, a thousand arguments at a time. Returns the sum of the integer replies.
 local function call_many(command, key, items)
   local total = 0
   for first = 1, #items, 1000 do
@@ -10,7 +10,7 @@ local function call_many(command, key, items)
   return total
 end
 
--- Run `command key...` over all keys and add up the integer replies (DEL, EXISTS).
+-- Runs `command key...` over all keys (DEL, EXISTS). Returns the sum of the replies.
 local function sum_over(command, keys)
   local total = 0
   for first = 1, #keys, 1000 do
@@ -19,7 +19,7 @@ local function sum_over(command, keys)
   return total
 end
 
--- MGET of any number of keys; false where there is none.
+-- Returns the values of any number of keys, as MGET does: false where there is none.
 local function get_all(keys)
   if #keys <= 1000 then return #keys > 0 and redis.call('MGET', unpack(keys)) or {} end
   local values = {}

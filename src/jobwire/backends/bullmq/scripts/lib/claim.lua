@@ -1,15 +1,15 @@
--- Picking up runnable jobs: due ones are promoted, limits are asked, then the waiting list goes before priorities.
+-- Claims jobs. Jobs that are due become ready, then the limits are checked. The waiting list goes before priorities.
 --@include gate
 --@include marker
---@include promote
+--@include due
 
--- How many of `wanted` jobs the queue's limits allow now; the second value is how long a full rate limit lasts (ms).
+-- Returns how many of `wanted` jobs the queue's limits allow now, and how long a full rate limit lasts (ms).
 -- A full limiter in its last millisecond, one without a time to live and one that is not a count have no window left to
 -- wait for: the next window begins with this claim, which gets the limit and no more (at least one job, as in BullMQ).
--- A claim on trial takes no part in a limit that counts starts.
+-- An early claim gets nothing under a limit that counts starts, because a start can't be undone.
 local function allowance(base, wanted, meta, worker)
   local limit = tonumber(meta.max or '') or tonumber(worker.rate)
-  if limit and worker.on_trial then return 0, 0 end
+  if limit and worker.early then return 0, 0 end
   if limit then
     local stored = redis.pcall('GET', base .. 'limiter') or '0'
     local used = type(stored) == 'string' and stored:find('^-?%d+$') and tonumber(stored)
@@ -26,8 +26,8 @@ local function allowance(base, wanted, meta, worker)
   return math.ceil(wanted), 0
 end
 
--- The next ids to run, in order, and the scores of those that had one. Entries that start with `0:` are markers of
--- BullMQ 4 and no jobs.
+-- Returns the next ids to run, in order, and the scores of those that had one. Entries that start with `0:` are markers
+-- of BullMQ 4, not jobs.
 local function take_ids(base, wanted)
   local ids, scores = {}, {}
   while #ids < wanted do
@@ -48,23 +48,23 @@ local function take_ids(base, wanted)
   return ids, scores
 end
 
--- Claim up to `wanted` jobs. Returns them as {id, fields before this pick-up, id, ...}, the ms a rate limit lasts, the ms
--- of the next due job (0: none known), ids thrown out, whether the queue had nothing and nothing held it back, and what
--- taking back a claim on trial needs: per job its score or '', and the id of its event.
--- An entry whose key is no hash can't be run by anyone, and must not stop those behind it: it is thrown out.
+-- Claims up to `wanted` jobs. Returns six values: the jobs as {id, fields before this claim, id, ...}, the ms that a
+-- rate limit lasts, the ms of the next due job (0: none known), the ids that were discarded, true if the queue was
+-- empty and not blocked, and what undoing an early claim needs: per job its score or '', and the id of its event.
+-- An entry whose key is not a hash can't be run by any worker, and must not stop those behind it: it is discarded.
 local function claim(base, wanted, now, meta, worker)
   local target, blocked = gate_of(base, meta.paused, meta.concurrency)
-  promote_due(base, target, blocked, now)
+  make_due_ready(base, target, blocked, now)
   local allowed, limited = allowance(base, wanted, meta, worker)
   if limited > 0 or blocked then return {}, limited, 0, {}, false, {} end
-  local jobs, ids, odd, traces = {}, {}, {}, {}
+  local jobs, ids, not_jobs, traces = {}, {}, {}, {}
   local events, named = base .. 'events', worker.name ~= ''
   local taken, scores = take_ids(base, allowed)
-  for place, id in ipairs(taken) do
+  for position, id in ipairs(taken) do
     local job = base .. id
     local fields = redis.pcall('HGETALL', job)
     if fields.err then
-      odd[#odd + 1] = id
+      not_jobs[#not_jobs + 1] = id
     else
       local starts = 1
       for index = 1, #fields, 2 do
@@ -80,8 +80,8 @@ local function claim(base, wanted, now, meta, worker)
       end
       redis.call('SET', job .. ':lock', worker.token, 'PX', worker.lease)
       local event = redis.call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
-      if worker.on_trial then
-        traces[#traces + 1] = scores[place] or ''
+      if worker.early then
+        traces[#traces + 1] = scores[position] or ''
         traces[#traces + 1] = event
       end
       local n = #ids + 1
@@ -90,12 +90,12 @@ local function claim(base, wanted, now, meta, worker)
     end
   end
   call_many('LPUSH', base .. 'active', ids)
-  if #ids > 0 or #odd > 0 then mark_ready(base) end
+  if #ids > 0 or #not_jobs > 0 then mark_ready(base) end
   local rated = tonumber(meta.max or '') or tonumber(worker.rate)
   if rated and #ids > 0 and redis.call('INCRBY', base .. 'limiter', #ids) == #ids then
     local window = tonumber(worker.window) or tonumber(meta.duration or '')
     if window then redis.call('PEXPIRE', base .. 'limiter', window) end
   end
   local due = #ids < wanted and next_due(base) or 0
-  return jobs, 0, math.floor(due), odd, #ids == 0 and due == 0, traces
+  return jobs, 0, math.floor(due), not_jobs, #ids == 0 and due == 0, traces
 end

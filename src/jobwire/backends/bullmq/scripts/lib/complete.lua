@@ -1,4 +1,5 @@
--- Completing jobs, many at once. What only some of them need comes from rare(), of the script that includes this.
+-- Completes many jobs at once. Functions that only some of them need come from rare(), of the script that includes
+-- this.
 --@include active
 --@include chunks
 
@@ -6,7 +7,7 @@
 -- with this one, unique key or ''.
 local COMPLETION = 7
 
--- Which of the completed jobs may be: fills in a code per job, 0 where it may; the ids of those.
+-- Fills in a code per job: 0 if it may be completed. Returns the ids of the jobs with 0, and the lock keys of all.
 local function check_completions(base, first, number, codes)
   local hashes, locks, children = {}, {}, {}
   for index = 1, number do
@@ -38,14 +39,14 @@ local function check_completions(base, first, number, codes)
   return ids, locks
 end
 
--- Jobs that share a rule of keeping enter `completed` together, then the rule is applied once.
+-- Adds jobs that share a rule of keeping to `completed`, then applies the rule once.
 local function keep_completed(base, count, age, scores, dropped, now)
   call_many('ZADD', base .. 'completed', scores)
   if #dropped > 0 then rare().delete_job_keys(base, dropped) end
   if #scores > 0 and (count ~= '' or age ~= '') then rare().prune(base, base .. 'completed', count, age, now) end
 end
 
--- Complete jobs. Fills in `codes`; returns how many were completed.
+-- Completes jobs. Fills in `codes` and returns the number of completed jobs.
 local function complete_all(base, first, number, now, codes)
   local ids, locks = check_completions(base, first, number, codes)
   if #ids == 0 then return 0 end
@@ -76,9 +77,9 @@ local function complete_all(base, first, number, now, codes)
         if count then keep_completed(base, count, age, scores, dropped, now) end
         scores, dropped, count, age = {}, {}, ARGV[at + 3], ARGV[at + 4]
       end
-      -- A key or a parent of a foreign type keeps no job from being completed, nor those behind it.
+      -- A unique key or a parent of a wrong type must not keep this job or those behind it from being completed.
       if unique ~= '' then pcall(rare().give_back_unique, base, unique, id, now) end
-      -- Unlike the rest, a parent can come and go while the job runs.
+      -- Read now and not at the claim: a job can get or lose its parent while it runs.
       local parent_key = redis.pcall('HGET', job, 'parentKey')
       if type(parent_key) == 'string' then
         pcall(rare().child_completed, parent_key, redis.call('HGET', job, 'parent'), job, value, now)

@@ -1,6 +1,7 @@
--- Delayed jobs are ordered by due moment, and first in first out within one millisecond.
+-- Delayed jobs are ordered by the time when they are due, and first in first out within one millisecond.
 
--- The score for one more job due at this moment: one above the highest of its 4096 places, the last being shared.
+-- Returns the score for one more job that is due at this time. Each millisecond has 4096 scores: the next free one is
+-- taken, and when all are used, the last one is shared.
 local function delayed_score(base, due)
   local lowest = due * 4096
   local top = lowest + 4095
@@ -9,7 +10,7 @@ local function delayed_score(base, due)
   return math.min(tonumber(last[2]) + 1, top)
 end
 
--- Put a job into `delayed`; the caller marks afterwards.
+-- Puts a job into `delayed`. The caller sets the marker afterwards.
 local function insert_delayed(base, id, due)
   redis.call('ZADD', base .. 'delayed', delayed_score(base, due), id)
 end

@@ -1,8 +1,8 @@
 -- Parents and children of flows. Relations are stored as full keys, `<prefix>:<queue>:<id>`.
---@include reading_job
+--@include read_job
 
--- The base and the id in a full key. The id is what follows the last colon, except for ids that hold colons
--- themselves (`repeat:x:1`): then the queue is the shorter base that has settings or a counter.
+-- Returns the base and the id in a full key. The id follows the last colon, except for ids that contain colons
+-- themselves (`repeat:x:1`): then the base is the shorter one that has settings or a counter.
 local function split_key(key)
   local cut
   for position = #key, 1, -1 do
@@ -18,7 +18,7 @@ local function split_key(key)
   return string.sub(key, 1, cut), string.sub(key, cut + 1)
 end
 
--- base, id and key of a job's parent; nothing for a job without one.
+-- Returns base, id and key of a job's parent, or nil for a job without one.
 local function parent_of(base, id)
   local stored = fields_of(base .. id, 'parentKey', 'parent')
   if not stored[1] or stored[1] == '' then return nil end

@@ -1,12 +1,13 @@
--- Ending a run: what every outcome but completion shares, and failure for good.
+-- Ends a claim, which every outcome but completion begins with, and fails a job for good.
 --@include job_keys
 --@include parent
 --@include prune
 --@include unique
 
--- Take one job back from its worker. 0, or why not: -1 no hash, -2 no lock, -6 another's lock, -3 not active.
--- A refusal leaves everything as it was. MGET, because a lock of a foreign type is no lock, and no error either.
-local function let_go(base, id, token)
+-- Takes one job back from its worker. Returns 0, or the reason of a refusal: -1 not a hash, -2 no lock, -6 the lock of
+-- another worker, -3 not active. A refusal changes nothing. MGET, because a lock of a wrong type counts as no lock and
+-- must not raise an error.
+local function end_claim(base, id, token)
   local job = base .. id
   if redis.call('TYPE', job).ok ~= 'hash' then return -1 end
   local held = redis.call('MGET', job .. ':lock')[1]
@@ -22,14 +23,14 @@ local function give_back_unique(base, key, id, now)
   add_unique_successor(base, key, now)
 end
 
--- Fail one job for good. `one` holds id, token, reason, stack (JSON), attempts, count, age.
+-- Fails one job for good. `one` has id, token, reason, stack (JSON), attempts, count, age.
 local function fail(base, one, now)
-  local code = let_go(base, one.id, one.token)
+  local code = end_claim(base, one.id, one.token)
   if code ~= 0 then return code end
   local id, job, failed = one.id, base .. one.id, base .. 'failed'
   local fields = redis.call('HMGET', job, 'parentKey', 'parent', 'deid', 'atm')
   local attempts = (tonumber(fields[4] or 0) or 0) + 1
-  -- A key or a parent of a foreign type keeps no job from being failed: it has been taken from `active` already.
+  -- A unique key or a parent of a wrong type must not stop this: the job has been taken from `active` already.
   if fields[3] then pcall(give_back_unique, base, fields[3], id, now) end
   if fields[1] then pcall(child_failed, fields[1], fields[2], job, one.reason, now) end
   if one.count == '0' then

@@ -1,7 +1,7 @@
--- Where runnable jobs go, and whether a worker may be woken for them.
+-- The list that ready jobs go to, and whether a worker may be woken for them.
 
--- Given meta's `paused` and `concurrency`: the list, and true if the queue is paused or at its global concurrency.
--- While a queue is paused the waiting list is called `paused` (5.x).
+-- Takes meta's `paused` and `concurrency`. Returns the list, and true if the queue is paused or at its global
+-- concurrency. While a queue is paused the waiting list is called `paused` (5.x).
 local function gate_of(base, paused, concurrency)
   local blocked = paused ~= false
   if not blocked and concurrency then
@@ -16,7 +16,7 @@ local function gate(base)
   return gate_of(base, meta[1], meta[2])
 end
 
--- How many events a queue keeps; the default is written down where nobody has yet.
+-- Returns how many events a queue keeps. Stores the default if the queue has no number yet.
 local function event_limit(base, stored)
   stored = stored or redis.call('HGET', base .. 'meta', 'opts.maxLenEvents')
   if stored then return stored end

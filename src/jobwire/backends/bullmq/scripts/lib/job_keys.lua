@@ -1,4 +1,4 @@
--- Everything that belongs to a job besides its lock.
+-- The keys of a job, without its lock.
 --@include chunks
 
 local function add_job_keys(keys, base, id)
@@ -8,7 +8,7 @@ local function add_job_keys(keys, base, id)
   keys[n + 4], keys[n + 5], keys[n + 6] = job .. ':processed', job .. ':failed', job .. ':unsuccessful'
 end
 
--- Delete the keys of these jobs; how many keys there were.
+-- Deletes the keys of these jobs. Returns the number of keys that existed.
 local function delete_job_keys(base, ids)
   local keys = {}
   for _, id in ipairs(ids) do add_job_keys(keys, base, id) end

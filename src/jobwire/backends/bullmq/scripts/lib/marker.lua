@@ -1,13 +1,14 @@
--- Tokens in `marker` wake workers that block on it: member 0 says "a job is ready", member 1 when the next is due.
+-- Members of `marker` wake workers that block on it. Member 0 means that a job is ready. The score of member 1 is the
+-- time when the next delayed job is due.
 
 local function mark_ready(base)
   redis.call('ZADD', base .. 'marker', 0, '0')
 end
 
--- Beyond this no moment can be told (JavaScript's last one is 8.64e15 ms): a job with such a score is never due.
+-- JavaScript's last date is 8.64e15 ms: a job with a later one is never due.
 local LAST_MOMENT = 8.64e15
 
--- The due moment in ms of the first delayed job, or nil. Scores are due * 4096 + sequence.
+-- Returns the time in ms when the first delayed job is due, or nil. Scores are due * 4096 + sequence.
 local function next_due(base)
   local first = redis.call('ZRANGE', base .. 'delayed', 0, 0, 'WITHSCORES')
   local due = first[2] and tonumber(first[2]) / 4096

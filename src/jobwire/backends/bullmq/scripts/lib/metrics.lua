@@ -1,4 +1,5 @@
--- Finished jobs per minute, for queues whose workers ask for it. `kind` is completed or failed, `size` the minutes kept.
+-- Counts finished jobs per minute, for queues whose workers have metrics on. `kind` is completed or failed, `size` the
+-- number of minutes kept.
 --@include chunks
 
 local function count_finished(base, kind, number, now, size)

@@ -1,10 +1,10 @@
--- A parent waits in `waiting-children` until its last child is done. It may live in another queue than the child.
+-- A parent waits in `waiting-children` until its last child has finished. It may be in another queue than the child.
 --@include gate
 --@include marker
 --@include prioritized
 
--- Base and id of a parent's queue, and the parent's options for this child, from a job's two fields. An id may hold
--- colons, so the key alone does not tell where it starts; the `parent` JSON does.
+-- Returns the base of the parent's queue, the parent's id, and the options for this child, from a job's two fields. An
+-- id may contain colons, so its start can't be seen in the key alone: it is in the `parent` JSON.
 local function read_parent(parent_key, text)
   local known, parent = pcall(cjson.decode, text or '')
   if not known or type(parent) ~= 'table' then parent = {} end
@@ -12,7 +12,7 @@ local function read_parent(parent_key, text)
   return parent_key:sub(1, #parent_key - #id), id, parent
 end
 
--- Move a waiting parent to where it runs next; false if it isn't waiting. `now` in ms.
+-- Makes a waiting parent ready, or delayed if it has a delay. Returns false if it is not waiting. `now` in ms.
 local function release_parent(base, id, now)
   local job = base .. id
   if redis.call('EXISTS', job) == 0 or redis.call('ZREM', base .. 'waiting-children', id) == 0 then return false end
@@ -40,14 +40,14 @@ local function release_if_done(base, id, now)
   if redis.call('SCARD', base .. id .. ':dependencies') == 0 then release_parent(base, id, now) end
 end
 
--- A child leaves without a result: it is removed, or failed with the option to be forgotten.
+-- Removes a child that leaves no result: it was removed, or failed with the option to be ignored.
 local function leave_parent(parent_key, parent_text, child_key, now)
   if redis.call('SREM', parent_key .. ':dependencies', child_key) == 0 then return end
   local base, id = read_parent(parent_key, parent_text)
   release_if_done(base, id, now)
 end
 
--- A child has completed: its value goes to the parent.
+-- Stores the value of a completed child with its parent.
 local function child_completed(parent_key, parent_text, child_key, value, now)
   if redis.call('SREM', parent_key .. ':dependencies', child_key) == 0 then return end
   local base, id = read_parent(parent_key, parent_text)
@@ -55,7 +55,7 @@ local function child_completed(parent_key, parent_text, child_key, value, now)
   release_if_done(base, id, now)
 end
 
--- A child has failed for good; its flag says what that means to the parent.
+-- Updates the parent of a child that has failed for good, by the flag that the child was added with.
 local function child_failed(parent_key, parent_text, child_key, reason, now)
   local base, id, parent = read_parent(parent_key, parent_text)
   local waiting = parent.fpof or parent.cpof or parent.idof or parent.rdof
@@ -63,16 +63,16 @@ local function child_failed(parent_key, parent_text, child_key, reason, now)
   if parent.fpof then
     redis.call('ZADD', parent_key .. ':unsuccessful', now, child_key)
     if redis.call('EXISTS', parent_key) == 0 then return end
-    local doom = 'child ' .. child_key .. ' failed'
+    local failure = 'child ' .. child_key .. ' failed'
     if redis.call('ZSCORE', base .. 'waiting-children', id) then
-      redis.call('HSET', parent_key, 'defa', doom)
+      redis.call('HSET', parent_key, 'defa', failure)
       release_parent(base, id, now)
     elseif redis.call('ZREM', base .. 'delayed', id) == 1 then
-      redis.call('HSET', parent_key, 'delay', 0, 'defa', doom)
+      redis.call('HSET', parent_key, 'delay', 0, 'defa', failure)
       redis.call('ZADD', base .. 'waiting-children', now, id)
       release_parent(base, id, now)
     elseif not redis.call('ZSCORE', base .. 'failed', id) then
-      redis.call('HSET', parent_key, 'defa', doom)
+      redis.call('HSET', parent_key, 'defa', failure)
     end
   elseif parent.cpof then
     redis.call('HSET', parent_key .. ':failed', child_key, reason)

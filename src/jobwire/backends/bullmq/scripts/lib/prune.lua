@@ -1,8 +1,8 @@
--- Finished jobs beyond what is to be kept: by age in seconds first, then by number, oldest first.
+-- Deletes finished jobs beyond what is to be kept: by age in seconds first, then by number, oldest first.
 --@include job_keys
 --@include parent
 
--- One call removes no more than this, so that a new rule over a million old jobs does not stop the server.
+-- One call deletes no more than this, so that a new rule over a million old jobs does not block the server.
 local PRUNE_LIMIT = 10000
 
 local function forget_finished(base, set, ids, now)
@@ -15,7 +15,7 @@ local function forget_finished(base, set, ids, now)
   call_many('ZREM', set, ids)
 end
 
--- `count` and `age` as texts, '' for none; a negative count keeps all.
+-- `count` and `age` are texts, '' for none. A negative count keeps all.
 local function prune(base, set, count, age, now)
   if age ~= '' then
     local oldest = tonumber(now) - tonumber(age) * 1000

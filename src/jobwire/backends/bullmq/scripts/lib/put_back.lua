@@ -1,4 +1,4 @@
--- Runs that end without ending the job: it waits for another one.
+-- Ends runs whose job has not finished: puts it back where it waits for the next run.
 --@include gate
 --@include marker
 --@include delayed
@@ -12,7 +12,7 @@ local function priority_of(job)
   return tonumber(redis.call('HGET', job, 'priority') or 0) or 0
 end
 
--- To `delayed`, for `delay` ms from now.
+-- Puts the job into `delayed`, for `delay` ms from now.
 local function postpone(base, id, delay, now)
   local due = tonumber(now) + tonumber(delay)
   redis.call('HSET', base .. id, 'delay', delay)
@@ -25,7 +25,7 @@ local function announce_waiting(base, id)
   redis.call('XADD', base .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'active')
 end
 
--- To the end of the line (`push` LPUSH) or to its front (RPUSH).
+-- Puts the job behind the other ready jobs (`push` LPUSH) or before them (RPUSH).
 local function wait_again(base, id, push)
   local target, blocked = gate(base)
   local priority = priority_of(base .. id)
@@ -38,9 +38,9 @@ local function wait_again(base, id, push)
   announce_waiting(base, id)
 end
 
--- To the very front, as if it had not been picked up. A worker is woken for it, also for one with a priority, which
--- BullMQ leaves to the marker of the pick-up: another worker may have taken that one and found nothing.
-local function hand_back(base, id)
+-- Puts the job before all others, as if it had not been claimed. Wakes a worker also for a job with a priority. BullMQ
+-- relies on the marker of the claim there, which another worker may have taken and found nothing.
+local function release(base, id)
   local target, blocked = gate(base)
   local priority = priority_of(base .. id)
   if priority > 0 then
@@ -52,8 +52,8 @@ local function hand_back(base, id)
   announce_waiting(base, id)
 end
 
--- To where it was, with nothing left of a pick-up that no handler has seen: neither fields nor event.
-local function take_back(base, id, score, event, fields)
+-- Undoes a claim that no handler has seen: the job is where it was, and fields and event of the claim are gone.
+local function undo_claim(base, id, score, event, fields)
   for name, value in pairs(fields) do
     if value == '' then
       redis.call('HDEL', base .. id, name)

@@ -4,7 +4,7 @@
 --@include delayed
 --@include prioritized
 
--- A finished job gives its key back, unless the key has a time of its own to run out. True if it did.
+-- Deletes the key of a finished job, unless the key has a time to live. Returns true if it was deleted.
 local function release_unique(base, key, id)
   local owner = base .. 'de:' .. key
   local left = redis.call('PTTL', owner)
@@ -12,7 +12,8 @@ local function release_unique(base, key, id)
   return false
 end
 
--- BullMQ >= 5.72 keeps the latest job refused while the owner ran (`dn:<key>`); whoever finishes the owner adds it.
+-- Adds the job that BullMQ >= 5.72 keeps in `dn:<key>`: the latest one that was refused while the owner ran. The worker
+-- that finishes the owner must add it.
 local function add_unique_successor(base, key, now)
   local pending = base .. 'dn:' .. key
   local found = redis.pcall('HGETALL', pending)

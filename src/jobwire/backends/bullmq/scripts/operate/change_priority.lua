@@ -1,8 +1,8 @@
--- Gives a job another priority, and its place if it waits. Nobody is told.
+-- Changes a job's priority, and its position if it is waiting. Writes no event.
 -- KEYS[1] base of the queue; ARGV[1] id, ARGV[2] priority, ARGV[3] '1' to run before others of that priority.
 -- Returns 1 done, 0 no such job.
---@include placing
---@include reading_job
+--@include enqueue
+--@include read_job
 
 local base, id, priority, front = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 

@@ -1,5 +1,6 @@
--- KEYS[1] base of the queue. Returns how many jobs wait (in all three places), are delayed, active, completed,
--- failed, and wait for children.
+-- Counts the jobs of a queue by state.
+-- KEYS[1] base of the queue. Returns the numbers of waiting (in all three containers), delayed, active, completed and
+-- failed jobs, and of those that wait for children.
 
 local base = KEYS[1]
 local function length(name) return redis.call('LLEN', base .. name) end

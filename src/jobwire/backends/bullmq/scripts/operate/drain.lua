@@ -1,14 +1,14 @@
 -- Deletes waiting or delayed jobs, those next to run first, without events.
--- KEYS[1] base of the queue; ARGV[1] the place (wait, paused, prioritized, delayed), ARGV[2] how many at most,
+-- KEYS[1] base of the queue; ARGV[1] the container (wait, paused, prioritized, delayed), ARGV[2] how many at most,
 -- ARGV[3] how many at the front were kept by earlier calls.
--- Returns how many were looked at beyond those, and how many of them were kept.
--- Schedulers' current jobs are kept where they stand; without them their schedulers would stop.
---@include removing
+-- Returns how many were checked beyond those, and how many of them were kept.
+-- Schedulers' current jobs are kept in their position: without them their schedulers would stop.
+--@include remove
 
-local base, place, most, kept_before = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local key = base .. place
+local base, container, most, kept_before = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local key = base .. container
 
-if place == 'wait' or place == 'paused' then
+if container == 'wait' or container == 'paused' then
   local ids = redis.call('LRANGE', key, -(kept_before + most), -1)
   redis.call('LTRIM', key, 0, -(kept_before + most) - 1)
   local kept = {}

@@ -1,21 +1,22 @@
--- A page of the jobs in some places, one place after the other.
+-- Reads a page of the jobs in some containers, one container after the other.
 -- KEYS[1] base of the queue; ARGV[1] how many; ARGV[2] how many entries to skip (first page only); ARGV[3..5] where the
--- last page ended: place, score, id (place "" for the first page); ARGV[6..] pairs of a place and its order: `list`
--- from the end that runs first, `list backward` from the other one, `up` or `down` by score. Returns place, id, score
--- and flat hash of each job, one after another. In a list the score is "", or backward the number of entries between
--- the job and the end that runs first.
--- The page goes on after the job it ended with. If that job has left, it goes on after the jobs of lower score (down:
--- higher). In a list it starts at the running end again, since that is where the others have moved; backward, with the
--- entries at the running end, as many as there were ahead of the job. So a job that stays in its place is never
--- skipped; it may be seen twice. One exception, backward: if an operator removed the job of the cursor and jobs were
--- added at the running end meanwhile, as many of those that stay are skipped as were added.
--- A pause moves the list `wait` to `paused`, and a resume moves it back: the page goes on in the list that the jobs are
+-- last page ended: container, score, id (container "" for the first page); ARGV[6..] pairs of a container and its
+-- order: `list` from the end that runs first, `list backward` from the other one, `up` or `down` by score.
+-- Returns container, id, score and flat hash of each job, one after another. In a list the score is "", or backward the
+-- number of entries between the job and the end that runs first.
+-- The page continues after the job that the last one ended with. If that job has left, it continues after the jobs of
+-- lower score (down: higher). In a list it then starts at the end that runs first, since that is where the others have
+-- moved. Backward, it then starts so that as many entries are left as there were before the job. So a job that stays in
+-- its container is never skipped, but it may be seen twice. One exception, backward: if an operator removed the job of
+-- the cursor and jobs were added at the end that runs first meanwhile, as many of those that stay are skipped as were
+-- added.
+-- A pause moves the list `wait` to `paused`, and a resume moves it back: the page continues in the list that the jobs are
 -- in now.
 
---@include reading_job
+--@include read_job
 
 local base, wanted, skip = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local after = { place = ARGV[3], score = ARGV[4], id = ARGV[5] }
+local after = { container = ARGV[3], score = ARGV[4], id = ARGV[5] }
 
 local function start_in_list(key)
   local position = redis.call('LPOS', key, after.id, 'RANK', -1)
@@ -36,21 +37,21 @@ local function start_in_set(key, order)
   return redis.call('ZCOUNT', key, '(' .. after.score, '+inf')
 end
 
-local moved_to = ({ wait = 'paused', paused = 'wait' })[after.place]
-if moved_to and not redis.call('LPOS', base .. after.place, after.id) then
-  local moved = redis.call('LPOS', base .. moved_to, after.id) or redis.call('EXISTS', base .. after.place) == 0
-  if moved then after.place = moved_to end
+local moved_to = ({ wait = 'paused', paused = 'wait' })[after.container]
+if moved_to and not redis.call('LPOS', base .. after.container, after.id) then
+  local moved = redis.call('LPOS', base .. moved_to, after.id) or redis.call('EXISTS', base .. after.container) == 0
+  if moved then after.container = moved_to end
 end
 
 local found = {}
-local function add(place, id, score)
-  found[#found + 1] = place
+local function add(container, id, score)
+  found[#found + 1] = container
   found[#found + 1] = id
   found[#found + 1] = score
   found[#found + 1] = all_fields_of(base .. id)
 end
 
--- How many of the entries to skip are in this place.
+-- Returns how many of the entries to skip are in this container.
 local function skipped_in(key, order)
   if skip == 0 then return 0 end
   local here = math.min(skip, redis.call((order == 'up' or order == 'down') and 'ZCARD' or 'LLEN', key))
@@ -58,28 +59,28 @@ local function skipped_in(key, order)
   return here
 end
 
-local begun = after.place == ''
+local begun = after.container == ''
 for i = 6, #ARGV, 2 do
-  local place, order = ARGV[i], ARGV[i + 1]
-  local key = base .. place
+  local container, order = ARGV[i], ARGV[i + 1]
+  local key = base .. container
   local left = wanted - #found / 4
-  local continued = place == after.place
+  local continued = container == after.container
   begun = begun or continued
   if begun and left > 0 then
     if order == 'list' then
       local start = continued and start_in_list(key) or skipped_in(key, order)
       local ids = redis.call('LRANGE', key, -(start + left), -(start + 1))
-      for n = #ids, 1, -1 do add(place, ids[n], '') end
+      for n = #ids, 1, -1 do add(container, ids[n], '') end
     elseif order == 'list backward' then
       local length = redis.call('LLEN', key)
       local start = continued and start_backward(key, length) or skipped_in(key, order)
       local ids = redis.call('LRANGE', key, start, start + left - 1)
-      for n, id in ipairs(ids) do add(place, id, tostring(length - start - n)) end
+      for n, id in ipairs(ids) do add(container, id, tostring(length - start - n)) end
     else
       local start = continued and start_in_set(key, order) or skipped_in(key, order)
       local read = order == 'up' and 'ZRANGE' or 'ZREVRANGE'
       local rows = redis.call(read, key, start, start + left - 1, 'WITHSCORES')
-      for n = 1, #rows, 2 do add(place, rows[n], rows[n + 1]) end
+      for n = 1, #rows, 2 do add(container, rows[n], rows[n + 1]) end
     end
   end
 end

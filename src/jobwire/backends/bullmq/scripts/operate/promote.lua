@@ -1,8 +1,8 @@
 -- Makes delayed jobs ready now.
 -- KEYS[1] base of the queue; ARGV ids. Returns one answer per id: 1 done, 0 no such job, -1 not delayed.
---@include placing
---@include reading_job
---@include telling
+--@include enqueue
+--@include read_job
+--@include events
 
 local base = KEYS[1]
 
@@ -16,7 +16,7 @@ local function promote(id)
   else
     push_prioritized(base, id, priority)
   end
-  tell(base, 'waiting', 'jobId', id, 'prev', 'delayed')
+  add_event(base, 'waiting', 'jobId', id, 'prev', 'delayed')
   redis.call('HSET', key, 'delay', 0)
   return 1
 end

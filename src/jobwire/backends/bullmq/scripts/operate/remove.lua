@@ -1,9 +1,9 @@
--- Deletes jobs with all that is theirs.
+-- Deletes jobs and everything that belongs to them.
 -- KEYS[1] base of the queue; ARGV[1] '1' to delete their children too, ARGV[2..] ids.
 -- Returns one answer per id: 1 done, 0 no such job, -1 a scheduler's current job, -2 a worker runs it or a child.
--- A parent whose last child goes is released; that is so for the parent being removed, too, so its listeners hear
--- `waiting` before `removed`.
---@include removing
+-- A parent whose last child is deleted becomes ready. That includes a parent that is being deleted, so its events are
+-- `waiting`, then `removed`.
+--@include remove
 
 local with_children = ARGV[1] == '1'
 
@@ -38,19 +38,19 @@ local function remove(base, id)
   local parent_base, parent_id = leave_family(base, id)
   if parent_id then
     send_to_front(parent_base, parent_id)
-    tell(parent_base, 'waiting', 'jobId', parent_id, 'prev', 'waiting-children')
+    add_event(parent_base, 'waiting', 'jobId', parent_id, 'prev', 'waiting-children')
   end
-  local place = take_from_its_place(base, id)
+  local container = take_from_container(base, id)
   release_unique_key(base, id)
   if delete_job_keys(base, { id }) > 0 then
-    tell_trimmed(base, 'removed', 'jobId', id, 'prev', place)
+    add_event_and_trim(base, 'removed', 'jobId', id, 'prev', container)
   end
 end
 
 local function answer(base, id)
   if not is_job(base, id) then
-    -- A list entry whose job is gone is swept away.
-    take_from_its_place(base, id)
+    -- The entry of a job that is gone is removed as well.
+    take_from_container(base, id)
     return 0
   end
   if is_schedulers_current_job(base, id) then return -1 end

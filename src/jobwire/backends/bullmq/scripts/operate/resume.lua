@@ -1,8 +1,8 @@
--- Lets workers take jobs again.
+-- Lets workers claim jobs again.
 -- KEYS[1] base of the queue. Returns nothing.
---@include joining
+--@include join_lists
 --@include marker
---@include telling
+--@include events
 
 local base = KEYS[1]
 local was_paused = redis.call('HDEL', base .. 'meta', 'paused') == 1
@@ -15,4 +15,4 @@ if ready or redis.call('EXISTS', base .. 'prioritized') == 1 then
 else
   mark_delayed(base)
 end
-tell(base, 'resumed')
+add_event(base, 'resumed')

@@ -1,11 +1,11 @@
--- Runs finished jobs again. What they count (attempts, stalls) and their stack traces stay.
--- KEYS[1] base of the queue; ARGV[1] '1' to forget the attempts made, as BullMQ can since 5.66; ARGV[2..] ids.
+-- Makes finished jobs ready again. Their counters (attempts, stalls) and their stack traces stay.
+-- KEYS[1] base of the queue; ARGV[1] '1' to reset the attempts made, as BullMQ can since 5.66; ARGV[2..] ids.
 -- Returns one answer per id: 1 done, 0 no such job, -1 not finished.
--- Priority is ignored, as in BullMQ 5.62: someone asked for this job by name. A child goes back among those that its
--- parent waits for.
+-- Priority is ignored, as in BullMQ 5.62: an operator asked for this job by its id. The parent of a child waits for it
+-- again.
 --@include family
---@include placing
---@include telling
+--@include enqueue
+--@include events
 
 local base = KEYS[1]
 
@@ -36,7 +36,7 @@ local function retry(id)
   if ARGV[1] == '1' then redis.call('HDEL', key, 'atm', 'ats') end
   push_to_list(base, id, object_of(redis.call('HGET', key, 'opts')).lifo == true)
   back_to_parent(id, from)
-  tell_trimmed(base, 'waiting', 'jobId', id, 'prev', from)
+  add_event_and_trim(base, 'waiting', 'jobId', id, 'prev', from)
   return 1
 end
 

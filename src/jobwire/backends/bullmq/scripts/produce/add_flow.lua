@@ -1,13 +1,13 @@
--- Add trees of jobs across queues, all or nothing: whatever could be refused is looked for before the first write.
+-- Adds trees of jobs across queues, all or nothing: everything that could be refused is checked before the first write.
 --
 -- KEYS     bases of the queues
 -- ARGV     now ms, number of parents that are in the store already, their keys, number of jobs, then
 --            per job  which of the KEYS, id, key of its parent or ''
---            per job  what add_jobs takes; a parent comes before its children
--- Returns  a reply per job, as add_jobs describes it; or one pair: {-5, parent's key}, {-7, id}, {0, words}
--- A parent none of whose children is pending is released when all are added. BullMQ 5.62 does so as soon as a child
--- turns out to be done, and so runs the parent before the children that come after it in the tree.
---@include adding
+--            per job  the arguments of add_jobs; a parent comes before its children
+-- Returns  a reply per job, as add_jobs describes it; or one pair: {-5, parent's key}, {-7, id}, {0, error text}
+-- A parent without a pending child becomes ready when all jobs are added. BullMQ 5.62 does that as soon as it finds a
+-- child that has completed already, and so runs the parent before the children that come after it in the tree.
+--@include add
 
 local now, at = ARGV[1], 3
 for _ = 1, tonumber(ARGV[2]) do
@@ -30,18 +30,19 @@ for index = 0, count - 1 do
   end
 end
 
--- Neighbours of one queue go together, as a level of a tree mostly does (5,000 children: 33 µs each instead of 38).
+-- Consecutive jobs of one queue, such as a level of a tree, are added together (5,000 children: 33 µs each instead of
+-- 38).
 local replies, releases = {}, {}
 local first = 0
 while first < count do
-  local place = ARGV[about + 3 * first]
+  local queue_index = ARGV[about + 3 * first]
   local next_one, children = first, 0
-  while next_one < count and ARGV[about + 3 * next_one] == place do
+  while next_one < count and ARGV[about + 3 * next_one] == queue_index do
     if ARGV[about + 3 * next_one + 2] ~= '' then children = children + 1 end
     next_one = next_one + 1
   end
   local part
-  part, at = add_jobs(KEYS[tonumber(place)], at, next_one - first, children, now, releases)
+  part, at = add_jobs(KEYS[tonumber(queue_index)], at, next_one - first, children, now, releases)
   for _, reply in ipairs(part) do replies[#replies + 1] = reply end
   first = next_one
 end

@@ -1,6 +1,6 @@
--- Deletes a scheduler and the delayed job that it made last; a job that is already in line or running stays.
+-- Deletes a scheduler and the delayed job that it made last. If that job is ready or running already, it stays.
 -- KEYS[1] base of the queue; ARGV[1] scheduler id. Returns 1 done, 0 unknown.
---@include scheduling
+--@include schedule
 
 local base, scheduler = KEYS[1], ARGV[1]
 
@@ -17,7 +17,7 @@ if at then
   local id = delayed_job(at)
   if redis.call('ZREM', base .. 'delayed', id) == 1 then
     delete_job(base, id)
-    tell(base, 'removed', 'jobId', id, 'prev', 'delayed')
+    add_event(base, 'removed', 'jobId', id, 'prev', 'delayed')
   end
 end
 local known = redis.call('ZREM', base .. 'repeat', scheduler)

@@ -1,6 +1,7 @@
--- KEYS[1] base of the queue; ARGV[1] and ARGV[2] first and last place, the soonest first.
--- Returns id, moment in ms and flat record of each scheduler, one after another.
---@include reading_job
+-- Lists schedulers, the soonest first.
+-- KEYS[1] base of the queue; ARGV[1] and ARGV[2] first and last position.
+-- Returns id, next time in ms and flat record of each scheduler, one after another.
+--@include read_job
 
 local base = KEYS[1]
 local found = {}

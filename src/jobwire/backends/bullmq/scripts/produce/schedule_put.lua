@@ -1,11 +1,11 @@
 -- Creates or replaces a scheduler, and makes its first or next job.
 -- KEYS[1] base of the queue; ARGV[1] now in ms, ARGV[2] scheduler id, ARGV[3] interval in ms ('' for a cron rule),
--- ARGV[4] the next moment by the cron rule, or the first one by startDate ('' for none), ARGV[5] the rule as text,
+-- ARGV[4] the next time by the cron rule, or the first one by startDate ('' for none), ARGV[5] the rule as text,
 -- ARGV[6] data of its jobs as JSON, ARGV[7] options of this job as a JSON object, ARGV[8..] fields of the record.
--- Returns the moment of the job in ms and how many were made; -1 if jobs are in the way at the moments it could have.
--- A rule put again as it was keeps its moment: the job that waits for it is made anew. A changed rule starts afresh;
--- BullMQ 5.62 would run the old moment once more, its successors don't.
---@include scheduling
+-- Returns the time of the job in ms and how many were made; -1 if jobs exist already at the times it could have.
+-- A rule that is stored again unchanged keeps its next time, and the job that waits for it is replaced. A changed rule
+-- starts over. BullMQ 5.62 would run the old time once more, later versions don't.
+--@include schedule
 
 local base, now, scheduler = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local every, given, rule = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
@@ -16,10 +16,10 @@ local stored = redis.call('HMGET', record, 'every', 'pattern', 'tz', 'offset', '
 local unchanged = (stored[1] or '') .. '|' .. (stored[2] or '') .. '|' .. (stored[3] or '') == rule
 local previous = tonumber(redis.call('ZSCORE', base .. 'repeat', scheduler))
 local current = previous and scheduled_id(scheduler, previous)
-local place = current and waiting_place(base, current)
+local container = current and waiting_container(base, current)
 
 local next_at
-if unchanged and place then
+if unchanged and container then
   next_at = previous
 elseif not every then
   next_at = math.max(given, now)
@@ -31,15 +31,15 @@ end
 
 local function is_taken(at)
   local id = scheduled_id(scheduler, at)
-  return redis.call('EXISTS', base .. id) == 1 and not (place and id == current)
+  return redis.call('EXISTS', base .. id) == 1 and not (container and id == current)
 end
 if is_taken(next_at) then
   if not every or is_taken(next_at + every) then return -1 end
   next_at = next_at + every
 end
 
-local offset = unchanged and place and tonumber(stored[4]) or (every and next_at % every or 0)
-if place then delete_waiting_job(base, current, place) end
+local offset = unchanged and container and tonumber(stored[4]) or (every and next_at % every or 0)
+if container then delete_waiting_job(base, current, container) end
 redis.call('DEL', record)
 redis.call('HSET', record, 'ic', stored[5] or 1, 'offset', whole_number(offset), unpack(ARGV, 8))
 redis.call('ZADD', base .. 'repeat', next_at, scheduler)

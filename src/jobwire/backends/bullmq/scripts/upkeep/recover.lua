@@ -1,9 +1,10 @@
--- Take back jobs whose worker is gone. A job without a lock at two checks in a row is put back to the front; one that
--- was taken back too often is marked, so that the worker that picks it up next fails it. A scheduler's job never is.
+-- Recovers jobs whose worker has died. A job without a lock at two checks in a row is put back before all others. One
+-- that was recovered too often is marked, so that the worker that claims it next fails it. A scheduler's job is never
+-- marked.
 --
 -- KEYS[1]  base of the queue
 -- ARGV     now ms, ms until the next check (by any worker of the queue), stalls allowed
--- Returns  the ids taken back
+-- Returns  the ids of the recovered jobs
 --@include active
 --@include chunks
 --@include gate
@@ -12,7 +13,7 @@
 local base, now, allowed = KEYS[1], ARGV[1], tonumber(ARGV[3])
 if redis.call('EXISTS', base .. 'stalled-check') == 1 then return {} end
 local events = base .. 'events'
--- A deletion comes first: once a script has written, a server without memory left lets it finish.
+-- A deletion comes first: a server without memory left does not stop a script that has written already.
 local suspects = redis.call('SMEMBERS', base .. 'stalled')
 redis.call('DEL', base .. 'stalled')
 redis.call('SET', base .. 'stalled-check', now, 'PX', ARGV[2])
@@ -23,7 +24,7 @@ local function is_scheduled(job)
   return readable and type(opts) == 'table' and opts['repeat'] ~= nil
 end
 
--- Nearly always every suspect has its lock, which one EXISTS tells of a thousand.
+-- Nearly always every suspect has its lock: one EXISTS shows that for a thousand of them.
 local function without_lock(first, last)
   local locks, found = {}, {}
   for index = first, last do locks[#locks + 1] = base .. suspects[index] .. ':lock' end

@@ -1,4 +1,4 @@
--- What has become of a job's children. KEYS[1] the job's key.
+-- Reads the outcomes of a job's children. KEYS[1] the job's key.
 -- Returns four lists: results by child, errors by child, pending children, those that fail their parent.
 
 local job = KEYS[1]

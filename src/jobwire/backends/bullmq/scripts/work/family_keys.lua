@@ -1,4 +1,5 @@
--- The children of jobs. KEYS the jobs' keys; ARGV[1] how many of each kind (done, pending, failed, ignored) at most.
+-- Lists the children of jobs.
+-- KEYS the jobs' keys; ARGV[1] how many of each kind (completed, pending, failed, ignored) at most.
 -- Returns a list of keys per job.
 
 local most = tonumber(ARGV[1])

@@ -1,12 +1,12 @@
--- A worker has picked up jobs that schedulers made: makes the next job of each.
--- KEYS[1] base of the queue; ARGV[1] now in ms, then per job five: scheduler id, id of the picked job, interval in ms
--- from its options ('' if none), next moment by its cron rule ('' if none), options for the next job as a JSON object.
+-- Makes the next job of each scheduler whose current job a worker has claimed.
+-- KEYS[1] base of the queue; ARGV[1] now in ms, then per job five: scheduler id, id of the claimed job, interval in ms
+-- from its options ('' if none), next time by its cron rule ('' if none), options for the next job as a JSON object.
 -- Returns per job the id of the next one, '' if there is nothing to do, or an error text after '!'.
 -- Only the scheduler's current job makes a next one, so running this again for the same job changes nothing. A
--- scheduler whose keys are broken does not keep the others from going on.
--- Repeat jobs made by Queue.add of BullMQ 5 have a poorer record, without data: it is taken from the picked job and
--- kept. Those of BullMQ 4 have no record at all, a key of five parts, and ids made of a checksum instead of the key.
---@include scheduling
+-- scheduler whose keys are broken does not stop the others.
+-- Repeat jobs made by Queue.add of BullMQ 5 have a record without data: it is taken from the claimed job and stored.
+-- Those of BullMQ 4 have no record at all, a key of five parts, and ids made of a checksum instead of the key.
+--@include schedule
 
 local base, now = KEYS[1], tonumber(ARGV[1])
 
@@ -29,7 +29,7 @@ local function advance(scheduler, current, every_asked, by_rule, opts)
   if not next_at then return '' end
   local job_id = stem .. ':' .. whole_number(next_at)
   if redis.call('EXISTS', base .. job_id) == 1 then
-    tell_trimmed(base, 'duplicated', 'jobId', job_id)
+    add_event_and_trim(base, 'duplicated', 'jobId', job_id)
     return job_id
   end
 

@@ -1,39 +1,40 @@
--- One worker's turn: report how jobs went, then claim the next ones. The hot path of the whole protocol, so a batch
--- shares every command that it can; a batch of one leaves what BullMQ leaves.
+-- Settles the outcomes of one worker's jobs, then claims the next ones. This is the hot path of the whole protocol, so
+-- a batch shares every command that it can. A batch of one leaves the store as BullMQ does.
 --
 -- KEYS[1]  base of the queue, `<prefix>:<queue>:`
--- ARGV     now ms, or T for a claim on trial, which is carried out when a wait ends, goes by the server's time and can
---          be taken back without a trace; number of jobs to claim, token and lease ms of these, worker's name or '',
+-- ARGV     now ms, or T for an early claim, which the server runs when a wait ends, which uses the server's time and
+-- can
+--          be undone without a trace; number of jobs to claim, token and lease ms of these, worker's name or '',
 --          worker's rate limit: jobs and ms, or '' '', minutes of metrics or '',
 --          number of completed jobs, number of other outcomes, then
 --   per completed job  id, token, value, jobs to keep, seconds to keep, attempts made with this one, unique key or ''
 --   per other outcome  letter, id, token, then
 --     F failed for good  reason, stacks JSON, allowed attempts, jobs to keep, seconds to keep
---     D try again later  reason, stacks JSON, delay ms
---     R try again now    reason, stacks JSON, 'l' for last in first out or ''
---     S put off          delay ms
---     P handed back
---     U claim on trial   taken back: its score or '', id of its event, and what processedOn, ats and pb were or ''
---     L handed back      ms for which nothing is to be started by workers with a rate limit, nor by this one
---     W parked until its children are done
+--     D next attempt, delayed   reason, stacks JSON, delay ms
+--     R next attempt, at once   reason, stacks JSON, 'l' for last in first out or ''
+--     S snoozed          delay ms
+--     P released
+--     U early claim undone      its score or '', id of its event, and what processedOn, ats and pb were or ''
+--     L throttled        ms for which workers with a rate limit, and this one, must not start a job
+--     W parked until its children have finished
 -- Returns  codes (0 done; -1 -2 -3 -4 -6 -9 refused, and then nothing was changed for that job), claimed jobs as
---          {id, fields, id, fields, ...}, ms that a rate limit lasts, ms of the next due job or 0, ids thrown out;
---          for a claim on trial also now ms, and {score or '', id of the event, ...} of the claimed jobs
+--          {id, fields, id, fields, ...}, ms that a rate limit lasts, ms of the next due job or 0, discarded ids;
+--          for an early claim also now ms, and {score or '', id of the event, ...} of the claimed jobs
 --@include claim
 
--- Most turns complete plain jobs and claim the next. What else may be needed is defined when it is: a server does that
--- anew at every call, and all of it would take a tenth of the time of such a turn.
+-- Most calls complete plain jobs and claim the next. The other functions are defined only when they are needed: the
+-- server defines functions again at every call, and all of them would take a tenth of the time of such a call.
 local rarely_used
 local function rare()
   if not rarely_used then
 --@include finish
 --@include put_back
---@include parking
+--@include park
 --@include metrics
     rarely_used = {
       child_completed = child_completed, give_back_unique = give_back_unique, delete_job_keys = delete_job_keys,
-      prune = prune, let_go = let_go, fail = fail, charge_attempt = charge_attempt, postpone = postpone,
-      wait_again = wait_again, hand_back = hand_back, take_back = take_back, park = park, throttle = throttle, count_finished = count_finished,
+      prune = prune, end_claim = end_claim, fail = fail, charge_attempt = charge_attempt, postpone = postpone,
+      wait_again = wait_again, release = release, undo_claim = undo_claim, park = park, throttle = throttle, count_finished = count_finished,
     }
   end
   return rarely_used
@@ -41,12 +42,12 @@ end
 --@include complete
 
 local base, now, wanted = KEYS[1], ARGV[1], tonumber(ARGV[2])
-local on_trial = now == 'T'
-if on_trial then
+local early = now == 'T'
+if early then
   local time = redis.call('TIME')
   now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 end
-local worker = { on_trial = on_trial, token = ARGV[3], lease = ARGV[4], name = ARGV[5], rate = ARGV[6], window = ARGV[7] }
+local worker = { early = early, token = ARGV[3], lease = ARGV[4], name = ARGV[5], rate = ARGV[6], window = ARGV[7] }
 local minutes, completions, others = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local stored = redis.call('HMGET', base .. 'meta', 'paused', 'concurrency', 'max', 'duration', 'opts.maxLenEvents')
 local meta = { paused = stored[1], concurrency = stored[2], max = stored[3], duration = stored[4] }
@@ -69,7 +70,7 @@ for index = completions + 1, completions + others do
     at = at + 5
     if code == 0 then failed = failed + 1 end
   elseif letter == 'D' then
-    code = other.let_go(base, id, token)
+    code = other.end_claim(base, id, token)
     if code == 0 then
       redis.call('HSET', job, 'failedReason', ARGV[at], 'stacktrace', ARGV[at + 1])
       other.charge_attempt(job)
@@ -79,10 +80,10 @@ for index = completions + 1, completions + others do
   elseif letter == 'R' then
     if not promoted then
       local target, blocked = gate_of(base, meta.paused, meta.concurrency)
-      promote_due(base, target, blocked, now)
+      make_due_ready(base, target, blocked, now)
       promoted = true
     end
-    code = other.let_go(base, id, token)
+    code = other.end_claim(base, id, token)
     if code == 0 then
       redis.call('HSET', job, 'failedReason', ARGV[at], 'stacktrace', ARGV[at + 1])
       other.charge_attempt(job)
@@ -90,26 +91,26 @@ for index = completions + 1, completions + others do
     end
     at = at + 3
   elseif letter == 'S' then
-    code = other.let_go(base, id, token)
+    code = other.end_claim(base, id, token)
     if code == 0 then other.postpone(base, id, ARGV[at], now) end
     at = at + 1
   elseif letter == 'W' then
     code = other.park(base, id, token, now)
   elseif letter == 'L' then
     throttled = other.throttle(base, ARGV[at])
-    code = other.let_go(base, id, token)
-    if code == 0 then other.hand_back(base, id) end
+    code = other.end_claim(base, id, token)
+    if code == 0 then other.release(base, id) end
     at = at + 1
   elseif letter == 'U' then
-    code = other.let_go(base, id, token)
+    code = other.end_claim(base, id, token)
     if code == 0 then
-      other.take_back(base, id, ARGV[at], ARGV[at + 1],
+      other.undo_claim(base, id, ARGV[at], ARGV[at + 1],
         { processedOn = ARGV[at + 2], ats = ARGV[at + 3], pb = ARGV[at + 4] })
     end
     at = at + 5
   else
-    code = other.let_go(base, id, token)
-    if code == 0 then other.hand_back(base, id) end
+    code = other.end_claim(base, id, token)
+    if code == 0 then other.release(base, id) end
   end
   codes[index] = code
 end
@@ -122,14 +123,14 @@ if completions + others > 0 then
   redis.call('XTRIM', base .. 'events', 'MAXLEN', '~', event_limit(base, stored[5]))
 end
 
-local jobs, limited, due, odd, idle, traces = {}, 0, 0, {}, true, nil
+local jobs, limited, due, not_jobs, idle, traces = {}, 0, 0, {}, true, nil
 if throttled > 0 then
   limited, idle = throttled, false
 elseif wanted > 0 then
-  jobs, limited, due, odd, idle, traces = claim(base, wanted, now, meta, worker)
+  jobs, limited, due, not_jobs, idle, traces = claim(base, wanted, now, meta, worker)
 end
 if idle and completed + failed > 0 and redis.call('EXISTS', base .. 'wait', base .. 'active', base .. 'prioritized') == 0 then
   redis.call('XADD', base .. 'events', '*', 'event', 'drained')
 end
-if on_trial then return { codes, jobs, limited, due, odd, now, traces } end
-return { codes, jobs, limited, due, odd }
+if early then return { codes, jobs, limited, due, not_jobs, now, traces } end
+return { codes, jobs, limited, due, not_jobs }

@@ -2,7 +2,7 @@
 -- KEYS[1] namespace; ARGV: type, then per job: id, place (`completed` or `dead`), fingerprint.
 -- Returns the ids that were removed. The fingerprint is that of `rows.py`.
 -- A job stays if it waits or runs again, repeats by cron, is locked, or differs in anything.
---@include removing
+--@include remove
 
 local kind = ARGV[1]
 

@@ -3,7 +3,7 @@
 -- result, progress or '', number of log lines, the lines.
 -- Returns how many were new. The completed stay for a day from now, as if they had just completed: the protocol keeps
 -- them no longer, and its index forgets what is older. Dead jobs stay until they are removed.
---@include removing
+--@include remove
 
 local now, kind = ARGV[1], ARGV[2]
 local at, new = 3, 0

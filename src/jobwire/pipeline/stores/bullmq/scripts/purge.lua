@@ -3,7 +3,7 @@
 -- Returns the ids that were removed. The fingerprint is that of `fingerprint.py`.
 -- A job stays if it is elsewhere by now, differs in anything, is locked, or if its parent still waits for it. Removed
 -- jobs go as BullMQ's own cleaning takes them: one event for all.
---@include removing
+--@include remove
 
 local base = KEYS[1]
 
@@ -91,5 +91,5 @@ for at = 1, #ARGV, 3 do
   end
 end
 for place, ids in pairs(taken) do call_many('ZREM', base .. place, ids) end
-if #removed > 0 then tell(base, 'cleaned', 'count', #removed) end
+if #removed > 0 then add_event(base, 'cleaned', 'count', #removed) end
 return removed

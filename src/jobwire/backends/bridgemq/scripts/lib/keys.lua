@@ -1,5 +1,5 @@
--- Where things are: KEYS[1] is the namespace with its colon, `<ns>:`. What the spec names stands under `jobs:`,
--- `ratelimit:` and so on; all of ours under `x:`.
+-- The keys. KEYS[1] is the namespace with its colon, `<ns>:`. The spec's keys begin with `jobs:`, `ratelimit:` and so
+-- on after that, and jobwire's own keys with `x:`.
 local base = KEYS[1]
 local WAITING, ACTIVE, DELAYED = base .. 'jobs:waiting', base .. 'jobs:active', base .. 'jobs:delayed'
 local CRON, DEADLETTER = base .. 'jobs:cron', base .. 'jobs:deadletter'
@@ -9,10 +9,10 @@ local CONCURRENT, MINUTE = base .. 'ratelimit:concurrent:', base .. 'ratelimit:m
 local PAUSED, HEARTBEAT = base .. 'queues:paused', base .. 'workers:heartbeat:'
 local X = base .. 'x:'
 local LOGS = X .. 'logs:'
-local TALKED = X .. 'talked' -- ids of jobs that have progress or a log
+local WITH_OUTPUT = X .. 'talked' -- ids of jobs that have progress or a log
 local DAY = 86400
 
--- The server's time in ms, as text. The clocks of clients differ, so none of theirs is compared with anything.
+-- Returns the server's time in ms, as text. The clocks of clients differ, so their times are never compared.
 local function server_now()
   local time = redis.call('TIME')
   return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))

@@ -1,5 +1,5 @@
--- Adding jobs, in order, in one go. Each gets what BullMQ would give it had they been added one after another; what a
--- batch can share is done once: the counter, the push to the list, the markers, the trimming of events.
+-- Adds jobs, in order, in one call. The result is what BullMQ would leave had they been added one after another. Work
+-- that a batch can share is done once: the counter, the push to the list, the markers, the trimming of events.
 --@include gate
 --@include marker
 --@include delayed
@@ -7,8 +7,8 @@
 --@include job_keys
 --@include parent
 
--- Add `count` jobs of one queue, of which `children` have a parent. They are in ARGV from `at` on, per job
---   features: letters, each with arguments of its own behind the data, in this order; data;
+-- Adds `count` jobs of one queue, of which `children` have a parent. They are in ARGV from `at` on, per job
+--   features (letters), data, then the arguments of each feature, in this order:
 --     n  another name and other options than the job before: name, opts JSON
 --     i  an id of its own
 --     t  timestamp ms, delay ms, priority (else now, 0, 0)
@@ -16,9 +16,9 @@
 --     w  waits for children
 --     u  unique: key, ttl ms or '', 'e' to extend or '', 'r' to replace or ''
 --     p  has a parent: its full key, its JSON
--- Returns a reply per job, and the place in ARGV after the last. A reply is the job's number, its own id, or a pair:
+-- Returns a reply per job, and the index in ARGV after the last. A reply is the job's number, its own id, or a pair:
 --   {id, 'duplicated'}, {id, 'deduplicated'}, {-5, parent's key}, {-7, id}, {0, error of the server}
--- A parent whose last child turns out to be done already is released, or put into `releases` if that is given.
+-- A parent whose last child has completed already is made ready, or put into `releases` if that is given.
 local function add_jobs(base, at, count, children, now, releases)
   local events = base .. 'events'
   local meta = redis.call('HMGET', base .. 'meta', 'paused', 'concurrency', 'opts.maxLenEvents')
@@ -34,7 +34,7 @@ local function add_jobs(base, at, count, children, now, releases)
     lefts, rights = {}, {}
   end
 
-  -- An own id that is taken: the job there stands for this one, and may become this parent's child.
+  -- Handles an own id that exists already: the stored job takes the new one's part, and may become the parent's child.
   local function duplicate(id, parent_key, parent, timestamp)
     local job = base .. id
     local known = redis.pcall('HMGET', job, 'parentKey', 'returnvalue')
@@ -65,7 +65,7 @@ local function add_jobs(base, at, count, children, now, releases)
       'deduplicatedJobId', refused)
   end
 
-  -- The id of the job that already owns the key, or nil if the key is now the new job's.
+  -- Returns the id of the job that already owns the key, or nil if the new job has taken the key.
   local function deduplicate(id, key, ttl, extend, replace)
     local entry = base .. 'de:' .. key
     local owner = redis.call('GET', entry)

@@ -1,7 +1,8 @@
--- Delayed jobs that have come due. Whoever removes one from the set pushes it, so two at once do no harm.
+-- Makes delayed jobs ready that are due. Only the client that removes a job from the set pushes it, so two at once do
+-- no harm.
 --@include adopt
 
--- Move these ids of the delayed set to waiting, in order; how many were moved.
+-- Moves these ids of the delayed set to waiting, in order. Returns how many were moved.
 local function move_due(ids, now)
   local data, moved = strings_at(DATA, ids), 0
   local group, route, key
@@ -15,7 +16,7 @@ local function move_due(ids, now)
       local its, problem = route_of(data[index], id)
       if its then
         redis.call('ZREM', X .. 'delayed:' .. its.type, id)
-        local its_key = line_of(its) .. (its.front and '+' or '')
+        local its_key = route_key(its) .. (its.front and '+' or '')
         if its_key ~= key then flush() end
         group, route, key = group or {}, its, its_key
         group[#group + 1] = id
@@ -32,8 +33,8 @@ local function move_due(ids, now)
   return moved
 end
 
--- The due jobs of one type, as our own index of the delayed knows them.
-local function promote_type(kind, now)
+-- Makes the due jobs of one type ready, by our own index of delayed jobs. Returns how many.
+local function make_due_ready(kind, now)
   local mine = X .. 'delayed:' .. kind
   local ids = redis.call('ZRANGEBYSCORE', mine, '-inf', now, 'LIMIT', 0, 100)
   if #ids == 0 then return 0 end

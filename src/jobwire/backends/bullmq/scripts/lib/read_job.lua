@@ -1,6 +1,6 @@
--- Reading what others may have written badly.
+-- Reads values that another client may have written in a wrong form.
 
--- A stored JSON object, or an empty one if something else is there.
+-- Returns a stored JSON object, or an empty table for anything else.
 local function object_of(text)
   if not text then return {} end
   local ok, value = pcall(cjson.decode, text)
@@ -8,7 +8,7 @@ local function object_of(text)
   return {}
 end
 
--- Fields of a hash, false for each that is missing; all missing if the key is of another type.
+-- Returns fields of a hash, false for each that is missing. All are missing if the key is of another type.
 local function fields_of(key, ...)
   local values = redis.pcall('HMGET', key, ...)
   if values.err then
@@ -23,7 +23,7 @@ local function all_fields_of(key)
   return fields.err and {} or fields
 end
 
--- True for a job, and not for a key of the queue that happens to be asked for as one (`meta`, `wait`).
+-- Returns true for a job, false for another key of the queue whose name was given as an id (`meta`, `wait`).
 local function is_job(base, id)
   return fields_of(base .. id, 'timestamp')[1] ~= false
 end

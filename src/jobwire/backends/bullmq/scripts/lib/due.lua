@@ -1,11 +1,11 @@
--- Delayed jobs whose time has come become runnable, at most 1000 at a time.
+-- Makes delayed jobs ready that are due, at most 1000 at a time.
 --@include chunks
 --@include marker
 --@include prioritized
 
--- Needs the answer of gate(base). A job whose hash is of a foreign type is passed on; picking it up weeds it out. A score
--- below zero, which BullMQ's clients never write and never look at, is a moment long past.
-local function promote_due(base, target, blocked, now)
+-- Needs the results of gate(base). A job whose key is not a hash is moved too: the claim discards it. A score below
+-- zero, which BullMQ's clients never write and never read, counts as long past.
+local function make_due_ready(base, target, blocked, now)
   local due = redis.call('ZRANGEBYSCORE', base .. 'delayed', '-inf', (tonumber(now) + 1) * 4096 - 1, 'LIMIT', 0, 1000)
   if #due == 0 then return 0 end
   call_many('ZREM', base .. 'delayed', due)

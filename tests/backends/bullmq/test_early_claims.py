@@ -28,7 +28,7 @@ from .test_wait import FOR_EVER, blocked
 @pytest.fixture
 async def no_look_unasked(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wait ends by its marker only; and the server knows the script, without which an order brings nothing."""
-    monkeypatch.setattr(wakeup, "LONGEST_BLIND", FOR_EVER)
+    monkeypatch.setattr(wakeup, "LONGEST_WAIT", FOR_EVER)
     await claim(consumer(backend, "another"))
 
 
@@ -131,7 +131,7 @@ async def test_a_call_under_way_leaves_a_slot_to_the_job_that_a_wait_brings(
     assert await redis.lrange(keys.active, 0, -1) == [b"3", b"2"]
 
 
-async def test_a_brought_job_whose_lease_ran_out_unseen_is_not_run(
+async def test_an_early_claim_whose_lease_ran_out_unseen_is_not_run(
     backend: Backend, redis: Redis, keys: Keys, no_look_unasked: None
 ) -> None:
     worker = consumer(backend, name="w1", lease=0.2)
@@ -146,7 +146,7 @@ async def test_a_brought_job_whose_lease_ran_out_unseen_is_not_run(
     await worker.close()
 
 
-async def test_a_brought_job_that_has_waited_for_a_part_of_its_lease_is_renewed(
+async def test_an_early_claim_that_has_waited_for_a_part_of_its_lease_is_renewed(
     backend: Backend, redis: Redis, keys: Keys, no_look_unasked: None
 ) -> None:
     worker = consumer(backend, name="w1", lease=20)
@@ -154,8 +154,8 @@ async def test_a_brought_job_that_has_waited_for_a_part_of_its_lease_is_renewed(
     await bring(worker, redis, keys)
     await redis.pexpire(keys.lock("1"), 5000)
     # Fifteen seconds can't be waited for, so the claim is made to look that old.
-    brought = vars(worker)["_brought"]
-    brought[:] = [replace(one, claimed_ms=one.claimed_ms - 15_000) for one in brought]
+    early = vars(worker)["_early"]
+    early[:] = [replace(one, claimed_ms=one.claimed_ms - 15_000) for one in early]
     assert len(await claim(worker)) == 1
     assert await redis.pttl(keys.lock("1")) > 15_000
     await worker.close()

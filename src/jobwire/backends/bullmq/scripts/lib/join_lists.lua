@@ -1,5 +1,5 @@
--- `wait` and `paused` become one list under the given name: the jobs of `paused` run first, then those of `wait`.
--- The shorter list is moved, whichever it is, so that the server is held up for no longer than needed.
+-- Joins `wait` and `paused` to one list under the given name: the jobs of `paused` run first, then those of `wait`.
+-- Moves the shorter of the two, so that the server is blocked for no longer than needed.
 
 local function move_all(from, to, push, from_index, to_index, keep_from, keep_to)
   while true do

@@ -1,4 +1,4 @@
--- Putting one job among those that can run or will, and waking a worker for it if one may take it.
+-- Puts one job into a container of ready or delayed jobs, and wakes a worker unless the queue is blocked.
 --@include gate
 --@include marker
 --@include prioritized

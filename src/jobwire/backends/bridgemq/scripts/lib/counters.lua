@@ -1,5 +1,5 @@
--- Counters that others write too. An error here would end the script with jobs taken and not yet held, so one that is
--- no number, or below zero, starts at zero.
+-- Counters that peers write too. An error here would end the script after jobs were taken and before their claims are
+-- stored, so a counter that is not a number, or below zero, starts at zero.
 
 local function counted(key)
   local value = redis.call('MGET', key)[1]
@@ -13,8 +13,8 @@ local function count(key, by)
   return by
 end
 
--- A counter that lasts for a window. One without an end would hold its limit for ever, so it is given one: that of a
--- window which begins now.
+-- Returns the ms that are left of a counter's window. A counter without an end would never free its limit, so it gets
+-- the end of a window that begins now.
 local function window_left(key, window)
   local left = redis.call('PTTL', key)
   if left == -1 then

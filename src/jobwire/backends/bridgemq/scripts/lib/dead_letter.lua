@@ -1,5 +1,5 @@
--- The dead letter. What is wrong with a job is written as its result, where readers of the spec look for it.
---   x:aside   id and reason of jobs that were set aside unrun, for the leader to write into its log
+-- Moves jobs to the dead letter list. The error is written as the job's result, where clients of the spec look for it.
+--   x:aside   id and reason of jobs that can't be run, until the leader has logged them
 
 local ASIDE, MOST_ASIDE = X .. 'aside', 200
 
@@ -8,8 +8,8 @@ local function failure(name, message, now)
     processingTime = 0 })
 end
 
--- Put a job that stands in no queue any more to the dead, once. `kind` is its type, '' if it has none that can be read.
-local function bury(id, kind, result, now)
+-- Puts a job that is in no other container into the dead letter list, once. `kind` is its type, '' if it can't be read.
+local function to_dead_letter(id, kind, result, now)
   local new = redis.call('ZADD', X .. 'dead:' .. kind, now, id) == 1
   if new or not redis.call('LPOS', DEADLETTER, id) then redis.call('LPUSH', DEADLETTER, id) end
   redis.call('SET', STATUS .. id, 'dead')
@@ -17,9 +17,9 @@ local function bury(id, kind, result, now)
   redis.call('SADD', X .. 'types', kind)
 end
 
--- The same for a job that can't be run at all.
+-- Puts a job that can't be run into the dead letter list, for the leader to log.
 local function set_aside(id, kind, name, problem, now)
-  bury(id, kind, failure(name, problem, now), now)
+  to_dead_letter(id, kind, failure(name, problem, now), now)
   redis.call('RPUSH', ASIDE, id, problem)
   redis.call('LTRIM', ASIDE, -MOST_ASIDE, -1)
 end

@@ -1,8 +1,8 @@
--- A scheduler keeps one job ahead: made when the scheduler is put, then each time a worker picks up the one before.
--- Its place in `repeat` is the moment of that job, whose id is `repeat:<scheduler>:<moment>`.
---@include removing
+-- A scheduler always has one job ahead. It is made when the scheduler is stored, then each time a worker claims the one
+-- before. The scheduler's score in `repeat` is the time of that job, whose id is `repeat:<scheduler>:<time>`.
+--@include remove
 
--- A number as text without exponent; `..` would keep only 14 digits.
+-- Returns a number as text without exponent. `..` would keep only 14 digits.
 local function whole_number(value)
   return string.format('%.0f', value)
 end
@@ -11,21 +11,22 @@ local function scheduled_id(scheduler, at)
   return 'repeat:' .. scheduler .. ':' .. whole_number(at)
 end
 
--- Repeat jobs that BullMQ 4 added: a key of five parts, no record, and a checksum of the key in the ids of the jobs.
+-- Returns true for a repeat job that BullMQ 4 added: its key has five parts, it has no record, and the ids of its jobs
+-- contain a checksum of the key.
 local function is_version_4(scheduler)
   return select(2, string.gsub(scheduler, ':', ':')) >= 4
 end
 
--- The moment after the previous one. After a gap in which no worker ran, the next full interval, shifted by the
--- scheduler's offset (BullMQ 5.62 adds a whole interval before the offset, so one moment may be left out).
+-- Returns the time after the previous one. After a gap in which no worker ran, that is the next full interval, shifted
+-- by the scheduler's offset (BullMQ 5.62 adds a whole interval before the offset, so one run may be left out).
 local function next_moment(previous, every, offset, now)
   local at = previous + every
   if at < now then at = math.floor(now / every) * every + every + (offset or 0) end
   return at
 end
 
--- Where a job waits for its turn or its time; nil if it does not.
-local function waiting_place(base, id)
+-- Returns the container of a ready or delayed job, nil for any other.
+local function waiting_container(base, id)
   if redis.call('ZSCORE', base .. 'delayed', id) then return 'delayed' end
   if redis.call('ZSCORE', base .. 'prioritized', id) then return 'prioritized' end
   if redis.call('EXISTS', base .. id) == 0 then return nil end
@@ -34,17 +35,17 @@ local function waiting_place(base, id)
   return nil
 end
 
-local function delete_waiting_job(base, id, place)
-  if place == 'wait' or place == 'paused' then
-    redis.call('LREM', base .. place, 1, id)
+local function delete_waiting_job(base, id, container)
+  if container == 'wait' or container == 'paused' then
+    redis.call('LREM', base .. container, 1, id)
   else
-    redis.call('ZREM', base .. place, id)
+    redis.call('ZREM', base .. container, id)
   end
   delete_job(base, id)
 end
 
--- Store the job of one moment. `opts` is a JSON object with at least one field; id and delay are added to its text, so
--- that nothing of it passes through Lua numbers.
+-- Stores the job that is due at `at`. `opts` is a JSON object with at least one field. Id and delay are added to its
+-- text, so that none of its numbers pass through Lua.
 local function make_job(base, scheduler, id, name, data, opts, at, now)
   local delay = math.max(0, at - now)
   local asked = object_of(opts)
@@ -53,10 +54,10 @@ local function make_job(base, scheduler, id, name, data, opts, at, now)
   redis.call('INCR', base .. 'id')
   redis.call('HSET', base .. id, 'name', name, 'data', data, 'opts', stored_opts, 'timestamp', whole_number(now),
     'delay', whole_number(delay), 'priority', priority, 'rjk', scheduler)
-  tell(base, 'added', 'jobId', id, 'name', name)
+  add_event(base, 'added', 'jobId', id, 'name', name)
   if delay > 0 then
     push_delayed(base, id, at)
-    tell_trimmed(base, 'delayed', 'jobId', id, 'delay', whole_number(at))
+    add_event_and_trim(base, 'delayed', 'jobId', id, 'delay', whole_number(at))
     return
   end
   if priority == 0 then
@@ -64,5 +65,5 @@ local function make_job(base, scheduler, id, name, data, opts, at, now)
   else
     push_prioritized(base, id, priority)
   end
-  tell_trimmed(base, 'waiting', 'jobId', id)
+  add_event_and_trim(base, 'waiting', 'jobId', id)
 end

@@ -1,0 +1,1 @@
+"""Duties that run beside the jobs."""
