@@ -29,7 +29,7 @@ FENCE = {
     "waits": "{NULL}",
     "reserves": "{1}",
     "lease": "30",
-    "own_bell": "bell",
+    "own_channel": "channel",
 }
 FILL = """
     INSERT INTO {schema}.job_common (name, priority, data, policy, state, start_after, completed_on)
@@ -142,17 +142,17 @@ async def test_a_small_table_without_statistics_is_walked_by_its_primary_key_too
 
 
 async def test_plans_are_made_anew_as_tables_grow(queue, consume, monkeypatch):
-    from jobwire.backends.pgboss.connection import pipelined as wire
+    from jobwire.backends.pgboss.connection import pipelined
     from jobwire.backends.pgboss.connection.statements import statement
 
-    monkeypatch.setattr(wire, "_PLAN_FOR", 0.0)
+    monkeypatch.setattr(pipelined, "_PLAN_FOR", 0.0)
     consumer = consume()
     await queue.add_many([NewJob(n) for n in range(20)])
     seen = []
     while claims := (await consumer.settle([], claim=3)).claims:
         seen += [claim.job.data for claim in claims]
     assert seen == list(range(20))
-    async with queue.connection.backend.store.wire() as line:
+    async with queue.connection.backend.store.connection() as connection:
         count = statement("prepared", "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'jobwire_fetch%'")
-        [[(kept,)]] = await line.run([(count, {})])
+        [[(kept,)]] = await connection.run([(count, {})])
     assert kept <= 1

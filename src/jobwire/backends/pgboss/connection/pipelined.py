@@ -55,7 +55,7 @@ class Statement:
 Call = tuple[Statement, Mapping[str, Value]]
 
 
-class Wire:
+class PipelinedConnection:
     """A connection that one caller at a time may use."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], where: str) -> None:
@@ -67,7 +67,7 @@ class Wire:
         self._prepared: dict[bytes, tuple[bytes, float]] = {}
         self._turns = 0
         self._arrival: asyncio.Future[None] | None = None
-        self._told: Callable[[str, str], None] | None = None
+        self._notified: Callable[[str, str], None] | None = None
         self._lost: Exception | None = None
         self._within = CALL_WITHIN
         self.epoch = 0
@@ -78,7 +78,7 @@ class Wire:
         self._loop.add_reader(self._socket, self._readable)
 
     @classmethod
-    async def connect(cls, url: str, where: str) -> Wire:
+    async def connect(cls, url: str, where: str) -> PipelinedConnection:
         """Connect and prepare the session, or raise within the time for connecting and that of a call."""
         try:
             connection = await psycopg.AsyncConnection.connect(**parameters(url), autocommit=True)
@@ -148,7 +148,7 @@ class Wire:
         await self._flush()
         answers: list[list[Row]] = []
         fault: pq.abc.PGresult | None = None
-        place = 0
+        index = 0
         while True:
             while pg.is_busy():
                 await self._arrived()
@@ -158,8 +158,8 @@ class Wire:
             status = result.status
             if status == pq.ExecStatus.PIPELINE_SYNC:
                 break
-            name = fresh[place]
-            place += 1
+            name = fresh[index]
+            index += 1
             if status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
                 if name is None:
                     answers.append(rows_of(result))
@@ -215,13 +215,13 @@ class Wire:
 
     # --- notifications ----------------------------------------------------------------------------------------------
 
-    def listen(self, told: Callable[[str, str], None]) -> None:
+    def listen(self, notified: Callable[[str, str], None]) -> None:
         """Call back with channel and payload of every notification, and with two empty texts when the line is cut."""
-        self._told = told
+        self._notified = notified
 
-    def _heard(self, notify: pq.PGnotify) -> None:
-        if self._told is not None:
-            self._told(notify.relname.decode(), notify.extra.decode(errors="replace"))
+    def _notify(self, notify: pq.PGnotify) -> None:
+        if self._notified is not None:
+            self._notified(notify.relname.decode(), notify.extra.decode(errors="replace"))
 
     # --- the socket -------------------------------------------------------------------------------------------------
 
@@ -260,12 +260,12 @@ class Wire:
         try:
             self._pg.consume_input()
             while (notify := self._pg.notifies()) is not None:
-                self._heard(notify)
+                self._notify(notify)
         except psycopg.Error as error:
             self._lost = error
             self._leave_loop()
-            if self._told is not None:
-                self._told("", "")
+            if self._notified is not None:
+                self._notified("", "")
         self._wake()
 
     def _leave_loop(self) -> None:

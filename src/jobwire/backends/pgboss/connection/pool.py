@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from jobwire.backends.pgboss.connection.errors import failure
-from jobwire.backends.pgboss.connection.pipelined import CALL_WITHIN, Call, Wire
+from jobwire.backends.pgboss.connection.pipelined import CALL_WITHIN, Call, PipelinedConnection
 from jobwire.backends.pgboss.connection.rows import Row
 
 _MOST = 10
@@ -38,10 +38,10 @@ class Pool:
         self._url = url
         self._where = where
         self._loop = asyncio.get_running_loop()
-        self._idle: list[Wire] = []
+        self._idle: list[PipelinedConnection] = []
         self._busy = 0
         self._worked = 0.0
-        self._waiters: deque[tuple[asyncio.Future[Wire | None], float]] = deque()
+        self._waiters: deque[tuple[asyncio.Future[PipelinedConnection | None], float]] = deque()
         self._crowded = 0.0
         self._crowded_at = 0.0
         self._growth: asyncio.TimerHandle | None = None
@@ -51,30 +51,30 @@ class Pool:
 
     async def run(self, calls: Sequence[Call], within: float | None = None) -> list[list[Row]]:
         """Run the statements as one transaction in one round trip."""
-        wire = self._pop() or await self._obtain()
+        connection = self._pop() or await self._obtain()
         try:
-            return await wire.run(calls, within or self.within)
+            return await connection.run(calls, within or self.within)
         finally:
-            self.give(wire)
+            self.give(connection)
 
-    async def take(self) -> Wire:
+    async def take(self) -> PipelinedConnection:
         """A connection for the caller alone, who gives it back."""
         return self._pop() or await self._obtain()
 
-    def give(self, wire: Wire) -> None:
+    def give(self, connection: PipelinedConnection) -> None:
         """Take a connection back, for whoever waits for one or for later."""
-        if wire.silent:
+        if connection.silent:
             self.reset()  # the others were made at the same time and over the same network
-        if self._closed or wire.epoch != self._epoch or not wire.reusable:
-            wire.close()
+        if self._closed or connection.epoch != self._epoch or not connection.reusable:
+            connection.close()
             self._leave()
             return
         now = self._loop.time()
-        self._worked += now - wire.taken
-        wire.taken = now
-        if not self._offer(wire):
+        self._worked += now - connection.taken
+        connection.taken = now
+        if not self._offer(connection):
             self._busy -= 1
-            self._idle.append(wire)
+            self._idle.append(connection)
             if self._sweeper is None:
                 self._plan_sweep()
 
@@ -82,8 +82,8 @@ class Pool:
         """Drop every connection: idle ones at once, the others when they are given back."""
         self._epoch += 1
         idle, self._idle = self._idle, []
-        for wire in idle:
-            wire.close()
+        for connection in idle:
+            connection.close()
 
     def close(self) -> None:
         self._closed = True
@@ -95,47 +95,47 @@ class Pool:
 
     # --- getting one ------------------------------------------------------------------------------------------------
 
-    def _pop(self) -> Wire | None:
+    def _pop(self) -> PipelinedConnection | None:
         while self._idle:
-            wire = self._idle.pop()
-            if not wire.broken:
+            connection = self._idle.pop()
+            if not connection.broken:
                 self._busy += 1
-                wire.taken = self._loop.time()
-                return wire
-            wire.close()
+                connection.taken = self._loop.time()
+                return connection
+            connection.close()
         return None
 
-    async def _obtain(self) -> Wire:
+    async def _obtain(self) -> PipelinedConnection:
         if self._busy:
-            wire = await self._wait()
-            if wire is not None:
-                return wire
+            connection = await self._wait()
+            if connection is not None:
+                return connection
         self._busy += 1
         try:
-            wire = await Wire.connect(self._url, self._where)
+            connection = await PipelinedConnection.connect(self._url, self._where)
         except BaseException:
             self._leave()
             raise
-        wire.epoch = self._epoch
-        wire.taken = self._loop.time()
-        return wire
+        connection.epoch = self._epoch
+        connection.taken = self._loop.time()
+        return connection
 
     def _leave(self) -> None:
         """One connection less: a caller who waits for it makes one instead."""
         self._busy -= 1
         self._offer(None)
 
-    def _offer(self, wire: Wire | None) -> bool:
+    def _offer(self, connection: PipelinedConnection | None) -> bool:
         while self._waiters:
             waiter, _ = self._waiters.popleft()
             if not waiter.done():
-                waiter.set_result(wire)
+                waiter.set_result(connection)
                 return True
         return False
 
-    async def _wait(self) -> Wire | None:
+    async def _wait(self) -> PipelinedConnection | None:
         """A connection that came back; None if the caller should make one."""
-        waiter: asyncio.Future[Wire | None] = self._loop.create_future()
+        waiter: asyncio.Future[PipelinedConnection | None] = self._loop.create_future()
         self._waiters.append((waiter, self._loop.time()))
         if self._growth is None:
             self._plan_growth()
@@ -150,9 +150,9 @@ class Pool:
         except TimeoutError:
             raise failure(self._where, f"no connection came free within {self.within:g} s") from None
 
-    def _hand_on(self, wire: Wire | None) -> None:
-        if wire is not None:
-            self.give(wire)
+    def _hand_on(self, connection: PipelinedConnection | None) -> None:
+        if connection is not None:
+            self.give(connection)
         else:
             self._offer(None)
 

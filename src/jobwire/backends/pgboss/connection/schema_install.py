@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from jobwire.backends.pgboss.connection.errors import DUPLICATE_OBJECT, Refused
-from jobwire.backends.pgboss.connection.pipelined import Wire
+from jobwire.backends.pgboss.connection.pipelined import PipelinedConnection
 from jobwire.backends.pgboss.connection.schema import NEWEST, identifier, lock_key
 from jobwire.backends.pgboss.connection.statements import source, statement
 from jobwire.backends.pgboss.connection.values import text
@@ -42,13 +42,13 @@ def script(name: str, database: str, today: datetime) -> str:
     )
 
 
-async def install_on(wire: Wire, name: str) -> bool:
+async def install_on(connection: PipelinedConnection, name: str) -> bool:
     """Make the schema unless it is there; whether it was made by this call."""
-    [[(database, there, now)]] = await wire.run([(_LOOK, {"table": text(f"{identifier(name)}.version")})])
+    [[(database, there, now)]] = await connection.run([(_LOOK, {"table": text(f"{identifier(name)}.version")})])
     if there:
         return False
     try:
-        await wire.script(script(name, database, now))
+        await connection.script(script(name, database, now))
     except Refused as error:
         if error.sqlstate not in DUPLICATE_OBJECT:  # somebody else made it at the same moment
             raise
@@ -67,11 +67,11 @@ async def install(url: str) -> bool:
         await store.close()
         return True
     name = address.options.get("schema", "pgboss")
-    wire = await Wire.connect(address.driver_url, f"PostgreSQL at {address.redacted}")
+    connection = await PipelinedConnection.connect(address.driver_url, f"PostgreSQL at {address.redacted}")
     try:
-        return await install_on(wire, name)
+        return await install_on(connection, name)
     finally:
-        wire.close()
+        connection.close()
 
 
 def _day(schema: str, day: datetime) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from jobwire.backends.pgboss.connection.pool import Pool
-from jobwire.backends.pgboss.work.wakeup import Doorbell
+from jobwire.backends.pgboss.work.wakeup import Wakeup
 
 _Key = tuple[str, str, str]
 _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, Shared]] = WeakKeyDictionary()
@@ -20,7 +20,7 @@ _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, Shared]] = Weak
 @dataclass(slots=True)
 class Shared:
     pool: Pool
-    doorbell: Doorbell
+    wakeup: Wakeup
     users: int = 0
 
 
@@ -29,7 +29,7 @@ def join(url: str, where: str, schema: str) -> Shared:
     known = _shared.setdefault(asyncio.get_running_loop(), {})
     key = (url, where, schema)
     if key not in known:
-        known[key] = Shared(Pool(url, where), Doorbell(url, where, schema))
+        known[key] = Shared(Pool(url, where), Wakeup(url, where, schema))
     known[key].users += 1
     return known[key]
 
@@ -44,4 +44,4 @@ async def leave(shared: Shared) -> None:
         if one is shared:
             del known[key]
     shared.pool.close()
-    await shared.doorbell.close()
+    await shared.wakeup.close()

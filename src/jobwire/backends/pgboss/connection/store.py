@@ -11,7 +11,7 @@ from psycopg.pq import Conninfo
 
 from jobwire import embedded
 from jobwire.backends.pgboss.connection import schema_install, side_version
-from jobwire.backends.pgboss.connection.pipelined import LONG_CALL_WITHIN, Call, Value, Wire
+from jobwire.backends.pgboss.connection.pipelined import LONG_CALL_WITHIN, Call, PipelinedConnection, Value
 from jobwire.backends.pgboss.connection.pool import Pool
 from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.schema import Layout, bare, check_columns, check_version, identifier
@@ -20,7 +20,7 @@ from jobwire.backends.pgboss.connection.side_version import PgSideData
 from jobwire.backends.pgboss.connection.statements import Statements, source, statement
 from jobwire.backends.pgboss.connection.values import text
 from jobwire.backends.pgboss.work.handler_connections import Lending, Lent
-from jobwire.backends.pgboss.work.wakeup import Doorbell
+from jobwire.backends.pgboss.work.wakeup import Wakeup
 from jobwire.backends.side_version import bring_up_to_date
 from jobwire.errors import JobwireError, NewerSideData, NotSupported, StoreUnavailable
 from jobwire.urls import Address, check_driver_options
@@ -55,7 +55,7 @@ class Store:
         self._shared: Shared | None = None
         self.lending = Lending(self.where)
         self._opening = asyncio.Lock()
-        self._siding = asyncio.Lock()
+        self._making_side = asyncio.Lock()
         self.is_open = False
 
     @property
@@ -79,8 +79,8 @@ class Store:
         return self.shared.pool
 
     @property
-    def doorbell(self) -> Doorbell:
-        return self.shared.doorbell
+    def wakeup(self) -> Wakeup:
+        return self.shared.wakeup
 
     async def open(self) -> None:
         """Reach the server and learn what its schema holds; an empty database gets the schema, as Node gives it one."""
@@ -88,21 +88,21 @@ class Store:
             if self.is_open:
                 return
             try:
-                await self._reach()
+                await self._connect()
             except BaseException:
                 await self.close()
                 raise
             self.is_open = True
 
-    async def _reach(self) -> None:
+    async def _connect(self) -> None:
         if self.address.folder is not None and self._server is None:
             self._server = await asyncio.to_thread(embedded.postgres, self.address.folder)
             self._url = self._server.url
         self._shared = self._shared or join(self._url, self.where, self.name)
         layout = await self._detect()
         if layout is None:
-            async with self.wire() as wire:
-                await schema_install.install_on(wire, self.name)
+            async with self.connection() as connection:
+                await schema_install.install_on(connection, self.name)
             layout = await self._detect()
         if layout is None:
             raise StoreUnavailable(f"{self.where} has no schema {self.name}, and it could not be made")
@@ -130,20 +130,20 @@ class Store:
         """Drop every connection: those that are idle now, the others when they are given back."""
         if self._shared is not None:
             self._shared.pool.reset()
-            self._shared.doorbell.check()
+            self._shared.wakeup.check()
         await self.lending.reset()
 
     # --- conversations ----------------------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def wire(self) -> AsyncGenerator[Wire]:
+    async def connection(self) -> AsyncGenerator[PipelinedConnection]:
         """A connection for the caller alone."""
         pool = self.pool
-        wire = await pool.take()
+        connection = await pool.take()
         try:
-            yield wire
+            yield connection
         finally:
-            pool.give(wire)
+            pool.give(connection)
 
     async def run(self, calls: Sequence[Call]) -> list[list[Row]]:
         """The statements as one transaction in one round trip. Raises StoreUnavailable if the server gives no sign."""
@@ -217,14 +217,14 @@ class Store:
         return PgSideData(self.layout, self.where, self.run, self._run_script)
 
     async def _run_script(self, script: str) -> None:
-        async with self.wire() as wire:
-            await wire.script(script)
+        async with self.connection() as connection:
+            await connection.script(script)
 
     async def need_side(self) -> None:
         """Make jobwire's own schema, if it is not there. Raises what the server says if it may not be made."""
         if self.has_side:
             return
-        async with self._siding:
+        async with self._making_side:
             if await self.find_side():
                 return
             await self._side_data().make()

@@ -55,7 +55,7 @@ class Boss:
         self._store = backend.store
         self._queues = backend.queues
         self._changing = Changing(backend.store, backend.queues, backend.adding)
-        self._own_bell = text(own_channel(backend.store.name))
+        self._own_channel = text(own_channel(backend.store.name))
 
     # --- queues -----------------------------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Boss:
         values = {
             "queue": text(queue), "destination": text(destination), "source": text(source),
             "data": None if data is None else json_codec.dumps(data), "before": moment(created_before),
-            "ids": None if ids is None else plain_list(ids), "limit": number(limit), "own_bell": self._own_bell,
+            "ids": None if ids is None else plain_list(ids), "limit": number(limit), "own_channel": self._own_channel,
         }  # fmt: skip
         [(moved, _)] = await self._store.ask("redrive", values, table=row.table)
         return int(moved)

@@ -13,10 +13,11 @@ from jobwire.backends.pgboss.connection.schema import channel, own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import text
 from jobwire.backends.pgboss.produce.add import NO_SUCH_QUEUE, Adding
-from jobwire.backends.pgboss.produce.ids import is_id, new_ids
+from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.rules import check_options
+from jobwire.backends.uuid7 import new_id
 from jobwire.boundary import Added
 from jobwire.errors import InvalidOption
 
@@ -28,15 +29,14 @@ class Changing:
         self._store = store
         self._queues = queues
         self._adding = adding
-        self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
+        self._channels = {"channel": text(channel(store.name)), "own_channel": text(own_channel(store.name))}
 
     async def send(self, name: str, data: Any, options: Mapping[str, Any], **columns: Any) -> Added:
         check_options(options)
         queue = await self._queues.find(name)
         if queue is None:
             return Added("", NO_SUCH_QUEUE)
-        [job_id] = new_ids(1)
-        row = {"id": job_id, **columns_of(options), **columns, "data": orjson.Fragment(_encoded(data))}
+        row = {"id": new_id(), **columns_of(options), **columns, "data": orjson.Fragment(_encoded(data))}
         [added] = await self._adding.insert(queue, [row])
         return added
 
@@ -62,7 +62,7 @@ class Changing:
         if "data" in changes:
             features.append("with_data")
         values = {
-            "queue": text(name), "id": text(job_id), "key": text(key), **self._bells,
+            "queue": text(name), "id": text(job_id), "key": text(key), **self._channels,
             "options": orjson.dumps(columns_of(options)), "data": _column(changes.get("data")),
         }  # fmt: skip
         rows = await self._store.ask("update_jobs", values, table=queue.table, features=features)

@@ -16,10 +16,10 @@ from jobwire.backends.pgboss.connection.statements import statement
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text_list
 from jobwire.backends.pgboss.produce.add import Adding
-from jobwire.backends.pgboss.produce.ids import new_ids
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.rules import check_options
+from jobwire.backends.uuid7 import new_ids
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused
 
 _BEGIN = statement("begin", "BEGIN")
@@ -63,11 +63,11 @@ async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[
             "parent_ids": plain_list([ids[parent.ref] for _, parent in edges]),
         },
     )
-    async with store.wire() as wire:
-        answers = await wire.run([(_BEGIN, {}), *inserts, depend])
+    async with store.connection() as connection:
+        answers = await connection.run([(_BEGIN, {}), *inserts, depend])
         there = {row[0] for answer in answers[1:-1] for row in answer}
         left_out = [ref for ref, job_id in ids.items() if job_id not in there]
-        await wire.run([(_ROLLBACK if left_out else _COMMIT, {})])
+        await connection.run([(_ROLLBACK if left_out else _COMMIT, {})])
     if left_out:
         raise StoreRefused(f"no job of the flow was added: {', '.join(left_out)} would break the policy of its queue")
     return ids

@@ -30,7 +30,7 @@ class Admin:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._own_bell = text(own_channel(store.name))
+        self._own_channel = text(own_channel(store.name))
 
     async def act(self, action: str, name: str, job_ids: Sequence[str]) -> list[Acted]:
         """retry, resume, promote, cancel or remove jobs; what each came to."""
@@ -38,7 +38,7 @@ class Admin:
         ids = [job_id for job_id in job_ids if is_id(job_id)]
         if queue is None or not ids:
             return [Acted.NOT_FOUND] * len(job_ids)
-        values = {"queue": text(name), "ids": plain_list(ids), "own_bell": self._own_bell}
+        values = {"queue": text(name), "ids": plain_list(ids), "own_channel": self._own_channel}
         try:
             rows = await self._store.ask(action, values, table=queue.table)
         except Refused as error:

@@ -12,7 +12,7 @@ class PgPause:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._own_bell = text(own_channel(store.name))
+        self._own_channel = text(own_channel(store.name))
 
     async def pause(self, queue: str) -> None:
         await self._store.need_side()
@@ -20,7 +20,7 @@ class PgPause:
 
     async def resume(self, queue: str) -> None:
         if await self.paused(queue):
-            await self._store.ask("unhold", {"queue": text(queue), "own_bell": self._own_bell})
+            await self._store.ask("unhold", {"queue": text(queue), "own_channel": self._own_channel})
 
     async def paused(self, queue: str) -> bool:
         return await self._store.find_side() and bool(await self._store.ask("is_held", {"queue": text(queue)}))

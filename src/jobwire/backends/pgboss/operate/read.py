@@ -59,7 +59,7 @@ class Reading:
         values: dict[str, Value] = {"queue": text(name), "limit": number(limit + 1)}
         features = (*features, "backward" if reverse else "forward")
         if cursor is not None:
-            values |= _place(cursor)
+            values |= _position(cursor)
             features = (*features, "after")
         if skip:
             values["skip"] = number(skip)
@@ -84,7 +84,7 @@ def _cursor(job: Job) -> str:
     return f"{-job.priority}_{due}_{at}_{job.id}"
 
 
-def _place(cursor: str) -> dict[str, Value]:
+def _position(cursor: str) -> dict[str, Value]:
     try:
         priority, due, moment, job_id = cursor.split("_")
         if not is_id(job_id):

@@ -20,9 +20,9 @@ from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.schema import channel, own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text
-from jobwire.backends.pgboss.produce.ids import new_ids
 from jobwire.backends.pgboss.produce.native_options import columns_of, is_plain, options_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.uuid7 import new_ids
 from jobwire.boundary import Added, PreparedJob
 
 _TOGETHER = 2000
@@ -53,7 +53,7 @@ class Adding:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
+        self._channels = {"channel": text(channel(store.name)), "own_channel": text(own_channel(store.name))}
 
     async def add(self, name: str, jobs: Sequence[PreparedJob], connection: Any = None) -> list[Added]:
         """Add jobs in order; with a connection inside its transaction."""
@@ -81,7 +81,7 @@ class Adding:
         for start in range(0, len(jobs), _TOGETHER):
             together = slice(start, start + _TOGETHER)
             data = _BETWEEN.join([job.data for job in jobs[together]])
-            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._bells}
+            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._channels}
             try:
                 [[(count, _)]] = await self._store.run([(statement, values)])
             except Refused as error:
@@ -108,17 +108,17 @@ class Adding:
         refused = [row for row in good if row["id"].lower() not in there]
         reasons = await self._reasons(queue, refused, connection) if refused else {}
         answers: list[Added] = []
-        told: set[str] = set()
+        answered: set[str] = set()
         for row, fault in zip(rows, faults, strict=True):
             job_id = row["id"].lower()
             if fault is not None:
                 answers.append(Added("", fault))
             elif job_id not in there:
                 answers.append(reasons.get(job_id) or Added("", NO_SUCH_QUEUE))
-            elif job_id in told:
+            elif job_id in answered:
                 answers.append(Added(job_id, DUPLICATE_ID))
             else:
-                told.add(job_id)
+                answered.add(job_id)
                 answers.append(Added(job_id))
         return answers
 
@@ -152,7 +152,7 @@ class Adding:
 
     def call(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]]) -> Call:
         """The statement that stores rows."""
-        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._bells}
+        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._channels}
         # Most jobs bring nothing but data, and reading columns that are not there costs as much as reading them.
         plain = all(len(row) == 2 for row in rows)
         return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values

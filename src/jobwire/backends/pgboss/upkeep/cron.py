@@ -21,11 +21,11 @@ from jobwire.backends.pgboss.connection.rows import Unreadable
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import number, plain_list, text
 from jobwire.backends.pgboss.produce.add import Adding
-from jobwire.backends.pgboss.produce.ids import new_ids
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.produce.schedules import ScheduleRow
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.work.claims import PgClaim, read_claims
+from jobwire.backends.uuid7 import new_id
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
 
@@ -102,10 +102,9 @@ class CronPass:
             _log.warning("schedule %r made a job for queue %r, which is not there", key, name)
             await self._store.run([done])
             return
-        [job_id] = new_ids(1)
         options = note.get("options")
         row = columns_of(cast("dict[str, Any]", options) if isinstance(options, dict) else {})
-        row.setdefault("id", job_id)
+        row.setdefault("id", new_id())
         try:
             row["data"] = _json(note.get("data"))
             await self._store.run(
@@ -148,9 +147,8 @@ def _note(row: ScheduleRow, moment: datetime) -> dict[str, Any]:
     if isinstance(row.data, Unreadable):
         raise InvalidOption("data", "…", row.data.reason)
     slot = moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:00")
-    [job_id] = new_ids(1)
     return {
-        "id": job_id,
+        "id": new_id(),
         "data": _json({"name": row.name, "key": row.key, "data": row.data, "options": row.options, "slot": slot}),
         "singleton_key": row.name.replace("_", "\\_") + "__" + row.key,
         "singleton_on": slot,

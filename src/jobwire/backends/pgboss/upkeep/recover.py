@@ -27,7 +27,7 @@ class Recovery:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._own_bell = text(own_channel(store.name))
+        self._own_channel = text(own_channel(store.name))
 
     @property
     def possible(self) -> bool:
@@ -40,7 +40,7 @@ class Recovery:
         if queue is None or not self.possible:
             return []
         values = {
-            "queue": text(name), "most": number(max_stalled), "lease": number(lease), "own_bell": self._own_bell,
+            "queue": text(name), "most": number(max_stalled), "lease": number(lease), "own_channel": self._own_channel,
         }  # fmt: skip
         rows = await self._store.ask("recover", values, table=queue.table)
         doomed = [(job_id, attempt, started) for job_id, back, attempt, started, _ in rows if not back]

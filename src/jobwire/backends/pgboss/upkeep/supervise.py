@@ -130,7 +130,7 @@ class Supervision:
         if not force and not await self._store.ask("flow_claim", {"every": number(every)}):
             return
         while True:
-            [(parents, _)] = await self._store.ask("unblock", {"own_bell": text(own_channel(self._store.name))})
+            [(parents, _)] = await self._store.ask("unblock", {"own_channel": text(own_channel(self._store.name))})
             if parents < _SWEPT:
                 return
 

@@ -126,7 +126,7 @@ class PgConsumer:
             await self._count_lapses(queue, claims)
         if len(claims) >= asked:
             self._light = False
-            self._store.doorbell.ring_on(self._name)
+            self._store.wakeup.wake_another(self._name)
             return Settled(verdicts, claims)
         if not self._light:
             [[(due,)]] = await self._store.run([self._next_due(queue)])
@@ -193,7 +193,7 @@ class PgConsumer:
             queue = self._queue = await self._queues.ensure(self._name)
             if first:
                 await self._store.try_side()
-                await self._store.doorbell.answer()
+                await self._store.wakeup.start()
         return queue
 
     async def _moved(self, outcomes: Sequence[Outcome]) -> Settled:
@@ -208,10 +208,10 @@ class PgConsumer:
         deadline = loop.time() + timeout
         while (left := deadline - loop.time()) > 0:
             # Without a bell the queue is looked at; with one, jobs that nobody rings for wait until the time is over.
-            quiet = queue.notify and self._store.doorbell.works
-            if await self._store.doorbell.sleep(self._name, left if quiet else min(left, self.options.poll)):
+            notified = queue.notify and self._store.wakeup.listening
+            if await self._store.wakeup.wait(self._name, left if notified else min(left, self.options.poll)):
                 return
-            if not quiet and await self._is_anything_there(queue):
+            if not notified and await self._is_anything_there(queue):
                 return
 
     async def _is_anything_there(self, queue: QueueRow) -> bool:
@@ -219,7 +219,7 @@ class PgConsumer:
         return bool(rows)
 
     async def pass_on(self) -> None:
-        self._store.doorbell.ring(self._name)
+        self._store.wakeup.wake_one(self._name)
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         queue = await self._queues.find(self._name)

@@ -30,12 +30,12 @@ class FetchPlan:
     a job of higher priority added in between, would take more of its group than may run."""
 
     @classmethod
-    def of(cls, queue: QueueRow, options: WorkerOptions, store: Store, *, paced: bool = False) -> FetchPlan:
+    def of(cls, queue: QueueRow, options: WorkerOptions, store: Store, *, rate_limited: bool = False) -> FetchPlan:
         features = [*_BY_POLICY.get(queue.policy, ())]
         if options.groupConcurrency is not None and store.layout.has("group_id"):
             features.append("grouped")
-        if paced and options.keyRate is not None:
-            features += ["paced", "paced_by_group" if options.keyRateBy == "group" else "paced_by_key"]
+        if rate_limited and options.keyRate is not None:
+            features += ["rate_limited", "rate_by_group" if options.keyRateBy == "group" else "rate_by_key"]
         name = "fetch_keyed" if features else "fetch"
         if options.minPriority is not None:
             features.append("min_priority")
@@ -46,7 +46,7 @@ class FetchPlan:
             "max_priority": number(options.maxPriority),
             "tiers": orjson.dumps(dict(options.tiers)),
             "most": number(options.most_of_group),
-            "pace": number(options.keyRate[0] if options.keyRate is not None else None),
+            "most_starts": number(options.keyRate[0] if options.keyRate is not None else None),
         }
         turn = store.statements.get("group_lock") if "grouped" in features else None
         return cls(store.statements.get(name, queue.table, store.features(*features)), values, turn)

@@ -41,18 +41,20 @@ async def exchange(
     most, period = settings.rate if settings.rate is not None else (None, 0.0)
     calls, kinds = consumer.settling.calls(queue, outcomes)
     name = {"queue": text(queue.name)}
-    async with store.wire() as wire:
-        begun = await wire.run([(_BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
+    async with store.connection() as connection:
+        begun = await connection.run([(_BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
         verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
         started, left = begun[-1][0]
         allowed = wanted if most is None else min(wanted, most - started)
         claims: list[PgClaim] = []
         if allowed > 0:
-            fetch = FetchPlan.of(queue, options, store, paced=True)
-            found = await wire.run(fetch.calls(queue.name, allowed, lease))
+            fetch = FetchPlan.of(queue, options, store, rate_limited=True)
+            found = await connection.run(fetch.calls(queue.name, allowed, lease))
             claims = consumer.claims_of(queue, found[-1])
         counted = _counted(store, queue, settings, options, claims)
-        ends = await wire.run([*counted, (store.statements.get("rate_next"), _next(queue, options)), (_COMMIT, {})])
+        ends = await connection.run(
+            [*counted, (store.statements.get("rate_next"), _next(queue, options)), (_COMMIT, {})]
+        )
     blocked = 0.0
     if most is not None and started + len(claims) >= most:
         blocked = left if started else period

@@ -23,7 +23,7 @@ _CENTURY = 3e9
 class Batch:
     """Outcomes of one kind, as the columns of a statement, and where they stood."""
 
-    places: list[int]
+    positions: list[int]
     claims: list[PgClaim]
 
 
@@ -33,13 +33,13 @@ class Settling:
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._name = name
-        self._own_bell = text(own_channel(store.name))
+        self._own_channel = text(own_channel(store.name))
 
     def calls(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[Batch]]:
         """The statements that finish the outcomes, and which of them each one holds."""
         calls: list[Call] = []
         kinds: list[Batch] = []
-        completed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
+        completed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
         if completed:
             batch = _batch(completed)
             outputs = b"[" + b",".join([output_of(outcome.result) for _, outcome in completed]) + b"]"
@@ -47,7 +47,7 @@ class Settling:
             kinds.append(batch)
         if len(completed) == len(outcomes):
             return calls, kinds
-        failed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
+        failed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
         if failed:
             batch = _batch(failed)
             outputs = b"[" + b",".join([failure_output(fault.error, fault.stack) for _, fault in failed]) + b"]"
@@ -60,11 +60,11 @@ class Settling:
                 )
             )
             kinds.append(batch)
-        back = [(place, one) for place, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
+        back = [(position, one) for position, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
         if back:
             batch = _batch(back)
             waits = plain_list([min(one.delay, _CENTURY) if isinstance(one, Snoozed) else None for _, one in back])
-            calls.append(self._call("put_back", queue, batch, waits=waits, own_bell=self._own_bell))
+            calls.append(self._call("put_back", queue, batch, waits=waits, own_channel=self._own_channel))
             kinds.append(batch)
         return calls, kinds
 
@@ -87,12 +87,12 @@ class Settling:
             if not rows:
                 continue
             settled = {row[0]: row for row in rows}
-            for place in batch.places:
-                outcome = outcomes[place]
+            for position in batch.positions:
+                outcome = outcomes[position]
                 # One job twice in a batch: the second is a repetition, and the row is gone when it has been counted.
                 row = settled.pop(outcome.claim.job.id, None)
                 if row is not None:
-                    verdicts[place] = _verdict(outcome, row)
+                    verdicts[position] = _verdict(outcome, row)
         return verdicts
 
 
@@ -101,8 +101,8 @@ def own(claim: Claim) -> PgClaim:
     return claim
 
 
-def _batch(placed: Sequence[tuple[int, Outcome]]) -> Batch:
-    return Batch([place for place, _ in placed], [own(outcome.claim) for _, outcome in placed])
+def _batch(numbered: Sequence[tuple[int, Outcome]]) -> Batch:
+    return Batch([position for position, _ in numbered], [own(outcome.claim) for _, outcome in numbered])
 
 
 def starts_of(claims: Sequence[PgClaim]) -> bytes:

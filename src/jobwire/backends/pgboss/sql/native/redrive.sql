@@ -41,7 +41,7 @@ WITH dead AS MATERIALIZED (
         )
     FROM dead d JOIN {schema}.queue q ON q.name = d.destination
     WHERE j.name = :queue AND j.id = d.id AND NOT EXISTS (SELECT FROM moved m WHERE m.id = d.new_id)
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, m.name) FROM moved m GROUP BY m.name
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, m.name) FROM moved m GROUP BY m.name
 )
-SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM rung)
+SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM notified)

@@ -43,10 +43,10 @@ WITH o AS (
     FROM chosen c, o
     WHERE j.name = :queue AND j.id = c.id AND j.state < 'active'
     RETURNING j.id, j.start_after
-), rung AS MATERIALIZED (
-    SELECT pg_notify(CASE WHEN bool_or(c.start_after <= {now}) THEN :bell ELSE :own_bell END, :queue)
+), notified AS MATERIALIZED (
+    SELECT pg_notify(CASE WHEN bool_or(c.start_after <= {now}) THEN :channel ELSE :own_channel END, :queue)
     FROM changed c
     WHERE (SELECT q.notify FROM {schema}.queue q WHERE q.name = :queue) --? queue.notify
     HAVING count(*) > 0
 )
-SELECT c.id, (SELECT count(*) FROM rung) FROM changed c
+SELECT c.id, (SELECT count(*) FROM notified) FROM changed c

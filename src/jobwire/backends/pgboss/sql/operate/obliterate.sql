@@ -15,7 +15,7 @@ WITH busy AS MATERIALIZED (
     DELETE FROM {side}.log l WHERE l.name = :queue AND EXISTS (SELECT FROM allowed) --? side
 ), forgiven AS ( --? side
     DELETE FROM {side}.stall t WHERE t.name = :queue AND EXISTS (SELECT FROM allowed) --? side
-), unpaced AS ( --? side
+), unlimited AS ( --? side
     DELETE FROM {side}.pace c WHERE c.name = :queue AND EXISTS (SELECT FROM allowed) --? side
 )
 SELECT jobs FROM busy

@@ -12,8 +12,8 @@ WITH was AS (
     FROM was w
     WHERE j.name = :queue AND j.id = w.id AND w.state > 'active'
     RETURNING j.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, :queue) FROM again HAVING count(*) > 0
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, :queue) FROM again HAVING count(*) > 0
 )
-SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM rung)
+SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM notified)
 FROM was w LEFT JOIN again a ON a.id = w.id

@@ -11,15 +11,15 @@ WITH q AS (
     )
     SELECT
         r.id, q.name, nullif(r.data, 'null')::jsonb, q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max,
-        q.expire_seconds, q.deletion_seconds, {now}, {now} + (r.place - 1) * interval '1 microsecond',
+        q.expire_seconds, q.deletion_seconds, {now}, {now} + (r.nth - 1) * interval '1 microsecond',
         {now} + q.retention_seconds * interval '1 second', q.dead_letter, q.policy
         , q.heartbeat_seconds --? heartbeat_seconds
-    FROM q, unnest(:ids::uuid[], string_to_array(:data, chr(31))) WITH ORDINALITY AS r (id, data, place)
+    FROM q, unnest(:ids::uuid[], string_to_array(:data, chr(31))) WITH ORDINALITY AS r (id, data, nth)
     RETURNING 1
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:bell, :queue)
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:channel, :queue)
     FROM added
     WHERE (SELECT notify FROM q) --? queue.notify
     HAVING count(*) > 0
 )
-SELECT (SELECT count(*) FROM added), (SELECT count(*) FROM rung)
+SELECT (SELECT count(*) FROM added), (SELECT count(*) FROM notified)

@@ -23,8 +23,8 @@ WITH x AS MATERIALIZED (
                 AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
         ))
     RETURNING j.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, :queue) FROM back HAVING count(*) > 0
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, :queue) FROM back HAVING count(*) > 0
 )
-SELECT x.id, b.id IS NOT NULL, j.retry_count, j.started_on::text, (SELECT count(*) FROM rung)
+SELECT x.id, b.id IS NOT NULL, j.retry_count, j.started_on::text, (SELECT count(*) FROM notified)
 FROM x JOIN {job} j ON j.name = :queue AND j.id = x.id LEFT JOIN back b ON b.id = x.id

@@ -3,7 +3,7 @@
 -- too, takes them back from a worker that died. A job that is claimed again counts one attempt more. While it is claimed it may be tried
 -- once more than it says, which is undone when it is settled: so a supervisor that takes it back lets it run again.
 WITH next AS MATERIALIZED (
-    SELECT j.id, j.ctid AS place
+    SELECT j.id, j.ctid AS tid
         , j.heartbeat_seconds IS NULL OR j.heartbeat_seconds < 1 AS leased --? heartbeat_seconds
     FROM {job} j
     WHERE j.name = :queue
@@ -24,7 +24,7 @@ SET state = 'active',
     heartbeat_seconds = CASE WHEN j.heartbeat_seconds >= 1 THEN j.heartbeat_seconds ELSE :lease END, --? heartbeat_seconds
     retry_limit = least(j.retry_limit, 2147483646) + 1, --? heartbeat_seconds
     retry_count = CASE WHEN j.started_on IS NULL OR j.retry_count = 2147483647 THEN j.retry_count ELSE j.retry_count + 1 END
-WHERE j.ctid = ANY (ARRAY(SELECT n.place FROM next n))
+WHERE j.ctid = ANY (ARRAY(SELECT n.tid FROM next n))
 RETURNING
     j.id, j.data, j.priority, j.retry_count,
     j.retry_limit, --? heartbeat_seconds

@@ -18,7 +18,7 @@ WITH parent AS MATERIALIZED (
     RETURNING j.name, j.blocked
 ), settled AS (
     UPDATE {schema}.job j SET blocking = false FROM parent p WHERE j.name = p.name AND j.id = p.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, f.name) FROM freed f WHERE NOT f.blocked GROUP BY f.name
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, f.name) FROM freed f WHERE NOT f.blocked GROUP BY f.name
 )
-SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM rung)
+SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM notified)

@@ -2,4 +2,4 @@
 WITH gone AS (
     DELETE FROM {side}.held WHERE name = :queue RETURNING 1
 )
-SELECT pg_notify(:own_bell, :queue) FROM gone
+SELECT pg_notify(:own_channel, :queue) FROM gone
