@@ -46,6 +46,13 @@ class Queues:
         row = self._rows.get(name)
         return row if row is not None and self.is_fresh(row) else await self.reread(name)
 
+    async def get(self, name: str) -> QueueRow:
+        """Returns the queue's row. Raises StoreRefused if there is no such queue."""
+        row = await self.find(name)
+        if row is None:
+            raise StoreRefused(f"there is no queue {name!r}")
+        return row
+
     def is_fresh(self, row: QueueRow) -> bool:
         return self._rows.get(row.name) is row and time.monotonic() - row.read_at < _FRESH_FOR
 

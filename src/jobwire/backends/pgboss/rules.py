@@ -105,15 +105,9 @@ SETTING_RULES: dict[str, Any] = {
     "heartbeatSeconds": _at_least(10),
     "notify": _flag,
 }
+_OF_QUEUES_ONLY = ("policy", "partition", "warningQueueSize", "notify")
 JOB_RULES: dict[str, Any] = {
-    **{
-        name: SETTING_RULES[name]
-        for name in ("retryLimit", "retryDelay", "retryBackoff", "retryDelayMax", "expireInSeconds")
-    },
-    **{
-        name: SETTING_RULES[name]
-        for name in ("retentionSeconds", "deleteAfterSeconds", "deadLetter", "heartbeatSeconds")
-    },
+    **{name: rule for name, rule in SETTING_RULES.items() if name not in _OF_QUEUES_ONLY},
     "singletonSeconds": _at_least(1),
     "singletonOffset": _at_least(0),
     "singletonNextSlot": _flag,
@@ -133,10 +127,17 @@ def check(job: NewJob) -> None:
         raise InvalidOption("timeout", job.timeout, "must be at most a day (86400 s), as pg-boss demands")
     if job.unique is not None and "singletonKey" in job.extra:
         raise InvalidOption("extra.singletonKey", job.extra["singletonKey"], "can't be given together with unique")
-    if not storable(json_codec.dumps(job.data)):
-        raise InvalidOption("data", "…", CAN_NOT_HOLD)
+    encoded("data", job.data)
     if job.extra:
         check_options(job.extra, "extra.")
+
+
+def encoded(field: str, data: Any) -> bytes:
+    """Returns the data as JSON. Raises InvalidOption if jsonb can't hold it."""
+    made = json_codec.dumps(data)
+    if not storable(made):
+        raise InvalidOption(field, "…", CAN_NOT_HOLD)
+    return made
 
 
 def check_options(extra: Mapping[str, Any], where: str = "") -> None:

@@ -19,6 +19,7 @@ from jobwire.backends.pgboss.connection.pipelined import Statement
 from jobwire.backends.pgboss.connection.schema import Layout
 
 _CONDITION = re.compile(r"^(.*?)\s*--([?!]) ([\w. ]+)$")
+_PART = re.compile(r"^\{(columns|claim|forget_side)\}\n", re.MULTILINE)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 
@@ -45,6 +46,11 @@ def statement(name: str, text: str) -> Statement:
     return Statement(f"jobwire_{name}_{digest}".encode(), numbered.encode(), tuple(order))
 
 
+BEGIN = statement("begin", "BEGIN")
+COMMIT = statement("commit", "COMMIT")
+ROLLBACK = statement("rollback", "ROLLBACK")
+
+
 class Statements:
     """Statements of one schema, each made once per table and set of features."""
 
@@ -62,7 +68,7 @@ class Statements:
 
     def _fitted(self, text: str, table: str, features: frozenset[str]) -> str:
         layout = self.layout
-        text = text.replace("{columns}", source("columns")) if "{columns}" in text else text
+        text = _PART.sub(lambda found: source(found[1]), text)
         lines: list[str] = []
         for line in text.splitlines():
             found = _CONDITION.match(line)

@@ -14,7 +14,15 @@ from jobwire.backends.pgboss.connection import schema_install, side_version
 from jobwire.backends.pgboss.connection.pipelined import LONG_CALL_WITHIN, Call, PipelinedConnection, Value
 from jobwire.backends.pgboss.connection.pool import Pool
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import Layout, bare, check_columns, check_version, identifier
+from jobwire.backends.pgboss.connection.schema import (
+    Layout,
+    bare,
+    channel,
+    check_columns,
+    check_version,
+    identifier,
+    own_channel,
+)
 from jobwire.backends.pgboss.connection.shared import Shared, join, leave
 from jobwire.backends.pgboss.connection.side_version import PgSideData
 from jobwire.backends.pgboss.connection.statements import Statements, source, statement
@@ -43,6 +51,10 @@ class Store:
         self.address = address
         self.name = address.options.get("schema", "pgboss")
         self.where = f"PostgreSQL at {address.redacted}"
+        self.own_channel = text(own_channel(self.name))
+        """The channel that wakes jobwire's workers only, as a value of a statement."""
+        self.channels = {"channel": text(channel(self.name)), "own_channel": self.own_channel}
+        """That one and pg-boss's own, as values of a statement."""
         self._statements: Statements | None = None
         self.has_side = False
         """jobwire's own schema is there, of this release's version."""

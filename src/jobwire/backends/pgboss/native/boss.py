@@ -18,7 +18,6 @@ import orjson
 
 from jobwire import codec as json_codec
 from jobwire.backends.pgboss.backend import PgBossBackend
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.values import moment, number, plain_list, text
 from jobwire.backends.pgboss.native.change_jobs import Changing
 from jobwire.backends.pgboss.native.flows import FlowJob, add_flow
@@ -55,7 +54,6 @@ class Boss:
         self._store = backend.store
         self._queues = backend.queues
         self._changing = Changing(backend.store, backend.queues, backend.adding)
-        self._own_channel = text(own_channel(backend.store.name))
 
     # --- queues -----------------------------------------------------------------------------------------------------
 
@@ -155,13 +153,12 @@ class Boss:
         limit: int = 1000,
     ) -> int:
         """Move jobs that wait in a dead letter queue back to where they came from, oldest first; how many."""
-        row = await self._queues.find(queue)
-        if row is None:
-            raise StoreRefused(f"there is no queue {queue!r}")
+        row = await self._queues.get(queue)
         values = {
             "queue": text(queue), "destination": text(destination), "source": text(source),
             "data": None if data is None else json_codec.dumps(data), "before": moment(created_before),
-            "ids": None if ids is None else plain_list(ids), "limit": number(limit), "own_channel": self._own_channel,
+            "ids": None if ids is None else plain_list(ids), "limit": number(limit),
+            "own_channel": self._store.own_channel,
         }  # fmt: skip
         [(moved, _)] = await self._store.ask("redrive", values, table=row.table)
         return int(moved)

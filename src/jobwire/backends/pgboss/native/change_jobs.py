@@ -7,16 +7,13 @@ from typing import Any
 
 import orjson
 
-from jobwire import codec as json_codec
-from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
-from jobwire.backends.pgboss.connection.schema import channel, own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import text
 from jobwire.backends.pgboss.produce.add import NO_SUCH_QUEUE, Adding
 from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.queues import Queues
-from jobwire.backends.pgboss.rules import check_options
+from jobwire.backends.pgboss.rules import check_options, encoded
 from jobwire.backends.uuid7 import new_id
 from jobwire.boundary import Added
 from jobwire.errors import InvalidOption
@@ -29,14 +26,13 @@ class Changing:
         self._store = store
         self._queues = queues
         self._adding = adding
-        self._channels = {"channel": text(channel(store.name)), "own_channel": text(own_channel(store.name))}
 
     async def send(self, name: str, data: Any, options: Mapping[str, Any], **columns: Any) -> Added:
         check_options(options)
         queue = await self._queues.find(name)
         if queue is None:
             return Added("", NO_SUCH_QUEUE)
-        row = {"id": new_id(), **columns_of(options), **columns, "data": orjson.Fragment(_encoded(data))}
+        row = {"id": new_id(), **columns_of(options), **columns, "data": orjson.Fragment(encoded("data", data))}
         [added] = await self._adding.insert(queue, [row])
         return added
 
@@ -62,7 +58,7 @@ class Changing:
         if "data" in changes:
             features.append("with_data")
         values = {
-            "queue": text(name), "id": text(job_id), "key": text(key), **self._channels,
+            "queue": text(name), "id": text(job_id), "key": text(key), **self._store.channels,
             "options": orjson.dumps(columns_of(options)), "data": _column(changes.get("data")),
         }  # fmt: skip
         rows = await self._store.ask("update_jobs", values, table=queue.table, features=features)
@@ -83,12 +79,5 @@ class Changing:
         return Added(changed[0], UPDATED)
 
 
-def _encoded(data: Any) -> bytes:
-    encoded = json_codec.dumps(data)
-    if not storable(encoded):
-        raise InvalidOption("data", "…", CAN_NOT_HOLD)
-    return encoded
-
-
 def _column(data: Any) -> bytes | None:
-    return None if data is None else _encoded(data)
+    return None if data is None else encoded("data", data)

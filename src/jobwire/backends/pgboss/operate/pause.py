@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import text
 
@@ -12,7 +11,6 @@ class PgPause:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._own_channel = text(own_channel(store.name))
 
     async def pause(self, queue: str) -> None:
         await self._store.need_side()
@@ -20,7 +18,7 @@ class PgPause:
 
     async def resume(self, queue: str) -> None:
         if await self.paused(queue):
-            await self._store.ask("unhold", {"queue": text(queue), "own_channel": self._own_channel})
+            await self._store.ask("unhold", {"queue": text(queue), "own_channel": self._store.own_channel})
 
     async def paused(self, queue: str) -> bool:
         return await self._store.find_side() and bool(await self._store.ask("is_held", {"queue": text(queue)}))

@@ -22,7 +22,7 @@ _COUNTED = (
     State.CANCELLED,
     State.WAITING_CHILDREN,
 )
-_PAGES = {
+PAGES = {
     State.WAITING: ("page_waiting",),
     State.DELAYED: ("page_delayed",),
     State.ACTIVE: ("page_active",),
@@ -31,6 +31,7 @@ _PAGES = {
     State.FAILED: ("page_failed", "page_finished"),
     State.CANCELLED: ("page_cancelled", "page_finished"),
 }
+"""The features of `sql/operate/page` and `sql/operate/clean` that choose the jobs of a state."""
 
 
 class Reading:
@@ -49,7 +50,7 @@ class Reading:
 
     async def jobs(self, name: str, state: State, limit: int, cursor: str | None, *, skip: int, reverse: bool) -> Page:
         queue = await self._queues.find(name)
-        features = _PAGES.get(state)
+        features = PAGES.get(state)
         if (
             queue is None
             or features is None

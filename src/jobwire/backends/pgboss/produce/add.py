@@ -17,7 +17,6 @@ from jobwire.backends.pgboss.connection.errors import (
 )
 from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import channel, own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text
 from jobwire.backends.pgboss.produce.native_options import columns_of, is_plain, options_of
@@ -53,7 +52,6 @@ class Adding:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._channels = {"channel": text(channel(store.name)), "own_channel": text(own_channel(store.name))}
 
     async def add(self, name: str, jobs: Sequence[PreparedJob], connection: Any = None) -> list[Added]:
         """Add jobs in order; with a connection inside its transaction."""
@@ -81,7 +79,7 @@ class Adding:
         for start in range(0, len(jobs), _TOGETHER):
             together = slice(start, start + _TOGETHER)
             data = _BETWEEN.join([job.data for job in jobs[together]])
-            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._channels}
+            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._store.channels}
             try:
                 [[(count, _)]] = await self._store.run([(statement, values)])
             except Refused as error:
@@ -152,7 +150,7 @@ class Adding:
 
     def call(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]]) -> Call:
         """The statement that stores rows."""
-        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._channels}
+        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._store.channels}
         # Most jobs bring nothing but data, and reading columns that are not there costs as much as reading them.
         plain = all(len(row) == 2 for row in rows)
         return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values

@@ -19,12 +19,13 @@ from jobwire.backends.pgboss.connection.errors import Refused
 from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.rows import Unreadable
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import number, plain_list, text
+from jobwire.backends.pgboss.connection.values import number, text
 from jobwire.backends.pgboss.produce.add import Adding
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.produce.schedules import ScheduleRow
 from jobwire.backends.pgboss.queues import QueueRow, Queues
 from jobwire.backends.pgboss.work.claims import PgClaim, read_claims
+from jobwire.backends.pgboss.work.fence import fence_of
 from jobwire.backends.uuid7 import new_id
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
@@ -97,7 +98,10 @@ class CronPass:
         note = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         name, key = str(note.get("name", "")), str(note.get("key") or "")
         queue = await self._queues.find(name) if name else None
-        done: Call = (self._store.statements.get("complete", send_it.table), _fence(claim) | {"outputs": b"[null]"})
+        done: Call = (
+            self._store.statements.get("complete", send_it.table),
+            {**fence_of(SEND_IT, [claim]), "outputs": b"[null]"},
+        )
         if queue is None:
             _log.warning("schedule %r made a job for queue %r, which is not there", key, name)
             await self._store.run([done])
@@ -120,16 +124,6 @@ class CronPass:
         except (Refused, ValueError, RecursionError) as error:
             _log.warning("schedule %r made a job that queue %r refuses: %s", key, name, error)
             await self._store.run([done])
-
-
-def _fence(claim: PgClaim) -> dict[str, bytes | None]:
-    return {
-        "queue": text(SEND_IT),
-        "ids": plain_list([claim.job.id]),
-        "attempts": plain_list([claim.attempt]),
-        "starts": f'{{"{claim.started}"}}'.encode(),
-        "heartbeats": plain_list([claim.own_heartbeat]),
-    }
 
 
 def _json(value: Any) -> orjson.Fragment:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 
 from jobwire.backends.pgboss.codec import failure_output
-from jobwire.backends.pgboss.connection.pipelined import Value
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import number, plain_list, text
+from jobwire.backends.pgboss.connection.values import number, text
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.work.fence import failing, fence
 from jobwire.boundary import ConsumerSettings
 
 STALLED = "job stalled more than allowable limit"
@@ -27,7 +26,6 @@ class Recovery:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._own_channel = text(own_channel(store.name))
 
     @property
     def possible(self) -> bool:
@@ -40,22 +38,17 @@ class Recovery:
         if queue is None or not self.possible:
             return []
         values = {
-            "queue": text(name), "most": number(max_stalled), "lease": number(lease), "own_channel": self._own_channel,
+            "queue": text(name), "most": number(max_stalled), "lease": number(lease),
+            "own_channel": self._store.own_channel,
         }  # fmt: skip
         rows = await self._store.ask("recover", values, table=queue.table)
         doomed = [(job_id, attempt, started) for job_id, back, attempt, started, _ in rows if not back]
         if doomed:
             ids, attempts, starts = zip(*doomed, strict=True)
-            fail: dict[str, Value] = {
-                "queue": text(name),
-                "ids": plain_list(ids),
-                "attempts": plain_list(attempts),
-                "starts": ('{"' + '","'.join(starts) + '"}').encode(),
-                "heartbeats": plain_list([None] * len(ids)),
-                "outputs": b"[" + b",".join([failure_output(STALLED, "")] * len(ids)) + b"]",
-                "finals": plain_list(["true"] * len(ids)),
-                "waits": plain_list([None] * len(ids)),
-                "reserves": plain_list([1] * len(ids)),
+            count, output = len(doomed), failure_output(STALLED, "")
+            fail = {
+                **fence(name, ids, attempts, starts, [None] * count),
+                **failing([output] * count, [True] * count, [None] * count, [1] * count),
             }
             await self._store.ask("fail_or_retry", fail, table=queue.table)
         return [row[0] for row in rows]

@@ -15,11 +15,11 @@ import orjson
 
 from jobwire.backends.pgboss.connection.pipelined import Value
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.connection.values import number, text, text_list
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.upkeep.recover import Recovery
+from jobwire.backends.pgboss.work.fence import failing, fence
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.counted import counted
 
@@ -130,7 +130,7 @@ class Supervision:
         if not force and not await self._store.ask("flow_claim", {"every": number(every)}):
             return
         while True:
-            [(parents, _)] = await self._store.ask("unblock", {"own_channel": text(own_channel(self._store.name))})
+            [(parents, _)] = await self._store.ask("unblock", {"own_channel": self._store.own_channel})
             if parents < _SWEPT:
                 return
 
@@ -147,15 +147,10 @@ def _by_table(turn: Sequence[Row]) -> list[tuple[str, list[str]]]:
 
 
 def _failing(name: str, overdue: Sequence[Row]) -> dict[str, Value]:
-    outputs = [NO_HEARTBEAT if row[6] else TIMED_OUT for row in overdue]
+    _, ids, attempts, starts, heartbeats, reserves, silent = zip(*overdue, strict=True)
+    outputs = [NO_HEARTBEAT if one else TIMED_OUT for one in silent]
+    count = len(overdue)
     return {
-        "queue": text(name),
-        "ids": plain_list([row[1] for row in overdue]),
-        "attempts": plain_list([row[2] for row in overdue]),
-        "starts": ('{"' + '","'.join(row[3] for row in overdue) + '"}').encode(),
-        "heartbeats": plain_list([row[4] for row in overdue]),
-        "outputs": b"[" + b",".join(outputs) + b"]",
-        "finals": plain_list(["false"] * len(overdue)),
-        "waits": plain_list([None] * len(overdue)),
-        "reserves": plain_list([row[5] for row in overdue]),
+        **fence(name, ids, attempts, starts, heartbeats),
+        **failing(outputs, [False] * count, [None] * count, reserves),
     }

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.connection.errors import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
-from jobwire.backends.pgboss.connection.pipelined import Call, Value
+from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text
@@ -17,8 +17,9 @@ from jobwire.backends.pgboss.upkeep.duties import Duties
 from jobwire.backends.pgboss.upkeep.recover import STALLED, lease_of
 from jobwire.backends.pgboss.work import rate_limit
 from jobwire.backends.pgboss.work.claims import PgClaim, read_claims
+from jobwire.backends.pgboss.work.fence import fence_of
 from jobwire.backends.pgboss.work.fetch import FetchPlan
-from jobwire.backends.pgboss.work.settle import Settling, own, starts_of
+from jobwire.backends.pgboss.work.settle import Settling, own
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import (
     Claim,
@@ -228,12 +229,7 @@ class PgConsumer:
         lost: list[Claim] = []
         for start in range(0, len(claims), _EXTEND_BATCH):
             held = [own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
-            values: dict[str, Value] = {
-                "queue": text(self._name),
-                "ids": plain_list([claim.job.id for claim in held]),
-                "attempts": plain_list([claim.attempt for claim in held]),
-                "starts": starts_of(held),
-            }
+            values = fence_of(self._name, held)
             try:
                 kept = {row[0] for row in await self._store.ask("touch", values, table=queue.table)}
             except Refused as error:

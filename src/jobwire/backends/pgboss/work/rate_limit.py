@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobwire.backends.pgboss.connection.pipelined import Call
-from jobwire.backends.pgboss.connection.statements import statement
+from jobwire.backends.pgboss.connection.statements import BEGIN, COMMIT
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import number, plain_list, text, text_list
 from jobwire.backends.pgboss.queues import QueueRow
@@ -23,8 +23,6 @@ from jobwire.boundary import ConsumerSettings, Outcome, Settled
 if TYPE_CHECKING:
     from jobwire.backends.pgboss.work.consumer import PgConsumer
 
-_BEGIN = statement("begin", "BEGIN")
-_COMMIT = statement("commit", "COMMIT")
 QUEUE_KEY = ""
 
 
@@ -42,7 +40,7 @@ async def exchange(
     calls, kinds = consumer.settling.calls(queue, outcomes)
     name = {"queue": text(queue.name)}
     async with store.connection() as connection:
-        begun = await connection.run([(_BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
+        begun = await connection.run([(BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
         verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
         started, left = begun[-1][0]
         allowed = wanted if most is None else min(wanted, most - started)
@@ -53,7 +51,7 @@ async def exchange(
             claims = consumer.claims_of(queue, found[-1])
         counted = _counted(store, queue, settings, options, claims)
         ends = await connection.run(
-            [*counted, (store.statements.get("rate_next"), _next(queue, options)), (_COMMIT, {})]
+            [*counted, (store.statements.get("rate_next"), _next(queue, options)), (COMMIT, {})]
         )
     blocked = 0.0
     if most is not None and started + len(claims) >= most:

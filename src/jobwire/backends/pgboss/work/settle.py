@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jobwire.backends.pgboss.codec import failure_output, output_of
 from jobwire.backends.pgboss.connection.pipelined import Call, Value
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import plain_list, text
+from jobwire.backends.pgboss.connection.values import plain_list
 from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.work.claims import PgClaim
+from jobwire.backends.pgboss.work.fence import failing, fence_of, json_array
 from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
 
 _CENTURY = 3e9
@@ -33,7 +33,6 @@ class Settling:
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._name = name
-        self._own_channel = text(own_channel(store.name))
 
     def calls(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[Batch]]:
         """The statements that finish the outcomes, and which of them each one holds."""
@@ -42,42 +41,33 @@ class Settling:
         completed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
         if completed:
             batch = _batch(completed)
-            outputs = b"[" + b",".join([output_of(outcome.result) for _, outcome in completed]) + b"]"
-            calls.append(self._call("complete", queue, batch, outputs=outputs))
+            outputs = json_array([output_of(outcome.result) for _, outcome in completed])
+            calls.append(self._call("complete", queue, batch, {"outputs": outputs}))
             kinds.append(batch)
         if len(completed) == len(outcomes):
             return calls, kinds
         failed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
         if failed:
             batch = _batch(failed)
-            outputs = b"[" + b",".join([failure_output(fault.error, fault.stack) for _, fault in failed]) + b"]"
-            finals = plain_list(["true" if fault.final else "false" for _, fault in failed])
-            waits = plain_list([fault.delay for _, fault in failed])
-            reserves = plain_list([1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed))
-            calls.append(
-                self._call(
-                    "fail_or_retry", queue, batch, outputs=outputs, finals=finals, waits=waits, reserves=reserves
-                )
+            values = failing(
+                [failure_output(fault.error, fault.stack) for _, fault in failed],
+                [fault.final for _, fault in failed],
+                [fault.delay for _, fault in failed],
+                [1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed),
             )
+            calls.append(self._call("fail_or_retry", queue, batch, values))
             kinds.append(batch)
         back = [(position, one) for position, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
         if back:
             batch = _batch(back)
             waits = plain_list([min(one.delay, _CENTURY) if isinstance(one, Snoozed) else None for _, one in back])
-            calls.append(self._call("put_back", queue, batch, waits=waits, own_channel=self._own_channel))
+            values = {"waits": waits, "own_channel": self._store.own_channel}
+            calls.append(self._call("put_back", queue, batch, values))
             kinds.append(batch)
         return calls, kinds
 
-    def _call(self, name: str, queue: QueueRow, batch: Batch, **values: Value) -> Call:
-        held = batch.claims
-        fence: dict[str, Value] = {
-            "queue": text(self._name),
-            "ids": plain_list([claim.job.id for claim in held]),
-            "attempts": plain_list([claim.attempt for claim in held]),
-            "starts": starts_of(held),
-            "heartbeats": plain_list([claim.own_heartbeat for claim in held]),
-        }
-        return self._store.statements.get(name, queue.table), fence | values
+    def _call(self, name: str, queue: QueueRow, batch: Batch, values: Mapping[str, Value]) -> Call:
+        return self._store.statements.get(name, queue.table), {**fence_of(self._name, batch.claims), **values}
 
     def verdicts(
         self, outcomes: Sequence[Outcome], kinds: Sequence[Batch], answers: Sequence[Sequence[Row]]
@@ -103,10 +93,6 @@ def own(claim: Claim) -> PgClaim:
 
 def _batch(numbered: Sequence[tuple[int, Outcome]]) -> Batch:
     return Batch([position for position, _ in numbered], [own(outcome.claim) for _, outcome in numbered])
-
-
-def starts_of(claims: Sequence[PgClaim]) -> bytes:
-    return ('{"' + '","'.join(claim.started for claim in claims) + '"}').encode()
 
 
 def _verdict(outcome: Outcome, row: Row) -> Verdict:
