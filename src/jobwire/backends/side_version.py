@@ -30,11 +30,11 @@ FIRST = 1
 Step_contra = TypeVar("Step_contra", contravariant=True)
 
 
-class SideData(Protocol[Step_contra]):
+class SideVersion(Protocol[Step_contra]):
     """The side data of one place, as a backend reaches it."""
 
     @property
-    def place(self) -> str:
+    def where(self) -> str:
         """Names the place in messages."""
         ...
 
@@ -52,7 +52,7 @@ class SideData(Protocol[Step_contra]):
         ...
 
 
-async def bring_up_to_date(side: SideData[Step_contra], steps: Sequence[Step_contra]) -> None:
+async def bring_up_to_date(side: SideVersion[Step_contra], steps: Sequence[Step_contra]) -> None:
     """Makes sure that the side data is of this release's version. Raises NewerSideData if a newer release made it.
 
     An account without the right to read or write side data works without a number, as one does that has no side data.
@@ -64,25 +64,25 @@ async def bring_up_to_date(side: SideData[Step_contra], steps: Sequence[Step_con
             found = await side.stamp()
     except StoreRefused as refused:
         _log.info(
-            "%s: its side data is taken to be of version %d, which can't be stored: %s", side.place, FIRST, refused
+            "%s: its side data is taken to be of version %d, which can't be stored: %s", side.where, FIRST, refused
         )
         found = FIRST
     for _ in steps:
-        version = checked(side.place, found, newest)
+        version = checked(side.where, found, newest)
         if version == newest:
             return
         await side.advance(version, steps[version - FIRST])
-        _log.info("%s: side data was brought from version %d to %d", side.place, version, version + 1)
+        _log.info("%s: side data was brought from version %d to %d", side.where, version, version + 1)
         found = await side.read()
-    version = checked(side.place, found, newest)
+    version = checked(side.where, found, newest)
     if version < newest:
         raise StoreUnavailable(
-            f"{side.place} has side data of version {version}, which could not be brought to version {newest}: "
+            f"{side.where} has side data of version {version}, which could not be brought to version {newest}: "
             f"another process wrote the version at the same time"
         )
 
 
-def checked(place: str, found: object, newest: int) -> int:
+def checked(where: str, found: object, newest: int) -> int:
     """Returns the number that was found. Raises NewerSideData above `newest`, StoreRefused if it is not a version.
 
     >>> checked("schema a", b"1", newest=2)
@@ -94,11 +94,11 @@ def checked(place: str, found: object, newest: int) -> int:
     version = _whole(found)
     if version is None or version < FIRST:
         raise StoreRefused(
-            f"{place} has side data of version {shown(found)}, which is not a version: this jobwire knows {FIRST} to "
+            f"{where} has side data of version {shown(found)}, which is not a version: this jobwire knows {FIRST} to "
             f"{newest}; restore the number"
         )
     if version > newest:
-        raise NewerSideData(place, version, newest)
+        raise NewerSideData(where, version, newest)
     return version
 
 

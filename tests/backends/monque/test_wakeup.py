@@ -136,11 +136,11 @@ async def test_jobs_of_other_names_wake_nobody(queue, work, peer):
 
 
 async def test_no_stream_is_held_open_for_workers_that_are_busy(queue, work, connection):
-    doorbell = connection.backend._doorbell
+    wakeup = connection.backend._wakeup
     async with work(lambda job: None) as idle:
-        await eventually(lambda: doorbell.listening)
+        await eventually(lambda: wakeup.listening)
         await idle.stop()
-    await eventually(lambda: not doorbell.listening)
+    await eventually(lambda: not wakeup.listening)
 
 
 async def test_without_a_replica_set_a_worker_looks_every_second(standalone):

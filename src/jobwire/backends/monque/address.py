@@ -14,8 +14,6 @@ from urllib.parse import parse_qsl, unquote
 from pymongo.common import URI_OPTIONS_VALIDATOR_MAP
 
 from jobwire.cron.zones import zone_of
-from jobwire.native import MonqueInstance, MonqueWorker, of_kind
-from jobwire.options import seconds
 from jobwire.urls import Address, check_driver_options
 
 DEFAULT_COLLECTION = "monque_jobs"
@@ -26,7 +24,7 @@ DEFAULT_MAX_RETRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CollectionAddress:
     """A parsed address. `driver_url` holds the password; `where` does not."""
 
     where: str
@@ -52,14 +50,14 @@ class Place:
         return self.collection + SIDE_SUFFIX
 
 
-def place_of(address: Address) -> Place:
+def collection_address(address: Address) -> CollectionAddress:
     check_driver_options(address, URI_OPTIONS_VALIDATOR_MAP, ignore_case=True)
     options = address.options
     rest, _, query = address.driver_url.partition("?")
     path = rest.partition("://")[2].partition("/")[2]
     tz = options.get("tz", "UTC")
     zone_of(tz)
-    return Place(
+    return CollectionAddress(
         where=f"MongoDB at {address.redacted}",
         driver_url=address.driver_url,
         folder=address.folder,
@@ -69,31 +67,4 @@ def place_of(address: Address) -> Place:
         tz=tz,
         max_retries=int(options.get("max_retries", DEFAULT_MAX_RETRIES)),
         create_indexes=options.get("create_indexes", "true") == "true",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """MonqueWorker as the consumer reads it, in seconds; what was not given is as the URL says."""
-
-    max_retries: int
-    base_retry_interval: float
-    max_backoff_delay: float
-    lock_timeout: float
-    retention_interval: float
-    results: bool
-    instance: MonqueInstance | None
-
-
-def worker_settings(place: Place, given: object) -> WorkerSettings:
-    """The worker's native options, checked."""
-    native = of_kind(MonqueWorker, given, "Monque")
-    return WorkerSettings(
-        max_retries=native.max_retries or place.max_retries,
-        base_retry_interval=seconds("base_retry_interval", native.base_retry_interval),
-        max_backoff_delay=seconds("max_backoff_delay", native.max_backoff_delay),
-        lock_timeout=seconds("lock_timeout", native.lock_timeout),
-        retention_interval=seconds("retention_interval", native.retention_interval),
-        results=native.results,
-        instance=native.instance,
     )

@@ -136,14 +136,14 @@ def cron_of(document: Mapping[str, Any]) -> str | None:
     return text if isinstance(text, str) and text else None
 
 
-def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: int, attempts: int) -> Job:
+def job_of(document: Mapping[str, Any], side: Mapping[str, Any] | None, *, now: int, attempts: int) -> Job:
     """A snapshot. `note` is what our side collection knows of the job. Never raises, whatever is stored."""
     status = document.get("status")
     state = STATES.get(status, State.FAILED) if isinstance(status, str) else State.FAILED
     due = ms_of(document.get("nextRunAt"))
     if state is State.WAITING and due is not None and due > now:
         state = State.DELAYED
-    runs = runs_of(note)
+    runs = runs_of(side)
     updated = ms_of(document.get("updatedAt"))
     last: Mapping[str, Any] = runs.get(str(updated), {}) if state.finished else {}
     failures = fail_count(document)
@@ -158,7 +158,7 @@ def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: 
         native_state=str(status),
         attempts=attempts,
         attempts_made=failures + 1 if state is State.COMPLETED else failures,
-        progress=json_of(note.get("progress")) if note else None,
+        progress=json_of(side.get("progress")) if side else None,
         result=json_of(last.get("result")) if state is State.COMPLETED else None,
         error=_error(document, reason),
         stacktrace=tuple(str(run["stack"]) for _, run in sorted(runs.items()) if run.get("stack")),
@@ -171,13 +171,13 @@ def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: 
     )
 
 
-def runs_of(note: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
-    """The ends of runs that were noted, each under the `updatedAt` (in ms) that it gave to the job."""
-    runs = note.get("runs") if note else None
+def runs_of(side: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
+    """The ends of runs that were found, each under the `updatedAt` (in ms) that it gave to the job."""
+    runs = side.get("runs") if side else None
     if not isinstance(runs, dict):
         return {}
-    noted = cast("dict[str, Any]", runs)
-    return {key: cast("Mapping[str, Any]", run) for key, run in noted.items() if isinstance(run, dict)}
+    found = cast("dict[str, Any]", runs)
+    return {key: cast("Mapping[str, Any]", run) for key, run in found.items() if isinstance(run, dict)}
 
 
 def _error(document: Mapping[str, Any], reason: Any) -> str | None:
@@ -206,7 +206,7 @@ def _date(value: Any) -> datetime | None:
 
 
 def json_of(text: Any) -> Any:
-    """A value that we noted as JSON; None for anything else."""
+    """A value that we found as JSON; None for anything else."""
     if not isinstance(text, str):
         return None
     try:

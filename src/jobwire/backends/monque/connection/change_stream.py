@@ -17,7 +17,7 @@ from jobwire.backends.monque.connection.store import CALL, Document, Store
 
 AWAIT_MS = 1000
 _ANSWER_WITHIN = 6.0
-UNREADABLE_PLACE = range(50_809, 50_832)
+UNREADABLE_TOKEN = range(50_809, 50_832)
 """Codes of a server that can't read a token of its own: MongoDB 6.0 has that with tokens of jobs whose `_id` is a
 fraction."""
 

@@ -53,7 +53,7 @@ class Run:
         return UpdateOne({"_id": self.job}, {"$set": {"name": self.name, **change}}, upsert=True)
 
 
-class Notes:
+class SideData:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pauses: dict[str, tuple[bool, float]] = {}
@@ -61,19 +61,19 @@ class Notes:
     async def record(self, runs: Sequence[Run]) -> None:
         if runs:
             async with self._store.reaching():
-                await self._store.hasty_side.bulk_write([run.request for run in runs], ordered=False)
+                await self._store.unconfirmed_side.bulk_write([run.request for run in runs], ordered=False)
 
-    async def strike(self, runs: Sequence[Run]) -> None:
+    async def remove_runs(self, runs: Sequence[Run]) -> None:
         """Take back the notes of runs whose job was lost."""
         requests = [UpdateOne({"_id": run.job}, {"$unset": {f"runs.{run.at_ms}": ""}}) for run in runs]
         if requests:
             async with self._store.reaching():
-                await self._store.hasty_side.bulk_write(requests, ordered=False)
+                await self._store.unconfirmed_side.bulk_write(requests, ordered=False)
 
     async def of(self, keys: Collection[Any]) -> Mapping[Any, Document]:
         async with self._store.reaching():
             found = await self._store.side.find({"_id": {"$in": list(keys)}}).to_list()
-        return {hashable(note["_id"]): note for note in found}
+        return {hashable(one["_id"]): one for one in found}
 
     async def forget(self, keys: Iterable[Any]) -> None:
         """Delete what belongs to jobs that are gone."""

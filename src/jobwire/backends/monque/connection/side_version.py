@@ -24,11 +24,11 @@ STEPS: Sequence[Step] = ()
 taken again: a step must do no harm then."""
 
 
-class MonqueSideData:
-    """Implements SideData."""
+class MonqueSideVersion:
+    """Implements SideVersion."""
 
     def __init__(self, store: Store) -> None:
-        self.place = f"collection {store.place.side} of {store.where}"
+        self.where = f"collection {store.address.side} of {store.where}"
         self._store = store
         self._side = store.side.with_options(read_preference=ReadPreference.PRIMARY)
 

@@ -18,7 +18,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
 
 from jobwire import embedded
-from jobwire.backends.monque.address import Place
+from jobwire.backends.monque.address import CollectionAddress
 from jobwire.backends.monque.connection import indexes, side_version
 from jobwire.backends.monque.connection.clock import ServerClock, ticks_ns
 from jobwire.backends.monque.connection.errors import Conversation
@@ -56,22 +56,22 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 _TIMEOUTS = frozenset({"timeoutms", "sockettimeoutms", "connecttimeoutms", "serverselectiontimeoutms", "wtimeoutms"})
-_NO_HANGING = frozenset({"timeoutms", "sockettimeoutms"})
+_SOCKET_TIMEOUTS = frozenset({"timeoutms", "sockettimeoutms"})
 _AFTER_MAJORITY_MS = 5_000
 _CLOCK_TRIES = 3
 _CLOCK_WITHIN = 2.0
 _CLOCK_QUICK_NS = 20_000_000
-_LAST_ERRANDS = 2.0
-_LAST_WORDS = 1.0
+_CALLS_END_WITHIN = 2.0
+_CLOSE_WITHIN = 1.0
 """Seconds for telling the server which sessions and cursors are no longer needed."""
 
 
 class Store:
     """One client with its pool. It belongs to the event loop in which it was opened."""
 
-    def __init__(self, place: Place, *, make_indexes: bool, side_is_known: bool = False) -> None:
-        self.place = place
-        self.where = place.where
+    def __init__(self, address: CollectionAddress, *, make_indexes: bool, side_is_known: bool = False) -> None:
+        self.address = address
+        self.where = address.where
         self.streams = True
         """The server can push changes: a replica set or a sharded cluster. Known once opened."""
         self.side_is_known = side_is_known
@@ -79,22 +79,22 @@ class Store:
         already."""
         self.clock = ServerClock()
         self._sharded = False
-        self._keeps_deadlines = _TIMEOUTS.isdisjoint(place.driver_options)
-        self._make_indexes = make_indexes and place.create_indexes
+        self._keeps_deadlines = _TIMEOUTS.isdisjoint(address.driver_options)
+        self._make_indexes = make_indexes and address.create_indexes
         self._client: AsyncMongoClient[Document] | None = None
         self._server: embedded.Server | None = None
         self._opening = asyncio.Lock()
-        self._errands: set[asyncio.Task[Any]] = set()
+        self._calls: set[asyncio.Task[Any]] = set()
 
     @property
     def database(self) -> AsyncDatabase[Document]:
         if self._client is None:
             raise StoreUnavailable(f"{self.where} is not open")
-        return self._client.get_database(self.place.database, codec_options=READABLE)
+        return self._client.get_database(self.address.database, codec_options=READABLE)
 
     @property
     def jobs(self) -> AsyncCollection[Document]:
-        return self.database[self.place.collection]
+        return self.database[self.address.collection]
 
     @property
     def raw_jobs(self) -> AsyncCollection[RawBSONDocument]:
@@ -103,16 +103,16 @@ class Store:
 
     @property
     def side(self) -> AsyncCollection[Document]:
-        return self.database[self.place.side]
+        return self.database[self.address.side]
 
     @property
-    def hasty_side(self) -> AsyncCollection[Document]:
+    def unconfirmed_side(self) -> AsyncCollection[Document]:
         """For what is written before a job's own write: in one replica set, that one's confirmation covers both."""
         return self.side if self._sharded else self.side.with_options(write_concern=WriteConcern(1))
 
     def jobs_in(self, session: AsyncClientSession) -> AsyncCollection[Document]:
         """The jobs as the caller's own client sees them: a session can be used with its client only."""
-        return session.client.get_database(self.place.database)[self.place.collection]
+        return session.client.get_database(self.address.database)[self.address.collection]
 
     def reaching(self, deadline: float = CALL) -> Conversation:
         """A conversation with the server, which ends within so many seconds and raises errors of jobwire only."""
@@ -126,15 +126,15 @@ class Store:
         async with self._opening:
             if self._client is not None:
                 return
-            if self.place.folder is not None:
-                self._server = await asyncio.to_thread(embedded.mongo, self.place.folder)
+            if self.address.folder is not None:
+                self._server = await asyncio.to_thread(embedded.mongo, self.address.folder)
             client = self._connect()
             try:
                 async with self.reaching():
-                    await self._look_at(client)
+                    await self._inspect(client)
                 self._client = client
                 if not self.side_is_known:
-                    await bring_up_to_date(side_version.MonqueSideData(self), side_version.STEPS)
+                    await bring_up_to_date(side_version.MonqueSideVersion(self), side_version.STEPS)
                     self.side_is_known = True
                 if self._make_indexes:
                     async with self.reaching(LONG):
@@ -142,7 +142,7 @@ class Store:
                         await self.side.create_indexes(indexes.side_indexes())
             except BaseException:
                 self._client = None
-                await self._say_goodbye(client)
+                await self._close_client(client)
                 await self._leave_server()
                 raise
 
@@ -176,49 +176,51 @@ class Store:
 
     def send(self, call: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
         """Start a call that may go on for a while when its caller is gone."""
-        errand = asyncio.create_task(call)
-        self._errands.add(errand)
-        errand.add_done_callback(self._returned)
-        return errand
+        call = asyncio.create_task(call)
+        self._calls.add(call)
+        call.add_done_callback(self._call_ended)
+        return call
 
-    async def answer(self, errand: asyncio.Task[Answer], within: float) -> Answer:
+    async def answer(self, call: asyncio.Task[Answer], within: float) -> Answer:
         """The answer of a call that was sent; StoreUnavailable if there is none after so many seconds. The call is
         cancelled then, and what the driver does on that occasion, such as telling the server, is not waited for."""
-        done, _ = await asyncio.wait([errand], timeout=within)
+        done, _ = await asyncio.wait([call], timeout=within)
         if not done:
-            errand.cancel()
+            call.cancel()
             raise StoreUnavailable(f"{self.where} is unavailable: no answer within {within:g} s")
-        return errand.result()
+        return call.result()
 
-    def _returned(self, errand: asyncio.Task[Any]) -> None:
-        self._errands.discard(errand)
-        if not errand.cancelled():
-            errand.exception()  # whoever asked has had it, or is gone
+    def _call_ended(self, call: asyncio.Task[Any]) -> None:
+        self._calls.discard(call)
+        if not call.cancelled():
+            call.exception()  # whoever asked has had it, or is gone
 
     async def close(self) -> None:
-        if self._errands:
-            await asyncio.wait(self._errands, timeout=_LAST_ERRANDS)
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=_CALLS_END_WITHIN)
         client, self._client = self._client, None
         if client is not None:
-            await self._say_goodbye(client)
+            await self._close_client(client)
         await self._leave_server()
 
-    async def _say_goodbye(self, client: AsyncMongoClient[Document]) -> None:
-        with pymongo.timeout(_LAST_WORDS):
+    async def _close_client(self, client: AsyncMongoClient[Document]) -> None:
+        with pymongo.timeout(_CLOSE_WITHIN):
             await client.close()
 
     def _connect(self) -> AsyncMongoClient[Document]:
-        url = self.place.driver_url if self._server is None else self._server.url
-        defaults = {key: value for key, value in _DEFAULTS.items() if key.lower() not in self.place.driver_options}
-        if not self._keeps_deadlines and _NO_HANGING.isdisjoint(self.place.driver_options):
+        url = self.address.driver_url if self._server is None else self._server.url
+        defaults = {key: value for key, value in _DEFAULTS.items() if key.lower() not in self.address.driver_options}
+        if not self._keeps_deadlines and _SOCKET_TIMEOUTS.isdisjoint(self.address.driver_options):
             # Longer than the server may wait for a majority.
-            defaults["socketTimeoutMS"] = (self.place.write_timeout_ms or _DEFAULTS["wTimeoutMS"]) + _AFTER_MAJORITY_MS
+            defaults["socketTimeoutMS"] = (
+                self.address.write_timeout_ms or _DEFAULTS["wTimeoutMS"]
+            ) + _AFTER_MAJORITY_MS
         try:
             return AsyncMongoClient(url, tz_aware=True, **defaults)
         except (driver.ConfigurationError, driver.InvalidURI, ValueError) as error:
             raise InvalidOption("url", self.where, str(error)) from None
 
-    async def _look_at(self, client: AsyncMongoClient[Document]) -> None:
+    async def _inspect(self, client: AsyncMongoClient[Document]) -> None:
         hello = await self._set_clock(client)
         self._sharded = hello.get("msg") == "isdbgrid"
         self.streams = "setName" in hello or self._sharded

@@ -54,24 +54,24 @@ class Anchor:
 def write(document: dict[str, Any], sort: Sort, *, backward: bool) -> str:
     key: ObjectId = document["_id"]
     if sort.plain:
-        place = key.binary
+        encoded = key.binary
     else:
         direction = "desc" if sort.descending else "asc"
         # Sorted by identifier downwards, the peer has the time of the id for a value.
         value = key.generation_time if sort.by == "identifier" else document[sort.by]
         shown = {"id": str(key), "sort": {"by": sort.by, "direction": direction, "value": iso(value)}}
-        place = json.dumps(shown, separators=(",", ":")).encode()
-    return ("B" if backward else "F") + base64.urlsafe_b64encode(place).decode().rstrip("=")
+        encoded = json.dumps(shown, separators=(",", ":")).encode()
+    return ("B" if backward else "F") + base64.urlsafe_b64encode(encoded).decode().rstrip("=")
 
 
 def read(cursor: str, sort: Sort) -> Anchor:
     try:
         if cursor[:1] not in ("F", "B"):
             raise ValueError(cursor)
-        place = base64.urlsafe_b64decode(cursor[1:] + "=" * (-len(cursor[1:]) % 4))
+        encoded = base64.urlsafe_b64decode(cursor[1:] + "=" * (-len(cursor[1:]) % 4))
         if sort.plain:
-            return Anchor(ObjectId(place))
-        shown = json.loads(place)
+            return Anchor(ObjectId(encoded))
+        shown = json.loads(encoded)
         direction = "desc" if sort.descending else "asc"
         if shown["sort"]["by"] != sort.by or shown["sort"]["direction"] != direction:
             raise ValueError(cursor)

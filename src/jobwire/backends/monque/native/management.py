@@ -140,7 +140,7 @@ class Management:
         at_ms = int(aware("run_at", run_at).timestamp() * 1000)
         acted = await admin.reschedule(self._monque.store, job_id, at_ms)
         if acted is Acted.NOT_FOUND:
-            raise JobNotFound(self._monque.store.place.collection, job_id)
+            raise JobNotFound(self._monque.store.address.collection, job_id)
         if acted is not Acted.DONE:
             raise WrongState(f"job {job_id!r} can't be rescheduled: it is not pending")
 
@@ -174,7 +174,7 @@ class Management:
         if not condition and selector.status is None:
             raise InvalidOption("selector", selector, "must select something: name every status to delete all jobs")
         condition["status"] = {"$in": selector.statuses()}
-        return len(await admin.delete(self._monque.store, self._monque.notes, condition, 0))
+        return len(await admin.delete(self._monque.store, self._monque.side_data, condition, 0))
 
     async def _change(self, selector: Selector, allowed: list[str], change: Any) -> int:
         statuses = selector.statuses(allowed)
@@ -249,7 +249,7 @@ class Management:
         more, shown = len(found) > limit, found[:limit]
         if backward:
             shown.reverse()
-        jobs = await described(store, self._monque.notes, shown)
+        jobs = await described(store, self._monque.side_data, shown)
         ends = (shown[0], shown[-1]) if shown else None
         return CursorPage(
             jobs,

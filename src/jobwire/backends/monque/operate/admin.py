@@ -9,7 +9,7 @@ from pymongo import errors as driver
 
 from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, hashable, key_of
 from jobwire.backends.monque.connection.clock import moment
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import LONG, Document, Store
 from jobwire.backends.monque.operate.read import in_state
 from jobwire.backends.monque.work.settle import RELEASE
@@ -45,7 +45,7 @@ async def reschedule(store: Store, job_id: str, at_ms: int) -> Acted:
     return await act(store, None, job_id, {"status": "pending"}, change)
 
 
-async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Acted]:
+async def remove(store: Store, side: SideData, queue: str, job_ids: Sequence[str]) -> list[Acted]:
     """Many in a few round trips. One that was there and is gone counts as removed, whoever was quicker."""
     keys = [key_of(job_id) for job_id in job_ids]
     gone: set[Any] = set()
@@ -58,7 +58,7 @@ async def remove(store: Store, notes: Notes, queue: str, job_ids: Sequence[str])
         stay = await _keys(store, own) if deleted.deleted_count < len(there) else set[Any]()
         left |= stay
         gone |= there - stay
-    await notes.forget(gone)
+    await side.forget(gone)
     return [Acted.DONE if key in gone else Acted.LOCKED if key in left else Acted.NOT_FOUND for key in keys]
 
 
@@ -91,15 +91,15 @@ async def _refusal(store: Store, queue: str | None, key: Any) -> Acted:
 # --- the queue as a whole -------------------------------------------------------------------------------------------
 
 
-async def drain(store: Store, notes: Notes, queue: str, delayed: bool) -> None:
+async def drain(store: Store, side: SideData, queue: str, delayed: bool) -> None:
     """Recurring jobs stay: emptying a queue does not stop its schedules."""
     condition: Document = {"name": queue, "status": "pending", **ONE_OFF}
     if not delayed:
         condition["nextRunAt"] = {"$lte": moment(store.clock.now_ms())}
-    await delete(store, notes, condition, 0)
+    await delete(store, side, condition, 0)
 
 
-async def clean(store: Store, notes: Notes, queue: str, state: State, *, older_than: float, limit: int) -> list[str]:
+async def clean(store: Store, side: SideData, queue: str, state: State, *, older_than: float, limit: int) -> list[str]:
     now = store.clock.now_ms()
     condition = in_state(queue, state, now)
     if condition is None or state is State.ACTIVE:
@@ -107,10 +107,10 @@ async def clean(store: Store, notes: Notes, queue: str, state: State, *, older_t
     long_ago = {"updatedAt": {"$lte": moment(now - round(older_than * 1000))}}
     if not state.finished:
         condition = {**condition, **ONE_OFF}
-    return await delete(store, notes, {**condition, **long_ago}, limit)
+    return await delete(store, side, {**condition, **long_ago}, limit)
 
 
-async def delete(store: Store, notes: Notes, condition: Document, limit: int) -> list[str]:
+async def delete(store: Store, side: SideData, condition: Document, limit: int) -> list[str]:
     """Delete what the condition finds, oldest first, with its notes; the ids. A job that leaves the condition
     meanwhile (a worker takes it) stays."""
     gone: list[Any] = []
@@ -129,11 +129,11 @@ async def delete(store: Store, notes: Notes, condition: Document, limit: int) ->
                 if not result.deleted_count:
                     break  # an `_id` that is not valid UTF-8 is not found by what was read
         gone += keys
-        await notes.forget(keys)
+        await side.forget(keys)
     return [str(key) for key in gone]
 
 
-async def obliterate(store: Store, notes: Notes, queue: str, force: bool) -> None:
+async def obliterate(store: Store, side: SideData, queue: str, force: bool) -> None:
     condition: Document = {"name": queue}
     if not force:
         async with store.reaching():
@@ -143,4 +143,4 @@ async def obliterate(store: Store, notes: Notes, queue: str, force: bool) -> Non
         condition["status"] = {"$ne": "processing"}
     async with store.reaching(LONG):
         await store.jobs.delete_many(condition)
-    await notes.forget_queue(queue)
+    await side.forget_queue(queue)

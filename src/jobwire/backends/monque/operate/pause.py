@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 
 
 class MonquePause:
     """Implements Pause. The notes hold the pause, since workers look it up there before each claim."""
 
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
+    def __init__(self, side: SideData) -> None:
+        self._side = side
 
     async def pause(self, queue: str) -> None:
-        await self._notes.set_paused(queue, True)
+        await self._side.set_paused(queue, True)
 
     async def resume(self, queue: str) -> None:
-        await self._notes.set_paused(queue, False)
+        await self._side.set_paused(queue, False)
 
     async def paused(self, queue: str) -> bool:
-        return await self._notes.paused(queue)
+        return await self._side.paused(queue)

@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from jobwire.backends.monque.codec import STATES, hashable, job_of, key_of, native_status
 from jobwire.backends.monque.connection.clock import EARLIEST, moment, ms_of
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import Document, Store
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
@@ -21,26 +21,26 @@ _COUNTING = 30.0
 NATIVE = {state: status for status, state in STATES.items()}
 
 
-async def get(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Job | None]:
+async def get(store: Store, side: SideData, queue: str, job_ids: Sequence[str]) -> list[Job | None]:
     keys = [key_of(job_id) for job_id in job_ids]
     async with store.reaching():
         found = {one["_id"]: one for one in await store.jobs.find({"_id": {"$in": keys}, "name": queue}).to_list()}
-    jobs = await described(store, notes, list(found.values()))
+    jobs = await described(store, side, list(found.values()))
     by_key = {job.raw["_id"]: job for job in jobs}
     return [by_key.get(key) for key in keys]
 
 
-async def described(store: Store, notes: Notes, documents: Sequence[Document]) -> list[Job]:
+async def described(store: Store, side: SideData, documents: Sequence[Document]) -> list[Job]:
     """The documents as jobs, with what we know beside them.
 
     The notes are read after the jobs: whoever sees a job completed must find the result that was noted before.
     """
     if not documents:
         return []
-    about = await notes.of([one["_id"] for one in documents])
+    about = await side.of([one["_id"] for one in documents])
     now = store.clock.now_ms()
     return [
-        job_of(one, about.get(hashable(one["_id"])), now=now, attempts=store.place.max_retries) for one in documents
+        job_of(one, about.get(hashable(one["_id"])), now=now, attempts=store.address.max_retries) for one in documents
     ]
 
 
@@ -55,7 +55,7 @@ def in_state(queue: str, state: State, now: int) -> Document | None:
 
 async def jobs(
     store: Store,
-    notes: Notes,
+    side: SideData,
     queue: str,
     state: State,
     *,
@@ -78,14 +78,14 @@ async def jobs(
         ).to_list()
     shown = found[:limit]
     following = _mark(field, shown[-1]) if len(found) > limit else None
-    return Page(await described(store, notes, shown), following)
+    return Page(await described(store, side, shown), following)
 
 
 def _mark(field: str, document: Document) -> str:
     """Where a page ended: the value sorted by and the `_id`, so that nothing shifts when jobs come and go."""
     key = document["_id"]
-    place = [ms_of(document.get(field)), str(key), isinstance(key, ObjectId)]
-    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+    position = [ms_of(document.get(field)), str(key), isinstance(key, ObjectId)]
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def _beyond(field: str, way: int, cursor: str) -> Document:

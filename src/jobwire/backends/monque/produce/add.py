@@ -98,14 +98,14 @@ async def _send(
             at = _duplicate_at(error)
             if at is None:
                 raise
-            _note(made, left[:at], error.details.get("upserted", []), answers)
+            _record(made, left[:at], error.details.get("upserted", []), answers)
             document = made[left[at]]
             if "uniqueKey" not in document:
                 answers[left[at]] = Added(str(document["_id"]))
             left = left[at + 1 :]
         else:
             upserted = [{"index": index, "_id": key} for index, key in (result.upserted_ids or {}).items()]
-            _note(made, left, upserted, answers)
+            _record(made, left, upserted, answers)
             return
 
 
@@ -127,7 +127,7 @@ def _duplicate_at(error: driver.BulkWriteError) -> int | None:
     return None
 
 
-def _note(made: list[Document], sent: list[int], upserted: list[dict[str, Any]], answers: dict[int, Added]) -> None:
+def _record(made: list[Document], sent: list[int], upserted: list[dict[str, Any]], answers: dict[int, Added]) -> None:
     inserted = {int(one["index"]) for one in upserted}
     for position, index in enumerate(sent):
         if "uniqueKey" not in made[index] or position in inserted:

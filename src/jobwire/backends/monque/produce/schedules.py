@@ -15,11 +15,11 @@ from jobwire.backends.monque import payload
 from jobwire.backends.monque.codec import cron_of, key_of, new_document
 from jobwire.backends.monque.connection.clock import ms_of
 from jobwire.backends.monque.connection.indexes import LIVE
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import Document, Store
 from jobwire.backends.monque.produce.add import add
 from jobwire.backends.monque.rules import check_key, to_bson
-from jobwire.backends.monque.work.wakeup import Doorbell
+from jobwire.backends.monque.work.wakeup import Wakeup
 from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
@@ -35,10 +35,10 @@ _RECURRING: Document = {"$type": "string", "$ne": ""}
 class MonqueSchedules:
     """Implements Schedules."""
 
-    def __init__(self, store: Store, notes: Notes, doorbell: Doorbell) -> None:
+    def __init__(self, store: Store, side: SideData, wakeup: Wakeup) -> None:
         self._store = store
-        self._notes = notes
-        self._doorbell = doorbell
+        self._side = side
+        self._wakeup = wakeup
 
     async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
         for option in _DECIDED_BY_THE_SCHEDULE:
@@ -52,7 +52,7 @@ class MonqueSchedules:
             raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
         await self._store.look_at_clock()
         now = self._store.clock.now_ms()
-        due = Cron.parse(cron).next_ms(now, self._store.place.tz)
+        due = Cron.parse(cron).next_ms(now, self._store.address.tz)
         data = to_bson(json_codec.loads(job.data))
         document = new_document(queue, data, now=now, due=due, unique_key=schedule.key, cron=cron)
         payload.check_size(document, len(job.data))
@@ -77,7 +77,7 @@ class MonqueSchedules:
             async with self._store.reaching():
                 gone = await self._store.jobs.find_one_and_delete({**own, "status": "pending"})
             if gone is not None:
-                await self._notes.forget([gone["_id"]])
+                await self._side.forget([gone["_id"]])
                 return True
             async with self._store.reaching():
                 running = await self._store.jobs.update_one(
@@ -95,13 +95,13 @@ class MonqueSchedules:
         live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
         async with self._store.reaching():
             found = await self._store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
-        return [_described(one, self._store.place.tz) for one in found]
+        return [_described(one, self._store.address.tz) for one in found]
 
     def _scheduled(self, document: Document) -> Schedule:
         """Describes a schedule that was just written, and wakes this connection's workers for its next run."""
-        made = _described(document, self._store.place.tz)
+        made = _described(document, self._store.address.tz)
         if made.next_run is not None:
-            self._doorbell.ring(made.queue, ms_of(made.next_run) or 0)
+            self._wakeup.wake(made.queue, ms_of(made.next_run) or 0)
         return made
 
 

@@ -7,7 +7,7 @@ from bson import ObjectId
 from jobwire.backends.monque.codec import hashable
 from jobwire.backends.monque.connection import indexes
 from jobwire.backends.monque.connection.clock import moment
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import LONG, Document, Store
 from jobwire.boundary import ConsumerSettings, DutyReport
 from jobwire.counted import counted
@@ -22,9 +22,9 @@ class Retention:
     """What `Worker(keep_completed=…, keep_failed=…)` asks for, on the worker's queue. `cancelled` jobs stay, as in
     the peer; recurring jobs that failed for good go, as there."""
 
-    def __init__(self, store: Store, notes: Notes, settings: ConsumerSettings) -> None:
+    def __init__(self, store: Store, side: SideData, settings: ConsumerSettings) -> None:
         self._store = store
-        self._notes = notes
+        self._side = side
         self._queue = settings.queue
         rules = {"completed": settings.keep_completed, "failed": settings.keep_failed}
         self._rules = {status: keep for status, keep in rules.items() if keep is not None and keep != Keep()}
@@ -36,7 +36,7 @@ class Retention:
         return bool(self._rules)
 
     async def run(self) -> DutyReport:
-        if not self._indexed and self._store.place.create_indexes:
+        if not self._indexed and self._store.address.create_indexes:
             async with self._store.reaching(LONG):
                 await self._store.jobs.create_indexes([indexes.retention_index()])
             self._indexed = True
@@ -67,23 +67,23 @@ class Retention:
                 if keys:
                     deleted = await self._store.jobs.delete_many({"_id": {"$in": keys}, **condition})
                     gone += deleted.deleted_count
-            await self._notes.forget(keys)
+            await self._side.forget(keys)
             if len(keys) < _AT_ONCE:
                 return gone
 
     async def sweep(self) -> DutyReport:
         """Look at the next thousand notes, and delete those whose job is gone; so all are seen in turn."""
         async with self._store.reaching():
-            notes = await self._store.side.find(
+            found = await self._store.side.find(
                 {"_id": {"$gt": self._swept}}, {"_id": 1, "job": 1}, sort=[("_id", 1)], limit=_AT_ONCE
             ).to_list()
-            about = {note["_id"]: note.get("job", note["_id"]) for note in notes}
+            about = {one["_id"]: one.get("job", one["_id"]) for one in found}
             named = {"_id": {"$in": list(about.values())}}
             living = {hashable(job["_id"]) for job in await self._store.jobs.find(named, {"_id": 1}).to_list()}
             orphans = [key for key, job in about.items() if hashable(job) not in living and self._is_old(key)]
             if orphans:
                 await self._store.side.delete_many({"_id": {"$in": orphans}})
-        self._swept = notes[-1]["_id"] if len(notes) == _AT_ONCE else _FIRST
+        self._swept = found[-1]["_id"] if len(found) == _AT_ONCE else _FIRST
         return DutyReport(note=f"deleted {counted(len(orphans), 'note')} of jobs that are gone" if orphans else "")
 
     def _is_old(self, key: ObjectId) -> bool:

@@ -35,7 +35,7 @@ _TRIES = 3
 _NO_SUCH_INDEX = 2
 
 
-class Line:
+class Claimer:
     """One queue's line, as one worker sees it."""
 
     def __init__(self, store: Store, queue: str, worker: str, beat_ms: int, lease_ms: int) -> None:
@@ -61,11 +61,11 @@ class Line:
         self._crowded_until = time.monotonic() + _CROWDED_FOR
         self._shortlist.clear()
 
-    def forget(self) -> None:
+    def drop_shortlist(self) -> None:
         """The line was changed by ourselves: read it anew."""
         self._shortlist.clear()
 
-    async def head(self, wanted: int, now: int) -> list[Document]:
+    async def candidates(self, wanted: int, now: int) -> list[Document]:
         """Up to that many jobs to be claimed, in order; `done_with` must be called for them."""
         fresh = time.monotonic() - self._read_at <= _FRESH
         # A short rest is read anew, or its claim would be a small one.
@@ -82,13 +82,13 @@ class Line:
             self._shortlist = deque(one for one in found if one["_id"] not in taken)
             self._read_at = begun
             self._taking = {key: since for key, since in self._taking.items() if since == 0.0}
-        heads = [self._shortlist.popleft() for _ in range(min(wanted, len(self._shortlist)))]
-        for one in heads:
+        candidates = [self._shortlist.popleft() for _ in range(min(wanted, len(self._shortlist)))]
+        for one in candidates:
             self._taking[one["_id"]] = 0.0
-        return heads
+        return candidates
 
-    def done_with(self, heads: list[Document]) -> None:
-        for one in heads:
+    def done_with(self, candidates: list[Document]) -> None:
+        for one in candidates:
             self._taking[one["_id"]] = time.monotonic()
 
     async def _read(self, limit: int, now: int) -> list[Document]:
@@ -125,18 +125,18 @@ class Line:
             PRIVATE: {"claim": token, "by": self._worker, "at": at, "until": moment(now + self._lease_ms)},
         }
 
-    def requests(self, heads: list[Document], token: str, now: int) -> list[Request]:
+    def requests(self, candidates: list[Document], token: str, now: int) -> list[Request]:
         """The updates that take the jobs. They also put the new fields into the documents at hand."""
         fields = self.claim_fields(token, now)
         still_there = {"status": "pending", "nextRunAt": {"$lte": moment(now)}}
         by_stalls: dict[int, list[Any]] = {}
-        for one in heads:
+        for one in candidates:
             by_stalls.setdefault(stalls_of(one), []).append(one["_id"])
         requests: list[Request] = []
         for stalls, keys in by_stalls.items():
             change = fields if not stalls else {**fields, PRIVATE: {**fields[PRIVATE], "stalls": stalls}}
             requests.append(several(keys, still_there, {"$set": change}))
-        for one in heads:
+        for one in candidates:
             stalls = stalls_of(one)
             one.update(fields if not stalls else {**fields, PRIVATE: {**fields[PRIVATE], "stalls": stalls}})
         return requests

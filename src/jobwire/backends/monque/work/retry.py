@@ -6,7 +6,7 @@ After `max_retries` failures the job has failed. These are settings of the insta
 
 from __future__ import annotations
 
-from jobwire.backends.monque.address import WorkerSettings
+from jobwire.backends.monque.worker_options import WorkerOptions
 from jobwire.backoff import Curve
 from jobwire.boundary import ConsumerSettings, Failed
 from jobwire.retry import Custom, NextAttempt, next_attempt
@@ -23,15 +23,15 @@ def native_curve(base: float, cap: float) -> Curve:
     return Curve("exponential", 2 * base, cap, 1 - _SPREAD, 1 + _SPREAD)
 
 
-def decide(failed: Failed, failures: int, settings: ConsumerSettings, ours: WorkerSettings) -> NextAttempt:
+def decide(failed: Failed, failures: int, settings: ConsumerSettings, options: WorkerOptions) -> NextAttempt:
     """Next attempt or failure, with a reason that a document can hold. `failures` counts this one."""
     own = settings.strategy
     decision = next_attempt(
         failed,
         failures=failures,
-        attempts=ours.max_retries,
-        backoff=Custom("", own) if own else native_curve(ours.base_retry_interval, ours.max_backoff_delay),
-        longest=settings.max_backoff if own else ours.max_backoff_delay,
+        attempts=options.max_retries,
+        backoff=Custom("", own) if own else native_curve(options.base_retry_interval, options.max_backoff_delay),
+        longest=settings.max_backoff if own else options.max_backoff_delay,
     )
     reason = decision.reason
     if len(reason) > _LONGEST_REASON:

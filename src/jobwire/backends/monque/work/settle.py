@@ -15,13 +15,13 @@ from typing import Any
 
 from pymongo import UpdateMany, UpdateOne
 
-from jobwire.backends.monque.address import WorkerSettings
 from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, cron_of, fail_count, stalls_of
 from jobwire.backends.monque.connection.clock import moment
 from jobwire.backends.monque.connection.side_data import Run
 from jobwire.backends.monque.connection.store import Document
 from jobwire.backends.monque.payload import LIMIT
 from jobwire.backends.monque.work.retry import decide
+from jobwire.backends.monque.worker_options import WorkerOptions
 from jobwire.boundary import Claim, Completed, ConsumerSettings, Failed, Outcome, Released, Snoozed, Verdict
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, megabytes
@@ -77,9 +77,9 @@ class Plan:
 class Planner:
     """Turns outcomes into a plan, for one worker."""
 
-    def __init__(self, settings: ConsumerSettings, ours: WorkerSettings, worker: str, tz: str) -> None:
+    def __init__(self, settings: ConsumerSettings, options: WorkerOptions, worker: str, tz: str) -> None:
         self._settings = settings
-        self._ours = ours
+        self._options = options
         self._worker = worker
         self._tz = tz
 
@@ -100,14 +100,14 @@ class Planner:
         # One-off jobs that completed get the same update, so those of one claim share a statement.
         done = {"$set": {"status": "completed", "updatedAt": moment(at_ms)}, "$unset": _FINISH}
         for token, keys in alike.items():
-            plan.requests.append(several(keys, self._ours_by(token), done))
+            plan.requests.append(several(keys, self._held_by(token), done))
         return plan
 
-    def _ours_by(self, token: str) -> Document:
+    def _held_by(self, token: str) -> Document:
         return {"status": "processing", "claimedBy": self._worker, f"{PRIVATE}.claim": token}
 
     def _own(self, claim: Claim) -> Document:
-        return {"_id": claim.job.raw["_id"], **self._ours_by(claim.token)}
+        return {"_id": claim.job.raw["_id"], **self._held_by(claim.token)}
 
     def _complete(self, plan: Plan, outcome: Completed, alike: dict[str, list[Any]]) -> None:
         claim, cron = outcome.claim, cron_of(outcome.claim.job.raw)
@@ -116,7 +116,7 @@ class Planner:
             self._fail(plan, Failed(claim, f"Job result size {size}", final=True))
             return
         run = None
-        if self._ours.results and outcome.result != NULL:
+        if self._options.results and outcome.result != NULL:
             run = self._run(plan, claim, result=outcome.result.decode(), repeats=cron is not None)
         if cron is None:
             plan.planned.append(Planned(claim, Verdict.COMPLETED, run=run))
@@ -142,7 +142,7 @@ class Planner:
     def _fail(self, plan: Plan, outcome: Failed) -> None:
         claim = outcome.claim
         failures = fail_count(claim.job.raw) + 1
-        decision = decide(outcome, failures, self._settings, self._ours)
+        decision = decide(outcome, failures, self._settings, self._options)
         change: Document = {
             "status": "failed" if decision.delay is None else "pending",
             "failCount": failures,

@@ -16,7 +16,7 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
+from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_TOKEN, open_stream
 from jobwire.backends.monque.connection.clock import ServerClock, ms_of
 from jobwire.backends.monque.connection.errors import failure_of
 from jobwire.backends.monque.connection.store import Document, Store
@@ -31,7 +31,7 @@ POLL = 1.0
 """Seconds between two looks where the server pushes nothing (Monque's pollInterval)."""
 _OPEN_WITHIN = 2.0
 _LINGER = 2.0
-_PLACE_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
+_TOKEN_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
 _NO_STREAMS = frozenset({40_573, 40_415})
 
 # The peer's events, and `replace` too, which it does not hear.
@@ -54,7 +54,7 @@ PIPELINE: list[Mapping[str, Any]] = [
 ]
 
 
-class Bell:
+class Waiter:
     """One who waits. `due_ms` is the earliest time at which a job of the queue is known to come due."""
 
     def __init__(self, clock: ServerClock) -> None:
@@ -62,35 +62,35 @@ class Bell:
         self.due_ms: int | None = None
         self.look = True
         self.changed = asyncio.Event()
-        self.hears = False
+        self.informed = False
         """The line has been looked at, and whatever comes into it since then rings here."""
 
-    def ring(self, due_ms: int) -> None:
+    def wake_at(self, due_ms: int) -> None:
         if self.due_ms is None or due_ms < self.due_ms:
             self.due_ms = due_ms
             self.changed.set()
 
     def look_again(self) -> None:
         self.look = True
-        self.hears = False
+        self.informed = False
         self.changed.set()
 
     @property
     def quiet(self) -> bool:
         """Nothing is due, and whoever waits here would know."""
-        return self.hears and not self.is_due
+        return self.informed and not self.is_due
 
     @property
     def is_due(self) -> bool:
         return self.due_ms is not None and self._clock.soon(self.due_ms) == 0
 
 
-class Doorbell:
+class Wakeup:
     """Shared by all consumers of a backend."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._bells: dict[str, set[Bell]] = {}
+        self._waiters: dict[str, set[Waiter]] = {}
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
         self._token: Mapping[str, Any] | None = None
@@ -99,46 +99,46 @@ class Doorbell:
     def listening(self) -> bool:
         return self._open.is_set()
 
-    def ring(self, queue: str, due_ms: int) -> None:
+    def wake(self, queue: str, due_ms: int) -> None:
         """A job of the queue was written through this very connection."""
-        for bell in self._bells.get(queue, ()):
-            bell.ring(due_ms)
+        for waiter in self._waiters.get(queue, ()):
+            waiter.wake_at(due_ms)
 
-    async def wait(self, queue: str, timeout: float, next_due: NextDue, bell: Bell) -> None:
-        """Return when a job of the queue is due, or after the timeout. The bell is new, and of no use afterwards."""
-        self._bells.setdefault(queue, set()).add(bell)
+    async def wait(self, queue: str, timeout: float, next_due: NextDue, waiter: Waiter) -> None:
+        """Return when a job of the queue is due, or after the timeout. The waiter is new, and of no use afterwards."""
+        self._waiters.setdefault(queue, set()).add(waiter)
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await self._listen()
-                    await self._until_due(bell, next_due)
+                    await self._until_due(waiter, next_due)
         finally:
-            bell.hears = False
-            bells = self._bells[queue]
-            bells.discard(bell)
-            if not bells:
-                del self._bells[queue]
+            waiter.informed = False
+            waiters = self._waiters[queue]
+            waiters.discard(waiter)
+            if not waiters:
+                del self._waiters[queue]
 
-    async def _until_due(self, bell: Bell, next_due: NextDue) -> None:
+    async def _until_due(self, waiter: Waiter, next_due: NextDue) -> None:
         while True:
-            bell.changed.clear()
-            if bell.look:
-                bell.look = False
+            waiter.changed.clear()
+            if waiter.look:
+                waiter.look = False
                 listening = self.listening
                 due = await self._store.sheltered(next_due())
                 if due is not None:
-                    bell.ring(due)
-                bell.hears = listening and self.listening and not bell.look
-            if bell.is_due:
+                    waiter.wake_at(due)
+                waiter.informed = listening and self.listening and not waiter.look
+            if waiter.is_due:
                 return
-            patience = self._store.clock.soon(bell.due_ms) if bell.due_ms is not None else None
-            if not bell.hears:
+            patience = self._store.clock.soon(waiter.due_ms) if waiter.due_ms is not None else None
+            if not waiter.informed:
                 patience = POLL if patience is None else min(patience, POLL)
             try:
                 async with asyncio.timeout(patience):
-                    await bell.changed.wait()
+                    await waiter.changed.wait()
             except TimeoutError:
-                bell.look = not bell.is_due
+                waiter.look = not waiter.is_due
 
     # --- the stream -------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Doorbell:
 
     async def _watch(self) -> None:
         failures = 0
-        while self._bells:
+        while self._waiters:
             try:
                 await self._read_stream()
                 failures = 0
@@ -167,7 +167,7 @@ class Doorbell:
                 if code in _NO_STREAMS:
                     self._store.streams = False
                     return
-                if code in _PLACE_LOST or code in UNREADABLE_PLACE:
+                if code in _TOKEN_LOST or code in UNREADABLE_TOKEN:
                     self._token = None
                 pause = reconnect_delay(failures)
                 failures += 1
@@ -192,7 +192,7 @@ class Doorbell:
                 self._token = stream.token
                 if change is not None:
                     self._deliver(change)
-                if self._bells:
+                if self._waiters:
                     quiet = 0.0
                 elif not quiet:
                     quiet = clock()
@@ -205,13 +205,13 @@ class Doorbell:
         document: Document = change.get("fullDocument") or {}
         due = ms_of(document.get("nextRunAt"))
         if document.get("status") == "pending" and due is not None:
-            self.ring(str(document.get("name")), due)
+            self.wake(str(document.get("name")), due)
 
     def _wake_all(self) -> None:
         """Everybody looks at the line: the stream may be behind."""
-        for bells in self._bells.values():
-            for bell in bells:
-                bell.look_again()
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.look_again()
 
     async def close(self) -> None:
         if self._task is not None:

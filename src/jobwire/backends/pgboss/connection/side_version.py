@@ -26,12 +26,12 @@ Run = Callable[[Sequence[Call]], Coroutine[Any, Any, list[list[Row]]]]
 RunScript = Callable[[str], Coroutine[Any, Any, None]]
 
 
-class PgSideData:
-    """Implements SideData. `sql/side.sql` makes version 1; later versions are made from it by steps, also on a new
+class PgSideVersion:
+    """Implements SideVersion. `sql/side.sql` makes version 1; later versions are made from it by steps, also on a new
     database."""
 
     def __init__(self, layout: Layout, where: str, run: Run, run_script: RunScript) -> None:
-        self.place = f"schema {layout.side} of {where}"
+        self.where = f"schema {layout.side} of {where}"
         self._side = layout.side
         self._lock = lock_key("jobwire", layout.name, ".side")
         self._run = run

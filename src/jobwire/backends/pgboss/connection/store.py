@@ -24,7 +24,7 @@ from jobwire.backends.pgboss.connection.schema import (
     own_channel,
 )
 from jobwire.backends.pgboss.connection.shared import Shared, join, leave
-from jobwire.backends.pgboss.connection.side_version import PgSideData
+from jobwire.backends.pgboss.connection.side_version import PgSideVersion
 from jobwire.backends.pgboss.connection.statements import Statements, source, statement
 from jobwire.backends.pgboss.connection.values import text
 from jobwire.backends.pgboss.work.handler_connections import Lending, Lent
@@ -222,11 +222,11 @@ class Store:
     async def _use_side(self) -> None:
         """Begins to use jobwire's own schema, which is there. Raises NewerSideData if a newer release made it."""
         if not self._side_is_known:
-            await bring_up_to_date(self._side_data(), side_version.STEPS)
+            await bring_up_to_date(self._side_version(), side_version.STEPS)
         self.has_side = True
 
-    def _side_data(self) -> PgSideData:
-        return PgSideData(self.layout, self.where, self.run, self._run_script)
+    def _side_version(self) -> PgSideVersion:
+        return PgSideVersion(self.layout, self.where, self.run, self._run_script)
 
     async def _run_script(self, script: str) -> None:
         async with self.connection() as connection:
@@ -239,7 +239,7 @@ class Store:
         async with self._making_side:
             if await self.find_side():
                 return
-            await self._side_data().make()
+            await self._side_version().make()
             await self._use_side()
 
     def check_side(self, feature: str) -> None:
