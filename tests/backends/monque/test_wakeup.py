@@ -92,7 +92,7 @@ async def test_a_worker_that_would_hear_of_a_job_does_not_look_for_one_with_ever
     consumer = consume()
     first, second = (await consumer.settle([], claim=3)).claims
     waiting = asyncio.create_task(consumer.wait(30))
-    await eventually(lambda: consumer._bell.quiet)
+    await eventually(lambda: consumer._waiter.quiet)
     jobs.database.command("profile", 2)
     settled = await consumer.settle([Completed(first, b"null")], claim=2)
     jobs.database.command("profile", 0)

@@ -1,7 +1,7 @@
-"""Where a collection is, and how an instance works on it.
+"""The address of a collection of jobs, with the settings of an instance that the URL gives.
 
-Monque keeps retries, backoff and time zone as settings of the instance, not of the job, so they stand in the URL and
-may be given to a worker: a mixed fleet must agree on them by configuration.
+In Monque, attempts, backoff and time zone are settings of the instance, not of the job. So they are given in the URL or
+to a worker, and workers of both languages must be configured alike.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from jobwire.urls import Address, check_driver_options
 
 DEFAULT_COLLECTION = "monque_jobs"
 DEFAULT_DATABASE = "test"
-"""Where the drivers of all languages go when a URL names no database, so that peers of one URL meet."""
+"""The database that the drivers of all languages use when a URL names none, so that peers with one URL share it."""
 SIDE_SUFFIX = "_jobwire"
 DEFAULT_MAX_RETRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionAddress:
-    """A parsed address. `driver_url` holds the password; `where` does not."""
+    """A parsed address. `driver_url` contains the password, `where` does not."""
 
     where: str
     driver_url: str
@@ -33,24 +33,26 @@ class CollectionAddress:
     database: str
     collection: str
     driver_options: Mapping[str, str]
-    """The options of the driver in the URL, their names in small letters."""
+    """The options of the driver in the URL, their names in lower case."""
     tz: str = "UTC"
     max_retries: int = DEFAULT_MAX_RETRIES
     create_indexes: bool = True
 
     @property
     def write_timeout_ms(self) -> int | None:
-        """How long a write may wait for other members, if the URL says so; the driver checks that it is a number."""
+        """The time that a write may wait for other members, if the URL gives one. The driver checks that it is a
+        number."""
         given = self.driver_options.get("wtimeoutms", "")
         return int(given) if given.isdecimal() else None
 
     @property
     def side(self) -> str:
-        """The collection of what Monque has no place for."""
+        """The name of the collection of side data."""
         return self.collection + SIDE_SUFFIX
 
 
 def collection_address(address: Address) -> CollectionAddress:
+    """Returns the parts of an address. Raises InvalidOption for an unknown option or time zone."""
     check_driver_options(address, URI_OPTIONS_VALIDATOR_MAP, ignore_case=True)
     options = address.options
     rest, _, query = address.driver_url.partition("?")

@@ -1,4 +1,4 @@
-"""The Monque protocol behind the boundary: assembly, and what every backend does."""
+"""Assembles the parts of the Monque backend."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Monque:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Known in full once opened: a standalone server has no event stream."""
+        """The capabilities. They are complete once opened: a standalone server has no event stream."""
         return self._streaming if self.store.streams else self._standalone
 
     @property
     def events(self) -> MonqueEvents | None:
-        """Known once opened: None on a standalone server, which has no event stream."""
+        """The events, or None on a standalone server, which has no event stream. Known once opened."""
         return self._events if self.store.streams else None
 
     async def open(self) -> None:
@@ -78,7 +78,7 @@ class Monque:
         check(queue, job)
 
     async def register(self, queue: str) -> None:
-        """Monque keeps no record of names."""
+        """Checks the name. Monque does not store queues."""
         check_name(queue)
 
     async def add(self, queue: str, jobs: Sequence[PreparedJob], connection: Any = None) -> Sequence[Added]:

@@ -1,4 +1,4 @@
-"""The native options of a worker, as its consumer reads them: in seconds, with the URL's values for what was not given."""
+"""The native options of a worker as its consumer reads them: in seconds, and taken from the URL where not given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pg-boss and PostgreSQL can hold, and what they refuse. Needs no driver."""
+"""The capabilities of pg-boss, and the checks of jobs, queues and workers. Needs no driver."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _EXTRA = ("id", "singletonKey", "group", *JOB_RULES)
 
 
 def check(job: NewJob) -> None:
-    """Raise InvalidOption for what pg-boss does not allow."""
+    """Raises InvalidOption for a job that pg-boss does not take."""
     if job.priority is not None and job.priority > 2**31 - 1:
         raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
     if job.backoff is not None and job.backoff.jitter:
@@ -141,7 +141,7 @@ def encoded(field: str, data: Any) -> bytes:
 
 
 def check_options(extra: Mapping[str, Any], where: str = "") -> None:
-    """Raise InvalidOption for options by their native names that pg-boss does not know or allow."""
+    """Raises InvalidOption for an option, given by its native name, that pg-boss does not have or allow."""
     for name, value in extra.items():
         field = f"{where}{name}"
         if value is None or (name in ("startAfter", "priority") and not where):

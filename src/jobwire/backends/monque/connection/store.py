@@ -29,27 +29,27 @@ Document = dict[str, Any]
 Answer = TypeVar("Answer")
 
 OLDEST_SERVER = 6
-# A date beyond year 9999 or a text that is not UTF-8 must not keep the rest of a batch from being read.
+# With these, a date beyond year 9999 or a text that is not UTF-8 does not keep the rest of a batch from being read.
 READABLE: CodecOptions[Document] = CodecOptions(
     tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_AUTO,
     unicode_decode_error_handler="replace",
 )  # fmt: skip
 CALL = 15.0
-"""Seconds that a conversation with the server may take: longer than an election (12 s), shorter than the patience of a
-worker with a call (30 s)."""
+"""Seconds that a call may take: longer than an election (12 s), shorter than a worker waits for a call (30 s)."""
 LONG = 600.0
-"""For what touches every job of a queue, or builds an index."""
+"""Seconds for a call that changes every job of a queue, or builds an index."""
 ATTEMPT = 6.0
-"""For one attempt of what is repeated: a connection that died without a sign costs so much, and not the whole call."""
+"""Seconds for one attempt of a call that is repeated: a connection that broke unnoticed costs this, not the whole
+call."""
 _RAW: CodecOptions[Any] = CodecOptions(document_class=RawBSONDocument)
-# Given to the driver where the URL says nothing. The driver's monitor finds dead connections within the connect
-# timeout, and has all of them closed.
+# The driver's options where the URL has none. The driver's monitor notices broken connections within the connect
+# timeout, and closes all of them.
 _DEFAULTS: Mapping[str, Any] = {
     "w": "majority",
     "wTimeoutMS": 10_000,
     "serverSelectionTimeoutMS": 15_000,
     "connectTimeoutMS": 5_000,
-    # Two connections less per server. A failover is noticed by the call that meets it, not by one that waits for it.
+    # This saves two connections per server. A failover is then noticed by the next call, not at once.
     "serverMonitoringMode": "poll",
     "appName": "jobwire",
 }
@@ -63,20 +63,20 @@ _CLOCK_WITHIN = 2.0
 _CLOCK_QUICK_NS = 20_000_000
 _CALLS_END_WITHIN = 2.0
 _CLOSE_WITHIN = 1.0
-"""Seconds for telling the server which sessions and cursors are no longer needed."""
+"""Seconds in which the driver may report to the server which sessions and cursors are no longer needed."""
 
 
 class Store:
-    """One client with its pool. It belongs to the event loop in which it was opened."""
+    """A client of the driver with its pool. It belongs to the event loop in which it was opened."""
 
     def __init__(self, address: CollectionAddress, *, make_indexes: bool, side_is_known: bool = False) -> None:
         self.address = address
         self.where = address.where
         self.streams = True
-        """The server can push changes: a replica set or a sharded cluster. Known once opened."""
+        """True if the server has change streams: it is a replica set or a sharded cluster. Known once opened."""
         self.side_is_known = side_is_known
-        """The version of the side data has been checked. A twin does not check again: it renews leases of jobs that run
-        already."""
+        """True if the version of the side data has been checked. A twin does not check it again: it must not refuse to
+        start, since it extends leases of jobs that run already."""
         self.clock = ServerClock()
         self._sharded = False
         self._keeps_deadlines = _TIMEOUTS.isdisjoint(address.driver_options)
@@ -98,7 +98,7 @@ class Store:
 
     @property
     def raw_jobs(self) -> AsyncCollection[RawBSONDocument]:
-        """The jobs as they are stored, byte by byte."""
+        """The collection of jobs, read as bytes."""
         return cast("AsyncCollection[RawBSONDocument]", self.jobs.with_options(codec_options=_RAW))
 
     @property
@@ -107,19 +107,22 @@ class Store:
 
     @property
     def unconfirmed_side(self) -> AsyncCollection[Document]:
-        """For what is written before a job's own write: in one replica set, that one's confirmation covers both."""
+        """The side data, for writes that come before a write to the job. These are not confirmed by the majority: in
+        one replica set, the confirmation of the job's write covers both."""
         return self.side if self._sharded else self.side.with_options(write_concern=WriteConcern(1))
 
     def jobs_in(self, session: AsyncClientSession) -> AsyncCollection[Document]:
-        """The jobs as the caller's own client sees them: a session can be used with its client only."""
+        """Returns the collection of jobs on the client of the caller's session, since a session works with its own
+        client only."""
         return session.client.get_database(self.address.database)[self.address.collection]
 
     def reaching(self, deadline: float = CALL) -> Conversation:
-        """A conversation with the server, which ends within so many seconds and raises errors of jobwire only."""
+        """Returns a block for calls of the driver. It ends within `deadline` seconds and raises jobwire's errors
+        only."""
         return Conversation(self.where, self.deadline(deadline))
 
     def deadline(self, seconds: float) -> float | None:
-        """None if the URL has timeouts of its own: those count."""
+        """Returns the given seconds, or None if the URL has timeouts, which count instead."""
         return seconds if self._keeps_deadlines else None
 
     async def open(self) -> None:
@@ -147,17 +150,18 @@ class Store:
                 raise
 
     async def look_at_clock(self) -> None:
-        """Ask the server for its time, if it was not asked lately. A slow answer is worth little, so ask again then."""
+        """Asks the server for its time, if that was not done in the last 30 seconds. Asks again if the answer is slow,
+        since it is then inexact."""
         if not self.clock.old or self._client is None:
             return
-        self.clock.trust()  # one call asks; those beside it go by what was known
-        # Without an answer the clock goes on as it was, and the call that wanted it finds out about the server itself.
+        self.clock.trust()  # one call asks, and those beside it use the clock as it is
+        # Without an answer the clock stays as it is. The caller's next call raises if the server is unavailable.
         with contextlib.suppress(StoreUnavailable):
             async with self.reaching(_CLOCK_WITHIN):
                 await self._set_clock(self._client)
 
     async def _set_clock(self, client: AsyncMongoClient[Document]) -> Document:
-        """Set the clock by the server's greeting, which is returned."""
+        """Sets the clock by the server's reply to `hello`. Returns that reply."""
         answers: list[tuple[int, int, Document]] = []
         while len(answers) < _CLOCK_TRIES:
             asked = ticks_ns()
@@ -170,20 +174,22 @@ class Store:
         return greeting
 
     async def sheltered(self, call: Coroutine[Any, Any, Answer]) -> Answer:
-        """The answer of a call that goes on when its caller is cancelled, as one who waits often is. The driver leaves
-        a socket behind if it is cancelled while it connects; `close` waits for what is still under way."""
+        """Returns the answer of a call that goes on when its caller is cancelled, as waiting callers often are. The
+        driver would leave a socket open if it were cancelled while it connects. `close` waits for calls that are under
+        way."""
         return await asyncio.shield(self.send(call))
 
     def send(self, call: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
-        """Start a call that may go on for a while when its caller is gone."""
-        call = asyncio.create_task(call)
-        self._calls.add(call)
-        call.add_done_callback(self._call_ended)
-        return call
+        """Starts a call that may go on when its caller has ended."""
+        sent = asyncio.create_task(call)
+        self._calls.add(sent)
+        sent.add_done_callback(self._call_ended)
+        return sent
 
     async def answer(self, call: asyncio.Task[Answer], within: float) -> Answer:
-        """The answer of a call that was sent; StoreUnavailable if there is none after so many seconds. The call is
-        cancelled then, and what the driver does on that occasion, such as telling the server, is not waited for."""
+        """Returns the answer of a call that was sent. Raises StoreUnavailable if there is none after `within` seconds.
+        The call is then cancelled, without waiting for what the driver does about it, such as a message to the
+        server."""
         done, _ = await asyncio.wait([call], timeout=within)
         if not done:
             call.cancel()
@@ -193,7 +199,7 @@ class Store:
     def _call_ended(self, call: asyncio.Task[Any]) -> None:
         self._calls.discard(call)
         if not call.cancelled():
-            call.exception()  # whoever asked has had it, or is gone
+            call.exception()  # the caller has seen it, or has ended
 
     async def close(self) -> None:
         if self._calls:
@@ -212,9 +218,8 @@ class Store:
         defaults = {key: value for key, value in _DEFAULTS.items() if key.lower() not in self.address.driver_options}
         if not self._keeps_deadlines and _SOCKET_TIMEOUTS.isdisjoint(self.address.driver_options):
             # Longer than the server may wait for a majority.
-            defaults["socketTimeoutMS"] = (
-                self.address.write_timeout_ms or _DEFAULTS["wTimeoutMS"]
-            ) + _AFTER_MAJORITY_MS
+            majority_ms = self.address.write_timeout_ms or _DEFAULTS["wTimeoutMS"]
+            defaults["socketTimeoutMS"] = majority_ms + _AFTER_MAJORITY_MS
         try:
             return AsyncMongoClient(url, tz_aware=True, **defaults)
         except (driver.ConfigurationError, driver.InvalidURI, ValueError) as error:

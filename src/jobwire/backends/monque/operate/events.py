@@ -1,9 +1,9 @@
-"""What happens on a queue, found_events from a change stream over the jobs and our notes.
+"""Reads the events of a queue from a change stream over the jobs and the side data.
 
-One change may tell two things (a job was added, and it waits), so an event's id is the token before its change and how
-many of the change's events are over: `<token>+1`; the last one of a change is at `<its own token>+0`. A deletion does
-not say what it deleted, so a reader is found_events of every job that is removed from the collection, except those that it has
-seen to be of another queue; ids are unique over all queues.
+One change may make two events (a job was added, and it waits). So the id of an event is the token of the change before
+its own, and a number: `<token>+1` is the first event after that token. The last event of a change has the id
+`<token of its own change>+0`. A deletion does not name the queue of what it deleted. A reader therefore reports every
+job that is removed from the collection, except those that it has seen in another queue: ids are unique over all queues.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MonqueEvents:
 
 
 class Reader:
-    """One reader of one queue's events."""
+    """Reads the events of one queue for one caller."""
 
     def __init__(self, store: Store, queue: str) -> None:
         self._store = store
@@ -57,6 +57,7 @@ class Reader:
         self._others: OrderedDict[Hashable, None] = OrderedDict()
 
     async def cursor(self) -> str:
+        """Returns a cursor from which only later events are read."""
         with reaching(self._store.where):
             async with open_stream(self._store, self._watch(None)) as stream:
                 while (token := stream.token) is None:
@@ -64,6 +65,7 @@ class Reader:
         return f"{token['_data']}+0"
 
     async def read(self, since: str) -> AsyncIterator[Event]:
+        """Yields the events after a cursor. Continues after an outage of the server."""
         found = _CURSOR.fullmatch(since)
         if found is None:
             raise InvalidOption("since", since, "must be the id of an event, or a cursor")
@@ -75,14 +77,14 @@ class Reader:
                     while True:
                         change = await stream.next()
                         reached, failures = stream.token, 0
-                        # Places are in the order of their texts. Read by time, changes at the token come again.
+                        # Tokens sort as texts. A stream that was opened by time repeats changes up to the token.
                         if change is not None and by_time and change["_id"]["_data"] <= token:
                             continue
                         by_time = False
                         if change is not None:
-                            found_events = await self._events_of(change)
-                            for number, event in enumerate(found_events, 1):
-                                last = number == len(found_events)
+                            events = await self._events_of(change)
+                            for number, event in enumerate(events, 1):
+                                last = number == len(events)
                                 here = f"{change['_id']['_data']}+0" if last else f"{token}+{number}"
                                 if number > over:
                                     yield _with_id(event, here)
@@ -91,7 +93,7 @@ class Reader:
                         elif reached is not None:
                             token, over = reached["_data"], 0
             except (driver.PyMongoError, StoreUnavailable) as error:
-                # A resumable one: go on from the token. The driver itself waits for a new primary.
+                # After a transient error, continue from the token. The driver itself waits for a new primary.
                 if isinstance(error, driver.OperationFailure) and error.code in UNREADABLE_TOKEN and not by_time:
                     by_time = True
                     continue
@@ -113,6 +115,7 @@ class Reader:
         )
 
     async def _events_of(self, change: Mapping[str, Any]) -> list[Event]:
+        """Returns the events that a change makes, in order and without their ids."""
         kind = change["operationType"]
         document: Document = change.get("fullDocument") or {}
         if kind not in ("insert", "update", "replace", "delete"):
@@ -178,7 +181,7 @@ def _of_side_data(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Eve
 def _event(
     kind: EventKind, key: Any, at: datetime, *, result: Any = None, error: str | None = None, **data: Any
 ) -> Event:
-    """Monque has no words of its own for changes of a document, so the native one is ours too."""
+    """Returns an event without its id. Monque has no names for changes of a document, so `native_type` is ours too."""
     return Event("", kind, kind.value, None if key is None else str(key), at, data, result, error)
 
 
@@ -187,7 +190,7 @@ def _with_id(event: Event, here: str) -> Event:
 
 
 def _time_of(token: str) -> Timestamp:
-    """The cluster time with which a token begins, after a byte for its type."""
+    """Returns the cluster time in a token, which follows one byte for its type."""
     return Timestamp(int(token[2:10], 16), int(token[10:18], 16))
 
 

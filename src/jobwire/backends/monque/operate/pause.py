@@ -1,4 +1,4 @@
-"""A stop of all claims from a queue, which workers of jobwire honour and the peer's do not know."""
+"""Pauses queues. Monque has no pause, so it is side data, which only jobwire's workers read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jobwire.backends.monque.connection.side_data import SideData
 
 
 class MonquePause:
-    """Implements Pause. The notes hold the pause, since workers look it up there before each claim."""
+    """Implements Pause. Workers read the pause from the side data before each claim."""
 
     def __init__(self, side: SideData) -> None:
         self._side = side

@@ -1,4 +1,4 @@
-"""Reading jobs: by id, by state in pages, and counts."""
+"""Reads jobs by id and in pages, and counts them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
 _COUNTING = 30.0
-"""Seconds: every job of the queue is looked at."""
+"""Seconds that counting may take: it reads every job of the queue."""
 NATIVE = {state: status for status, state in STATES.items()}
 
 
@@ -31,9 +31,9 @@ async def get(store: Store, side: SideData, queue: str, job_ids: Sequence[str]) 
 
 
 async def described(store: Store, side: SideData, documents: Sequence[Document]) -> list[Job]:
-    """The documents as jobs, with what we know beside them.
+    """Returns the jobs of documents, with their side data.
 
-    The notes are read after the jobs: whoever sees a job completed must find the result that was noted before.
+    The side data is read after the documents: it was written before the job was completed, so its result is found.
     """
     if not documents:
         return []
@@ -45,7 +45,7 @@ async def described(store: Store, side: SideData, documents: Sequence[Document])
 
 
 def in_state(queue: str, state: State, now: int) -> Document | None:
-    """The filter of a queue's jobs in a state; None if the protocol has no such state."""
+    """Returns the filter of a queue's jobs in a state, None if the protocol has no such state."""
     if state is State.DELAYED:
         return {"name": queue, "status": "pending", "nextRunAt": {"$gt": moment(now)}}
     if state is State.WAITING:
@@ -82,13 +82,15 @@ async def jobs(
 
 
 def _mark(field: str, document: Document) -> str:
-    """Where a page ended: the value sorted by and the `_id`, so that nothing shifts when jobs come and go."""
+    """Returns the position of a page's last job: the value sorted by and the `_id`. Pages stay the same when jobs are
+    added or deleted."""
     key = document["_id"]
     position = [ms_of(document.get(field)), str(key), isinstance(key, ObjectId)]
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def _beyond(field: str, way: int, cursor: str) -> Document:
+    """Returns the filter of jobs after a cursor. Raises InvalidOption if it is not one."""
     try:
         value, text, is_object_id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         at = moment(int(value)) if value is not None else EARLIEST

@@ -1,4 +1,4 @@
-"""Producing jobs. Every document has its `_id` before it is sent, so a call whose answer was lost can be repeated."""
+"""Adds jobs. Every document has its `_id` before it is sent, so a call whose answer was lost can be repeated."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from jobwire.errors import InvalidOption, StoreUnavailable
 
 _ROUNDS = 6
 _PATIENCE = 20.0
-"""Seconds for which an add lives through an election."""
+"""Seconds for which an add is repeated while the replica set elects a primary."""
 _TAKEN = "unique key taken"
 _THERE = "a job with this id is there"
 
 
 def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Document]:
-    """The jobs as they will be stored. Nothing is sent before every one of them is found good."""
+    """Returns the jobs as they will be stored. Raises if one can't be stored, before anything is sent."""
     made: list[Document] = []
     for job in jobs:
         new = job.new
@@ -49,14 +49,15 @@ def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Documen
 
 
 def given_ids(jobs: Sequence[PreparedJob]) -> set[ObjectId]:
-    """The ids that are the caller's choice."""
+    """Returns the ids that the caller has given."""
     return {ObjectId(str(job.new.extra["id"])) for job in jobs if "id" in job.new.extra}
 
 
 async def add(store: Store, made: list[Document], given: Collection[ObjectId] = ()) -> list[Added]:
-    """Store them in order, in as few commands as there are changes between jobs with and without a unique key.
+    """Stores documents in order. Returns one answer for each. Consecutive jobs that all have a unique key, or all have
+    none, are sent in one command.
 
-    Of those whose id was given by the caller, only the ones that the store doesn't have.
+    Of those whose id the caller has given, only documents that the store does not have are added.
     """
     answers: dict[int, Added] = {}
     if given:
@@ -73,7 +74,9 @@ async def add(store: Store, made: list[Document], given: Collection[ObjectId] = 
         async with store.reaching(_PATIENCE):
             await enduring(attempt, _PATIENCE, store.deadline(ATTEMPT))
         open_ones = [index for index in open_ones if index not in answers]
-    raise StoreUnavailable(f"{store.where}: a unique key changed hands in every one of {_ROUNDS} tries to add a job")
+    raise StoreUnavailable(
+        f"{store.where}: other clients took and freed a unique key during each of {_ROUNDS} attempts"
+    )
 
 
 async def _round(
@@ -93,8 +96,8 @@ async def _send(
         try:
             result = await jobs.bulk_write(requests, ordered=True)
         except driver.BulkWriteError as error:
-            # Two upserts of one key may both find nothing; the index then refuses the second. And an `_id` of ours
-            # that exists is an insert of an earlier try whose answer was lost.
+            # Two upserts of one key may both find nothing, and the index then refuses the second. If an `_id` of ours
+            # exists, an earlier attempt inserted it and its answer was lost.
             at = _duplicate_at(error)
             if at is None:
                 raise
@@ -116,7 +119,8 @@ def _request(document: Document) -> InsertOne[Document] | UpdateOne:
 
 
 def live_holder(document: Document) -> Document:
-    """The peer's filter: the scope of a key is its name, and only live jobs hold one."""
+    """Returns the peer's filter for the job that holds a key: a key belongs to one queue, and only live jobs hold
+    one."""
     return {"name": document["name"], "uniqueKey": document["uniqueKey"], "status": {"$in": list(LIVE)}}
 
 
@@ -137,7 +141,8 @@ def _record(made: list[Document], sent: list[int], upserted: list[dict[str, Any]
 async def _name_holders(
     jobs: AsyncCollection[Document], made: list[Document], open_ones: list[int], answers: dict[int, Added]
 ) -> None:
-    """For upserts that inserted nothing: whose job stands for the request. None is found if it has just finished."""
+    """Answers upserts that inserted nothing with the job that holds the key. If that has just finished there is no
+    answer, and the caller tries again."""
     refused = [index for index in open_ones if index not in answers]
     if not refused:
         return
@@ -152,7 +157,7 @@ async def _name_holders(
 
 
 async def add_in(store: Store, made: list[Document], session: Any) -> list[Added]:
-    """Inside the caller's transaction: peers see the jobs when it commits."""
+    """Adds jobs inside the caller's transaction. Peers see them when it commits."""
     if not isinstance(session, AsyncClientSession):
         raise InvalidOption("connection", session, "must be an AsyncClientSession of pymongo with a transaction")
     jobs = store.jobs_in(session)
@@ -160,10 +165,10 @@ async def add_in(store: Store, made: list[Document], session: Any) -> list[Added
         try:
             return [await _add_one_in(jobs, document, session) for document in made]
         except driver.DuplicateKeyError as error:
-            taken = f"{store.where}: a unique key was taken meanwhile; run the transaction again"
+            taken = f"{store.where}: another client took a unique key meanwhile; run the transaction again"
             raise StoreUnavailable(taken) from error
         except driver.PyMongoError as error:
-            # The labels on the driver's own error are what a retry of the transaction goes by: it stays the cause.
+            # The driver repeats a transaction by the labels of its own error, so that stays the cause.
             if error.has_error_label("TransientTransactionError"):
                 raise StoreUnavailable(f"{store.where}: the transaction must be run again: {error}") from error
             raise

@@ -1,4 +1,5 @@
-"""One worker's hold on one queue: claims, outcomes, leases, and the duties of a Monque instance."""
+"""Claims jobs of one queue for one worker, settles their outcomes, extends their leases and does an instance's
+duties."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _RETRY_PAUSE = 0.05
 _PAUSE_POLL = 0.5
 _SWEEP_EVERY = 300.0
 _RESTART = 0.2
-"""Seconds within which no server dies and comes back."""
+"""Seconds. No server restarts within this time."""
 
 
 class MonqueConsumer:
@@ -65,15 +66,15 @@ class MonqueConsumer:
     # --- claiming and settling --------------------------------------------------------------------------------------
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
-        """One command where nobody else takes from the line: it finishes the outcomes and takes jobs that were read
-        ahead. See `line` for the rest."""
+        """Settles the outcomes and claims jobs. While no other worker claims from the queue this is one command: it
+        settles the outcomes and claims jobs that were read ahead. See `claim` for the other case."""
         await self._store.look_at_clock()
         await self._refuse_twin()
         at = self._next_moment()
         plan = self._planner.plan(outcomes, at)
         recorded = time.monotonic()
         await self._side.record(plan.runs)
-        # While this worker waits at the door and hears nothing, there is nothing to read in the line.
+        # A waiting worker that would have been woken, and was not, need not read the queue: no job is due.
         idle = claim <= 0 or (self._waiter.quiet and not plan.reorders)
         wanted = 0 if idle or await self._side.paused_lately(self._settings.queue) else claim
         free = self._instance.reserve(wanted) if self._instance else wanted
@@ -92,19 +93,20 @@ class MonqueConsumer:
         self._held += len(got)
         self._conclude(len(outcomes))
         next_in = 0.0 if more else None
-        # Only with empty hands, or it would keep claimed jobs from starting.
+        # Only if nothing was claimed, since this read would delay the start of claimed jobs.
         if free and not got and not more:
-            # `wait` looks it up again, and finds the store gone if it is; the verdicts must be heard of.
+            # The verdicts must be returned. If the store is unavailable, `wait` reads the same and raises.
             with contextlib.suppress(StoreUnavailable):
                 due = await self._claimer.next_due()
                 next_in = None if due is None else self._store.clock.soon(due)
         return Settled(verdicts, [self._claimed(one, token) for one in got], next_in)
 
     async def _record_again(self, plan: Plan, verdicts: list[Verdict]) -> None:
-        """A note is not waited for like an outcome: the server may have died with it, and taken the outcome when it was
-        back. After a call that took as long as that, the notes are written once more."""
+        """Records the runs once more after a call that took as long as a restart of the server. Runs are recorded
+        without waiting for the majority, so the server may have lost them and then, after its restart, taken the
+        outcomes."""
         kept = zip(plan.planned, verdicts, strict=True)
-        with contextlib.suppress(StoreUnavailable):  # the verdicts must be heard of
+        with contextlib.suppress(StoreUnavailable):  # the verdicts must be returned
             await self._side.record([one.run for one, verdict in kept if one.run and verdict is not Verdict.LOST])
 
     async def _settle_and_claim(
@@ -143,8 +145,8 @@ class MonqueConsumer:
         return got, more, token
 
     async def _write(self, requests: list[Request]) -> int:
-        """How many documents matched. Repeated after a lost answer: what had landed does not match again, and is then
-        found by its `updatedAt` or its token."""
+        """Sends the updates and returns the number of documents that matched. Repeats them after a lost answer: updates
+        that were made do not match again, and are then found by their `updatedAt` or their token."""
         if not requests:
             return 0
         async with self._store.reaching():
@@ -159,7 +161,7 @@ class MonqueConsumer:
         raise AssertionError("unreachable")
 
     async def _read_verdicts(self, plan: Plan) -> list[Verdict]:
-        """Some outcomes were refused: find out which."""
+        """Reads the jobs to find out which outcomes were settled, because not all updates matched."""
         at = moment(plan.at_ms)
         keys = [one.key for one in plan.planned]
         if not keys:
@@ -172,21 +174,19 @@ class MonqueConsumer:
         verdicts: list[Verdict] = []
         seen: set[Any] = set()
         for one in plan.planned:
-            # Two outcomes of one job in one call: only the first can have landed.
+            # Of two outcomes of one job in one call, only the first can have been settled.
             landed = one.key not in seen and one.landed(documents.get(one.key), at)
             seen.add(one.key)
             verdict = one.verdict if landed else Verdict.LOST
             if not landed and one.recurring is not None and one.key in documents:
                 verdict = await self._by_its_new_schedule(one.recurring, documents[one.key])
             verdicts.append(verdict)
-        lost = zip(plan.planned, verdicts, strict=True)
-        await self._side.remove_runs(
-            [one.run for one, verdict in lost if verdict is Verdict.LOST and one.run is not None]
-        )
+        pairs = zip(plan.planned, verdicts, strict=True)
+        await self._side.remove_runs([one.run for one, verdict in pairs if verdict is Verdict.LOST and one.run])
         return verdicts
 
     async def _by_its_new_schedule(self, outcome: Completed, document: Document) -> Verdict:
-        """Settle a job whose cron text was changed while it ran, if that is why it was refused."""
+        """Settles a job whose cron expression was changed while it ran, if that is why its update did not match."""
         raw = dict(outcome.claim.job.raw)
         changed = document.get("repeatInterval") != raw.get("repeatInterval")
         held = document.get("status") == "processing" and private(document).get("claim") == outcome.claim.token
@@ -200,7 +200,7 @@ class MonqueConsumer:
         return verdict
 
     def _next_moment(self) -> int:
-        """Now, but never twice the same: by its moment the work of one call is told from that of another."""
+        """Returns the present time in ms, but never the same twice: the updates of one call are recognised by it."""
         self._last_moment = max(self._store.clock.now_ms(), self._last_moment + 1)
         return self._last_moment
 
@@ -220,10 +220,11 @@ class MonqueConsumer:
             self._instance.free(slots)
 
     async def _refuse_twin(self) -> None:
-        """Once, before the first claim: no living instance may have our id, or each would finish the other's jobs."""
+        """Raises StoreRefused, before the first claim, if another live instance has the same id: each would settle the
+        other's jobs."""
         if self._id_is_ours:
             return
-        async with self._looking:  # or the second lane would meet the first one's claims, and take them for a twin's
+        async with self._looking:  # else a second lane would take the claims of the first for another instance's
             if not (self._id_is_ours or (self._instance is not None and self._instance.known)):
                 await recover.refuse_twin(self._store, self._worker, self._beat_ms)
             self._id_is_ours = True
@@ -250,13 +251,13 @@ class MonqueConsumer:
                 return
 
     async def pass_on(self) -> None:
-        """Nothing to give: a wake-up reaches every worker that waits."""
+        """Does nothing: a wakeup reaches every worker that waits."""
 
     # --- leases -----------------------------------------------------------------------------------------------------
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
-        """Beat the heart of the jobs. `lockedAt` is renewed too, which the peer does not do for its own: so its
-        start-up recovery never takes a live job of ours."""
+        """Extends the leases and renews the heartbeats. Renews `lockedAt` too, which the peer does not do for its own
+        jobs, so that its recovery at start-up never takes a live job of ours."""
         await self._store.look_at_clock()
         now = self._store.clock.now_ms()
         at = moment(now)
@@ -281,15 +282,15 @@ class MonqueConsumer:
         duties = [
             self._duty("recover stale jobs", self._settings.recover_every, self._recover),
             self._duty("set malformed jobs aside", self._settings.recover_every, self._malformed.run),
-            self._duty("sweep notes of jobs that are gone", _SWEEP_EVERY, self._retention.sweep),
+            self._duty("delete side data of deleted jobs", _SWEEP_EVERY, self._retention.sweep),
         ]
         if self._retention.wanted:
             duties.append(self._duty("delete old finished jobs", self._options.retention_interval, self._retention.run))
         return duties
 
     def _duty(self, name: str, every: float, run: Callable[[], Coroutine[Any, Any, DutyReport]]) -> Duty:
-        """A duty that goes on to its end when its worker is closed, see `sheltered`. It never overlaps itself: a run
-        that was given up is joined if it still goes on."""
+        """Returns a duty that goes on to its end when its worker is closed, see `Store.sheltered`. It never overlaps
+        itself: if a run that was given up still goes on, the next call waits for that one."""
         under_way: asyncio.Task[DutyReport] | None = None
 
         def begin_or_join() -> Awaitable[DutyReport]:
@@ -308,7 +309,8 @@ class MonqueConsumer:
         return DutyReport(recovered)
 
     async def reset(self) -> None:
-        """The driver drops dead connections itself; what was read ahead may be old, and another server primary."""
+        """Drops the shortlist and the server's time, since another server may be primary now. The driver closes broken
+        connections itself."""
         self._claimer.drop_shortlist()
         self._store.clock.doubt()
 

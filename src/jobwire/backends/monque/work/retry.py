@@ -1,7 +1,7 @@
-"""What becomes of a job whose handler failed, by Monque's rules.
+"""Decides what follows a failed run, by Monque's rules.
 
-The n-th failure is followed by 2^n × base, at most cap, spread by a quarter to both sides and cut at the cap again.
-After `max_retries` failures the job has failed. These are settings of the instance that ran the job.
+The wait after the n-th failure is 2^n × base, at most cap, changed at random by up to a quarter and limited by the cap
+again. After `max_retries` failures the job has failed. These are settings of the instance that ran the job.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _LONGEST_REASON = 64 * 1024
 
 
 def native_curve(base: float, cap: float) -> Curve:
-    """
+    """Returns Monque's own waits.
+
     >>> [native_curve(1, 86_400).after(n, rng=lambda: 0.5) for n in (1, 2, 3, 40)]
     [2.0, 4.0, 8.0, 86400.0]
     """
@@ -24,7 +25,7 @@ def native_curve(base: float, cap: float) -> Curve:
 
 
 def decide(failed: Failed, failures: int, settings: ConsumerSettings, options: WorkerOptions) -> NextAttempt:
-    """Next attempt or failure, with a reason that a document can hold. `failures` counts this one."""
+    """Returns the next attempt or the failure, with a reason that a document can hold. `failures` includes this one."""
     own = settings.strategy
     decision = next_attempt(
         failed,

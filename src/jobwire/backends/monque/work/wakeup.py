@@ -1,9 +1,9 @@
-"""Waking workers that wait: one change stream for all of them, or looking now and then where there are none.
+"""Wakes workers that wait: one change stream for all of them, or polling where the server has no change streams.
 
-The stream runs only while somebody waits. Each who waits looks at the line once the stream is open, so nothing can fall
-between a claim that found nothing and the first event. After an error the stream goes on from its token; if the server
-no longer knows that place, it starts anew and everybody looks. The first event wakes at once: there is no debounce that
-a steady flow of inserts could hold up for ever.
+The stream runs only while a worker waits. Each waiting worker reads the queue once the stream is open, so no job is
+missed between a claim that found nothing and the first event. After an error the stream continues from its token. If
+the server does not have that token any more, a new stream begins and every waiting worker reads the queue. The first
+event wakes at once, without a debounce that a steady flow of inserts could extend without end.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ NextDue = Callable[[], Coroutine[Any, Any, int | None]]
 _log = logging.getLogger("jobwire.monque")
 
 POLL = 1.0
-"""Seconds between two looks where the server pushes nothing (Monque's pollInterval)."""
+"""Seconds between two reads where there is no change stream (Monque's pollInterval)."""
 _OPEN_WITHIN = 2.0
 _LINGER = 2.0
 _TOKEN_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
 _NO_STREAMS = frozenset({40_573, 40_415})
 
-# The peer's events, and `replace` too, which it does not hear.
+# The changes that the peer watches, and `replace`, which it does not.
 PIPELINE: list[Mapping[str, Any]] = [
     {
         "$match": {
@@ -55,7 +55,7 @@ PIPELINE: list[Mapping[str, Any]] = [
 
 
 class Waiter:
-    """One who waits. `due_ms` is the earliest time at which a job of the queue is known to come due."""
+    """One waiting worker. `due_ms` is the earliest time at which a job of its queue is known to be due."""
 
     def __init__(self, clock: ServerClock) -> None:
         self._clock = clock
@@ -63,21 +63,23 @@ class Waiter:
         self.look = True
         self.changed = asyncio.Event()
         self.informed = False
-        """The line has been looked at, and whatever comes into it since then rings here."""
+        """True if the queue has been read, and every change since then arrives here."""
 
     def wake_at(self, due_ms: int) -> None:
+        """Wakes the worker at this time, if it is earlier than the one known."""
         if self.due_ms is None or due_ms < self.due_ms:
             self.due_ms = due_ms
             self.changed.set()
 
     def look_again(self) -> None:
+        """Makes the worker read the queue again: changes may have been missed."""
         self.look = True
         self.informed = False
         self.changed.set()
 
     @property
     def quiet(self) -> bool:
-        """Nothing is due, and whoever waits here would know."""
+        """True if it is certain that no job is due."""
         return self.informed and not self.is_due
 
     @property
@@ -86,7 +88,7 @@ class Waiter:
 
 
 class Wakeup:
-    """Shared by all consumers of a backend."""
+    """The waiting workers of a backend, by queue, and the change stream that wakes them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -97,15 +99,16 @@ class Wakeup:
 
     @property
     def listening(self) -> bool:
+        """True if the change stream is open."""
         return self._open.is_set()
 
     def wake(self, queue: str, due_ms: int) -> None:
-        """A job of the queue was written through this very connection."""
+        """Wakes the workers of a queue at this time, for a job that was written through this connection."""
         for waiter in self._waiters.get(queue, ()):
             waiter.wake_at(due_ms)
 
     async def wait(self, queue: str, timeout: float, next_due: NextDue, waiter: Waiter) -> None:
-        """Return when a job of the queue is due, or after the timeout. The waiter is new, and of no use afterwards."""
+        """Returns when a job of the queue is due, or after the timeout. The waiter must be new, and is used once."""
         self._waiters.setdefault(queue, set()).add(waiter)
         try:
             with contextlib.suppress(TimeoutError):
@@ -159,7 +162,7 @@ class Wakeup:
             try:
                 await self._read_stream()
                 failures = 0
-            # Whatever it is, an outage of the stream must not be its end: workers would wake by polling from then on.
+            # After any error the stream must be opened again: without it, workers would poll from then on.
             except Exception as error:
                 self._open.clear()
                 self._wake_all()
@@ -172,11 +175,13 @@ class Wakeup:
                 pause = reconnect_delay(failures)
                 failures += 1
                 reason = error if isinstance(error, JobwireError) else failure_of(error, self._store.where)
-                _log.warning("the change stream broke (%s); polling, and trying again in %.1f s", reason, pause)
+                _log.warning(
+                    "the change stream broke, so workers poll; it is opened again in %.1f s: %s", pause, reason
+                )
                 await asyncio.sleep(pause)
 
     async def _read_stream(self) -> None:
-        """Deliver events until nobody has waited for a while."""
+        """Delivers events until no worker has waited for two seconds."""
         quiet = 0.0
         clock = asyncio.get_running_loop().time
         resumed = self._token is not None
@@ -186,7 +191,7 @@ class Wakeup:
         async with open_stream(self._store, opening) as stream:
             self._open.set()
             if resumed:
-                _log.info("the change stream goes on from where it was")
+                _log.info("the change stream is open again and continues from its last token")
             while True:
                 change = await stream.next()
                 self._token = stream.token
@@ -208,7 +213,7 @@ class Wakeup:
             self.wake(str(document.get("name")), due)
 
     def _wake_all(self) -> None:
-        """Everybody looks at the line: the stream may be behind."""
+        """Makes every waiting worker read its queue: the stream may have missed changes."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.look_again()

@@ -1,4 +1,4 @@
-"""Statements in a transaction of the caller's own: psycopg connections, sync or async, and SQLAlchemy's over them."""
+"""Runs statements in the caller's own transaction: on psycopg connections, sync or async, and on SQLAlchemy's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobwire.errors import InvalidOption
 
 
 async def run(connection: Any, call: Call, where: str) -> list[Row]:
-    """Run one statement on the caller's connection, in whatever transaction it is; the rows."""
+    """Runs one statement on the caller's connection, in the transaction that is open there. Returns the rows."""
     statement, values = call
     ordered = [None if (value := values[name]) is None else value.decode() for name in statement.values]
     text = statement.text.decode()
@@ -42,7 +42,7 @@ def _plain(row: Row) -> Row:
 
 
 async def _driver(connection: Any) -> psycopg.AsyncConnection[Any] | psycopg.Connection[Any]:
-    """The psycopg connection behind what the caller gave."""
+    """Returns the psycopg connection behind the given object."""
     found = connection
     if type(connection).__module__.startswith("sqlalchemy"):
         found = await _behind_sqlalchemy(connection)
@@ -54,10 +54,10 @@ async def _driver(connection: Any) -> psycopg.AsyncConnection[Any] | psycopg.Con
 
 
 async def _behind_sqlalchemy(connection: Any) -> Any:
-    """An AsyncConnection, an AsyncSession, a Connection or a Session, down to the driver's own.
+    """Returns the driver's connection of an AsyncConnection, an AsyncSession, a Connection or a Session.
 
-    SQLAlchemy commits only a transaction that it knows of, and it sees nothing of what is said on the driver's
-    connection: it is made to begin one, as its own first statement would.
+    SQLAlchemy commits only a transaction that it began itself, and does not see statements on the driver's connection.
+    So it is made to begin one here, as its own first statement would.
     """
     if hasattr(connection, "get_raw_connection"):
         if not connection.in_transaction():

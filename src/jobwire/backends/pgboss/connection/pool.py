@@ -1,9 +1,9 @@
-"""The connections of one event loop to one server: few at rest, more under load, none that stays without use.
+"""The connections of one event loop to one server: few at rest, more under load.
 
-A call that finds every connection busy waits for one to come back. Only when one caller has waited for long, or all
-of them for a while in sum, is another connection made, so the workers of a process that look at their queues at the
-same moment share one connection, and two lanes under load soon have two. How many are kept follows from how busy they
-were of late.
+A call that finds every connection busy waits for one to come back. Another connection is made only when one caller has
+waited for long, or all of them together for a while. So the workers of a process that look at their queues at the same
+moment share one connection, and two lanes under load soon have two. Connections that the load of the last period did
+not need are closed.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from jobwire.backends.pgboss.connection.rows import Row
 
 _MOST = 10
 _LONG_WAIT = 0.1
-"""Seconds of waiting of one caller, after which he makes another connection."""
+"""Seconds that one caller waits before another connection is made."""
 _CROWDED = 0.1
-"""The same for the waiting of all callers, in sum."""
+"""Seconds that all callers together wait before another connection is made."""
 _FORGIVEN = 0.1
-"""Seconds of that sum that are forgotten in each second."""
+"""Seconds that are taken off that sum in each second."""
 _LOOK_EVERY = 0.02
 _PERIOD = 10.0
 """Seconds over which the use of the connections is measured."""
 _ROOM = 1.5
-"""How many are kept for each that was busy all the time. The last one stays."""
+"""Connections that are kept for each one that was busy all the time. The last one is always kept."""
 
 
 class Pool:
+    """Gives connections to callers, and makes and closes them as the load asks for."""
+
     def __init__(self, url: str, where: str) -> None:
         self.within = CALL_WITHIN
-        """Seconds without a sign of the server after which a call fails."""
+        """Seconds without an answer of the server after which a call fails."""
         self._url = url
         self._where = where
         self._loop = asyncio.get_running_loop()
@@ -50,7 +52,7 @@ class Pool:
         self._closed = False
 
     async def run(self, calls: Sequence[Call], within: float | None = None) -> list[list[Row]]:
-        """Run the statements as one transaction in one round trip."""
+        """Runs the statements as one transaction in one round trip. Returns the rows of each."""
         connection = self._pop() or await self._obtain()
         try:
             return await connection.run(calls, within or self.within)
@@ -58,11 +60,11 @@ class Pool:
             self.give(connection)
 
     async def take(self) -> PipelinedConnection:
-        """A connection for the caller alone, who gives it back."""
+        """Returns a connection for the caller alone, who must `give` it back."""
         return self._pop() or await self._obtain()
 
     def give(self, connection: PipelinedConnection) -> None:
-        """Take a connection back, for whoever waits for one or for later."""
+        """Takes a connection back and passes it to the first caller that waits for one."""
         if connection.silent:
             self.reset()  # the others were made at the same time and over the same network
         if self._closed or connection.epoch != self._epoch or not connection.reusable:
@@ -79,7 +81,7 @@ class Pool:
                 self._plan_sweep()
 
     def reset(self) -> None:
-        """Drop every connection: idle ones at once, the others when they are given back."""
+        """Closes every connection: idle ones at once, the others when they are given back."""
         self._epoch += 1
         idle, self._idle = self._idle, []
         for connection in idle:
@@ -121,7 +123,7 @@ class Pool:
         return connection
 
     def _leave(self) -> None:
-        """One connection less: a caller who waits for it makes one instead."""
+        """Counts one connection less, and lets a caller that waits for it make another."""
         self._busy -= 1
         self._offer(None)
 
@@ -134,7 +136,7 @@ class Pool:
         return False
 
     async def _wait(self) -> PipelinedConnection | None:
-        """A connection that came back; None if the caller should make one."""
+        """Waits for a connection that comes back. Returns None if the caller should make one."""
         waiter: asyncio.Future[PipelinedConnection | None] = self._loop.create_future()
         self._waiters.append((waiter, self._loop.time()))
         if self._growth is None:
@@ -144,7 +146,7 @@ class Pool:
                 try:
                     return await waiter
                 except asyncio.CancelledError:
-                    if waiter.done() and not waiter.cancelled():  # given just now: it is for another
+                    if waiter.done() and not waiter.cancelled():  # it has just been given to this caller: pass it on
                         self._hand_on(waiter.result())
                     raise
         except TimeoutError:
@@ -165,7 +167,7 @@ class Pool:
         self._growth = self._loop.call_later(_LOOK_EVERY, self._grow)
 
     def _grow(self) -> None:
-        """Let a caller make a connection if they have waited for too long."""
+        """Lets a caller make a connection if the callers have waited for too long."""
         self._growth = None
         now = self._loop.time()
         self._crowded += now - self._crowded_at
@@ -184,7 +186,7 @@ class Pool:
             self._sweeper = self._loop.call_later(_PERIOD, self._sweep)
 
     def _sweep(self) -> None:
-        """Close the connections that the work of the last period did not need."""
+        """Closes the connections that the load of the last period did not need."""
         self._sweeper = None
         keep = max(1, math.ceil(_ROOM * self._worked / _PERIOD))
         while self._idle and len(self._idle) + self._busy > keep:

@@ -1,9 +1,9 @@
 """The SQL of this backend: one file per statement, `sql/<duty>/<name>.sql`, fitted to the schema that was found.
 
-A line that ends in `--? words` stays only where every word holds, one that ends in `--! word` only where it does not. A
-word is a column of `job` (`group_id`), of another table (`queue.notify`), a table (`job_dependency`), or a feature
-that the caller asks for. `{job}` is the table of the queue in hand, `{now}` the database's time as pg-boss reads it,
-`:name` a value.
+A line that ends in `--? words` is kept only if every word holds, a line that ends in `--! word` only if it does not. A
+word is a column of `job` (`group_id`), a column of another table (`queue.notify`), a table (`job_dependency`), or a
+feature that the caller asks for. `{job}` is the table of the queue, `{now}` the database's time as pg-boss reads it,
+`:name` a value. A line `{columns}`, `{claim}` or `{forget_side}` stands for the text of that file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def _sources() -> dict[str, Traversable]:
 
 
 def statement(name: str, text: str) -> Statement:
-    """A statement whose values have names: `:queue` becomes `$1`, `$2` ..., in the order of first use.
+    """Returns a statement whose values have names: `:queue` becomes `$1`, the next name `$2`, in the order of first
+    use.
 
     The same text has the same name, so backends that share a connection share what is prepared on it.
     """
@@ -52,7 +53,7 @@ ROLLBACK = statement("rollback", "ROLLBACK")
 
 
 class Statements:
-    """Statements of one schema, each made once per table and set of features."""
+    """The statements of one schema, each made once per table and set of features."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout

@@ -1,4 +1,4 @@
-"""What only pg-boss has: settings of queues, publish and subscribe, flows, redrive, changing jobs that wait.
+"""Features that only pg-boss has: settings of queues, publish and subscribe, flows, redrive, changing jobs that wait.
 
     async with connect("pgboss+postgresql://…") as connection:
         boss = Boss(connection)
@@ -33,7 +33,7 @@ from jobwire.options import whole
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """A queue and its settings; `raw` is its whole row, the counts of the last monitoring among it."""
+    """A queue and its settings. `raw` is its whole row, with the counts of the last monitoring."""
 
     name: str
     policy: str
@@ -44,7 +44,7 @@ class QueueInfo:
 
 
 class Boss:
-    """Takes a Connection (or anything with such a `backend`) whose protocol is pg-boss."""
+    """pg-boss's own features on a Connection (or any object with such a `backend`)."""
 
     def __init__(self, connection: Any) -> None:
         backend: object = connection.backend
@@ -58,13 +58,13 @@ class Boss:
     # --- queues -----------------------------------------------------------------------------------------------------
 
     async def create_queue(self, name: str, **settings: Any) -> None:
-        """Make a queue with pg-boss's defaults for what is not given; one that exists stays as it is."""
+        """Makes a queue, with pg-boss's defaults for settings that are not given. Leaves one that exists as it is."""
         check_name("queue", name)
         await self._queues.create(name, {"policy": "standard", **check_settings(settings)})
         self._queues.forget(name)
 
     async def update_queue(self, name: str, **settings: Any) -> None:
-        """Change settings of a queue for the jobs to come. Policy and partition never change."""
+        """Changes settings of a queue for jobs that are added later. Policy and partition can't be changed."""
         for fixed in ("policy", "partition"):
             if fixed in settings:
                 raise InvalidOption(fixed, settings[fixed], "can't be changed after the queue was made")
@@ -74,10 +74,11 @@ class Boss:
         self._queues.forget(name)
 
     async def delete_queue(self, name: str) -> None:
-        """Delete a queue with its jobs, schedules and subscriptions."""
+        """Deletes a queue with its jobs, schedules and subscriptions."""
         await drop_queue(self._store, self._queues, name)
 
     async def queues(self) -> list[QueueInfo]:
+        """Returns every queue, sorted by name."""
         return [
             QueueInfo(name, row["policy"], row["partition"], row.get("notify", False), row["dead_letter"], row)
             for name, row in await self._store.ask("queues", {})
@@ -86,30 +87,31 @@ class Boss:
     # --- publish and subscribe --------------------------------------------------------------------------------------
 
     async def subscribe(self, event: str, queue: str) -> None:
-        """Let the queue have a copy of every job published under the event from now on."""
+        """Subscribes the queue: it gets a copy of every job that is published under the event from now on."""
         await self._store.ask("subscribe", {"event": text(event), "queue": text(queue)})
 
     async def unsubscribe(self, event: str, queue: str) -> bool:
+        """Ends the subscription. Returns False if there was none."""
         return bool(await self._store.ask("unsubscribe", {"event": text(event), "queue": text(queue)}))
 
     async def publish(self, event: str, data: Any = None, **options: Any) -> dict[str, Added]:
-        """Send a copy of the job to every queue that has subscribed; what became of each."""
+        """Adds a copy of the job to every queue that has subscribed to the event. Returns the result by queue."""
         rows = await self._store.ask("subscribers", {"event": text(event)})
         return {name: await self._changing.send(name, data, options) for (name,) in rows}
 
     # --- sending with a limit ---------------------------------------------------------------------------------------
 
     async def send(self, queue: str, data: Any = None, **options: Any) -> Added:
-        """Send a job with pg-boss's own options, as Node's `send`."""
+        """Adds a job with pg-boss's own options, as Node's `send` does."""
         return await self._changing.send(queue, data, options)
 
     async def throttled(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
-        """Admit one job of a key in each slot of so many seconds; the others are refused."""
+        """Adds a job if none of its key was added in the same slot of `seconds`, else refuses it."""
         slot = {"singletonSeconds": whole("seconds", seconds, minimum=1), "singletonKey": key}
         return await self._changing.send(queue, data, {**options, **slot})
 
     async def debounced(self, queue: str, data: Any, seconds: int, key: str | None = None, **options: Any) -> Added:
-        """The same, but the first job that is refused is put into the next slot instead."""
+        """Adds a job as `throttled` does, but puts the first one that it would refuse into the next slot."""
         return await self._changing.debounce(queue, data, whole("seconds", seconds, minimum=1), key, options)
 
     # --- jobs that wait ---------------------------------------------------------------------------------------------
@@ -123,22 +125,23 @@ class Boss:
         match: Literal["newest", "oldest", "all"] = "newest",
         **changes: Any,
     ) -> list[str]:
-        """Change jobs that wait, by id or by key; `data` and pg-boss's options. Their ids."""
+        """Changes `data` and options of jobs that wait, chosen by id or by key. Returns their ids."""
         return await self._changing.update(queue, id, singletonKey, match, changes)
 
     async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Added:  # noqa: N803
-        """Change the job of this key that waits, or send one; `refused` says "updated" if it was changed."""
+        """Changes the job of this key that waits, or adds one. If it was changed, the result's `refused` is
+        "updated"."""
         return await self._changing.upsert(queue, singletonKey, data, options)
 
     async def resume(self, queue: str, job_ids: Sequence[str]) -> int:
-        """Let cancelled jobs wait for their turn again; how many."""
+        """Makes cancelled jobs wait again. Returns the number of them."""
         acted = await self._backend.admin.act("resume", queue, job_ids)
         return sum(one.value == "done" for one in acted)
 
     # --- flows and dead letters -------------------------------------------------------------------------------------
 
     async def flow(self, jobs: Sequence[FlowJob]) -> dict[str, str]:
-        """Add jobs that wait for others of the same call, all or none; the id of each by its ref."""
+        """Adds jobs that wait for others of the same call, all or none. Returns the id of each by its ref."""
         return await add_flow(self._store, self._queues, self._backend.adding, jobs)
 
     async def redrive(
@@ -152,7 +155,8 @@ class Boss:
         ids: Sequence[str] | None = None,
         limit: int = 1000,
     ) -> int:
-        """Move jobs that wait in a dead letter queue back to where they came from, oldest first; how many."""
+        """Moves jobs from a dead letter queue back to the queues that they came from, oldest first. Returns the number
+        of them."""
         row = await self._queues.get(queue)
         values = {
             "queue": text(queue), "destination": text(destination), "source": text(source),
@@ -164,7 +168,8 @@ class Boss:
         return int(moved)
 
     async def supervise(self, native: PgBossWorker | None = None) -> str:
-        """One pass of monitoring and maintenance now, for the queues whose turn it is; what it found to do."""
+        """Makes one pass of monitoring and maintenance now, over the queues that are due. Returns a text that describes
+        what was done, empty if there was nothing to do."""
         options = WorkerOptions.of(native)
         words = await self._backend.supervision.run(options)
         if self._store.layout.has("version.flow_on"):

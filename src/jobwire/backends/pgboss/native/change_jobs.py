@@ -1,4 +1,4 @@
-"""Sending with pg-boss's own options, and changing jobs that wait."""
+"""Adds jobs with pg-boss's own options, and changes jobs that wait."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ UPDATED = "updated"
 
 
 class Changing:
+    """Adds and changes jobs of one store. `Boss` describes what each method does."""
+
     def __init__(self, store: Store, queues: Queues, adding: Adding) -> None:
         self._store = store
         self._queues = queues
@@ -65,7 +67,8 @@ class Changing:
         return [row[0] for row in rows]
 
     async def upsert(self, name: str, key: str, data: Any, options: Mapping[str, Any]) -> Added:
-        """Change the job, else send one, else change the one that came in between."""
+        """Changes the job that waits. If there is none, adds one. If another client has added one meanwhile, changes
+        that."""
         changes = {**options, "data": data}
         changed = await self.update(name, None, key, "newest", changes)
         if not changed:

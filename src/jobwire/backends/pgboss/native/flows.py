@@ -33,6 +33,8 @@ class FlowJob:
 
 
 async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[FlowJob]) -> dict[str, str]:
+    """Adds the jobs in one transaction. Returns the id of each by its ref. Raises StoreRefused if one is not
+    admitted."""
     if not store.layout.has("job_dependency"):
         raise NotSupported("pgboss", "flows before schema 31")
     _check(jobs)
@@ -84,6 +86,6 @@ def _check_cycles(waiting: dict[str, set[str]]) -> None:
     while waiting:
         free = [ref for ref, others in waiting.items() if not others & waiting.keys()]
         if not free:
-            raise InvalidOption("depends_on", sorted(waiting), "must not go round in a circle")
+            raise InvalidOption("depends_on", sorted(waiting), "must not form a cycle")
         for ref in free:
             del waiting[ref]

@@ -1,4 +1,4 @@
-"""What an operator does to jobs and to a queue as a whole."""
+"""Changes jobs and whole queues on behalf of an operator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Admin:
         self._queues = queues
 
     async def act(self, action: str, name: str, job_ids: Sequence[str]) -> list[Acted]:
-        """retry, resume, promote, cancel or remove jobs; what each came to."""
+        """Retries, resumes, promotes, cancels or removes jobs: `action` names the statement. Returns the result of
+        each."""
         queue = await self._queues.find(name)
         ids = [job_id for job_id in job_ids if is_id(job_id)]
         if queue is None or not ids:
@@ -37,7 +38,7 @@ class Admin:
         except Refused as error:
             if error.sqlstate != UNIQUE_VIOLATION:
                 raise
-            # The queue's policy has no room for one of them; alone, the others may find theirs.
+            # The queue's policy does not admit one of them, and so none was changed: each is tried alone.
             if len(ids) == 1:
                 return [Acted.WRONG_STATE if job_id in ids else Acted.NOT_FOUND for job_id in job_ids]
             return [acted for job_id in job_ids for acted in await self.act(action, name, [job_id])]

@@ -1,4 +1,4 @@
-"""A stop of all claims from a queue. pg-boss has none, so it is kept in side data, which our workers heed."""
+"""Pauses queues. pg-boss has no pause, so it is side data, which only jobwire's workers read."""
 
 from __future__ import annotations
 

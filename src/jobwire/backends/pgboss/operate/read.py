@@ -1,4 +1,4 @@
-"""Looking at jobs and counting them."""
+"""Reads jobs by id and in pages, and counts them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ PAGES = {
 
 
 class Reading:
+    """Reads the queues of one store."""
+
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
@@ -78,14 +80,16 @@ class Reading:
 
 
 def _cursor(job: Job) -> str:
-    """Where a page ended: priority, due time, the moment that the order goes by, id."""
+    """Returns the position of a page's last job: priority, due time, the time that jobs of its state are sorted by,
+    id."""
     moment = "completed_on" if job.state.finished else "started_on" if job.state is State.ACTIVE else "created_on"
-    # As the database writes them: it knows times that Python has no number for.
+    # Times are copied as the database writes them, since Python can't hold all of them.
     due, at = job.raw.get("start_after", ""), job.raw.get(moment) or "infinity"
     return f"{-job.priority}_{due}_{at}_{job.id}"
 
 
 def _position(cursor: str) -> dict[str, Value]:
+    """Returns the values of `sql/operate/page` for a cursor. Raises InvalidOption if it is not one."""
     try:
         priority, due, moment, job_id = cursor.split("_")
         if not is_id(job_id):

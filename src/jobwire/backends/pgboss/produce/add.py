@@ -1,4 +1,4 @@
-"""Adding jobs: what the caller asks for, in pg-boss's terms, and why a job was not added."""
+"""Adds jobs: turns options into columns, stores the rows, and finds out why a job was not added."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jobwire.boundary import Added, PreparedJob
 
 _TOGETHER = 2000
 _BETWEEN = b"\x1f"
-"""In JSON it is always written as an escape."""
+"""Stands between the data of two jobs. JSON never holds this character: it is written as an escape there."""
 _MOVED = (UNDEFINED_TABLE, CHECK_VIOLATION, FOREIGN_KEY_VIOLATION)
 NO_SUCH_QUEUE = "no such queue"
 DUPLICATE_ID = "duplicate id"
@@ -35,26 +35,26 @@ NO_INDEX = "the queue has a table of its own, made for another policy: it can't 
 
 
 def row_of(job: PreparedJob, job_id: str, policy: str) -> dict[str, Any]:
-    """The job as `sql/insert` reads it; what is left out is the queue's."""
+    """Returns the job as `sql/produce/insert` reads it. Missing columns get the queue's values."""
     new = job.new
     row: dict[str, Any] = {"id": job_id, "data": orjson.Fragment(job.data)}
     row |= columns_of(options_of(new))
     if new.unique is not None and policy == "standard":
-        # On a standard queue a key means nothing. Policies are enforced by a job's own column, so this one job
-        # carries the policy that admits one job of a key until it has finished.
+        # On a standard queue a key means nothing. pg-boss enforces policies by a column of the job, so this job gets
+        # the policy that admits one job of a key until it has finished.
         row["policy"] = "exclusive"
     return row
 
 
 class Adding:
-    """The producer's side of a store."""
+    """Adds jobs to the queues of one store."""
 
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
 
     async def add(self, name: str, jobs: Sequence[PreparedJob], connection: Any = None) -> list[Added]:
-        """Add jobs in order; with a connection inside its transaction."""
+        """Adds jobs in order. Given a connection, adds them inside its transaction."""
         queue = await self._queues.find(name)
         if queue is None:
             return [Added("", NO_SUCH_QUEUE)] * len(jobs)
@@ -86,13 +86,13 @@ class Adding:
                 if error.sqlstate not in (*_MOVED, UNIQUE_VIOLATION):
                     raise
                 count = 0
-            if not count:  # the queue is not what it was: the other way asks where it is, and what it is now
+            if not count:  # the queue was deleted or has another policy or table: the general way reads its row again
                 done = [Added(job_id) for job_id in ids[:start]]
                 return done + await self._add_rows(queue, jobs[start:], ids[start:], None)
         return [Added(job_id) for job_id in ids]
 
     async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any = None) -> list[Added]:
-        """Store rows; one answer each."""
+        """Stores rows. Returns one answer for each."""
         faults = [_fault(queue, row) for row in rows]
         good = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
         there: set[str] = set()
@@ -123,7 +123,7 @@ class Adding:
     async def _insert_into_next_slot(
         self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], connection: Any
     ) -> set[str]:
-        """Jobs that ask for it wait for the next time slot where this one is taken; the ids of those that could."""
+        """Stores the jobs that asked for the next time slot, if their own is taken. Returns the ids of those stored."""
         late = [
             {**row, "next_slot": True}
             for row in rows
@@ -141,7 +141,7 @@ class Adding:
         except Refused as error:
             if error.sqlstate not in _MOVED:
                 raise
-        # The queue was deleted, or made anew with another table: ask again where it is.
+        # The queue was deleted, or deleted and made again with another table: read its row again.
         fresh = await self._queues.reread(queue.name)
         if fresh is None:
             return [(None, 0)]
@@ -149,14 +149,15 @@ class Adding:
         return found
 
     def call(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]]) -> Call:
-        """The statement that stores rows."""
+        """Returns the statement that stores rows, with its values."""
         values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._store.channels}
-        # Most jobs bring nothing but data, and reading columns that are not there costs as much as reading them.
+        # Most jobs have nothing but data, and the server takes as long to read a missing column as a given one.
         plain = all(len(row) == 2 for row in rows)
         return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values
 
     async def _reasons(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], connection: Any) -> dict[str, Added]:
-        """Who is in the way of jobs that were not added. Whoever it was may be gone by now: then nobody is named."""
+        """Returns the reason for each job that was not added, with the id of the job that holds its key or slot. That
+        id is empty if the other job is gone by now."""
         asked = [{key: value for key, value in row.items() if key != "data"} for row in rows]
         values = {"queue": text(queue.name), "jobs": orjson.dumps(asked)}
         call: Call = (self._store.statements.get("refusal", queue.table), values)

@@ -1,6 +1,6 @@
-"""Recovers jobs whose worker has died: their leases are not renewed, so their heartbeats end.
+"""Recovers jobs whose worker has died: their leases are not extended, so their heartbeats expire.
 
-The jobs run again without being charged an attempt, up to `max_stalled` times each; after that they fail.
+The jobs run again without being charged an attempt, up to `max_stalled` times each. After that they fail.
 """
 
 from __future__ import annotations
@@ -18,22 +18,25 @@ STALLED = "job stalled more than allowable limit"
 
 
 def lease_of(settings: ConsumerSettings) -> int:
-    """A worker's lease in whole seconds, as `heartbeat_seconds` holds it."""
+    """Returns a worker's lease in whole seconds, as `heartbeat_seconds` holds it."""
     return max(1, math.ceil(settings.lease))
 
 
 class Recovery:
+    """Recovers jobs of the queues of one store."""
+
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
 
     @property
     def possible(self) -> bool:
-        """Whether there are heartbeats to go by, and a place to count in."""
+        """True if the schema has heartbeats, and there is side data to count recoveries in."""
         return self._store.has_side and self._store.layout.has("heartbeat_on")
 
     async def run(self, name: str, max_stalled: int, lease: int) -> list[str]:
-        """Recover up to a thousand jobs of a queue; the ids of all that were looked after."""
+        """Recovers up to a thousand jobs of a queue, and fails those that were recovered too often. Returns the ids of
+        both."""
         queue = await self._queues.find(name)
         if queue is None or not self.possible:
             return []

@@ -1,7 +1,7 @@
-"""Rate limits, which pg-boss lacks: so many starts in so much time, per queue and per key. Jobs beyond it wait.
+"""Rate limits, which pg-boss does not have: a number of starts in a period, per queue and per key. Other jobs wait.
 
-Windows are kept in jobwire's own schema. A window opens with the first start after the last one has closed. Workers
-with a limit claim one after the other, each under the lock of the queue's row, so the count is exact over all of them.
+Windows are side data. A window opens with the first start after the last one has closed. Workers with a limit claim one
+after the other, each under the lock of the queue's row, so the count is exact over all of them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
     from jobwire.backends.pgboss.work.consumer import PgConsumer
 
 QUEUE_KEY = ""
+"""The key of the window that counts for the whole queue."""
 
 
 def is_wanted(settings: ConsumerSettings, options: WorkerOptions) -> bool:
+    """Returns True if the worker has a rate limit."""
     return settings.rate is not None or options.keyRate is not None
 
 
 async def exchange(
     consumer: PgConsumer, store: Store, queue: QueueRow, outcomes: Sequence[Outcome], *, wanted: int, lease: bytes
 ) -> Settled:
-    """Settle, and claim no more than the windows allow."""
+    """Settles the outcomes, and claims no more jobs than the windows allow."""
     await store.need_side()
     settings, options = consumer.settings, consumer.options
     most, period = settings.rate if settings.rate is not None else (None, 0.0)
@@ -65,7 +67,7 @@ async def exchange(
 def _counted(
     store: Store, queue: QueueRow, settings: ConsumerSettings, options: WorkerOptions, claims: Sequence[PgClaim]
 ) -> list[Call]:
-    """Statements that add the claims to the windows they fall into."""
+    """Returns the statements that count the claims in the windows of the queue and of their keys."""
     count = store.statements.get("rate_count")
     most, period = settings.rate if settings.rate is not None else (None, 0.0)
     calls: list[Call] = []

@@ -1,4 +1,4 @@
-"""Outcomes as statements: what finishes a batch of jobs, and what became of each."""
+"""Turns outcomes into statements, and the rows of those into verdicts."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from jobwire.backends.pgboss.work.fence import failing, fence_of, json_array
 from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
 
 _CENTURY = 3e9
-"""Seconds. A longer wait would leave the times that PostgreSQL knows."""
+"""Seconds. A longer delay could end beyond the times that PostgreSQL can hold."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Outcomes of one kind, as the columns of a statement, and where they stood."""
+    """The claims that one statement settles, and the positions of their outcomes in the call."""
 
     positions: list[int]
     claims: list[PgClaim]
 
 
 class Settling:
-    """The outcomes of one queue's jobs."""
+    """Settles outcomes of one queue's jobs."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._name = name
 
     def calls(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[Batch]]:
-        """The statements that finish the outcomes, and which of them each one holds."""
+        """Returns the statements that settle the outcomes, and the batch of each statement."""
         calls: list[Call] = []
         kinds: list[Batch] = []
         completed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
@@ -72,6 +72,7 @@ class Settling:
     def verdicts(
         self, outcomes: Sequence[Outcome], kinds: Sequence[Batch], answers: Sequence[Sequence[Row]]
     ) -> list[Verdict]:
+        """Returns a verdict for each outcome, from the rows of the statements. An outcome without a row is lost."""
         verdicts = [Verdict.LOST] * len(outcomes)
         for batch, rows in zip(kinds, answers, strict=False):
             if not rows:
@@ -79,7 +80,7 @@ class Settling:
             settled = {row[0]: row for row in rows}
             for position in batch.positions:
                 outcome = outcomes[position]
-                # One job twice in a batch: the second is a repetition, and the row is gone when it has been counted.
+                # A job may be in a batch twice. Only the first outcome can have been settled, so its row is taken out.
                 row = settled.pop(outcome.claim.job.id, None)
                 if row is not None:
                     verdicts[position] = _verdict(outcome, row)
@@ -87,6 +88,7 @@ class Settling:
 
 
 def own(claim: Claim) -> PgClaim:
+    """Returns the claim with its type of this backend."""
     assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend
     return claim
 

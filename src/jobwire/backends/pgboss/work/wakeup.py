@@ -1,8 +1,8 @@
-"""Being told of new jobs: one listening connection for all workers of a process, and the workers that sleep on it.
+"""Wakes workers that wait for jobs: one connection listens to notifications for all workers of a process.
 
-pg-boss rings when a job that may run at once is added to a queue with `notify`. jobwire rings on a channel of its own
-for what pg-boss is quiet about. A ring wakes one waiter; if that one finds more jobs than it can take it rings on for
-the next, so a burst wakes as many workers as it feeds and a single job wakes one.
+pg-boss notifies when a job that may run at once is added to a queue with `notify`. jobwire notifies on a channel of its
+own for what pg-boss does not announce. A notification wakes one waiting worker. If that one claims as many jobs as it
+can take, it wakes the next, so a burst wakes as many workers as it has jobs for, and a single job wakes one.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _PROBE = statement("still_there", "SELECT 1")
 _CHECK_EVERY = 10.0
 _REPLY_WITHIN = 5.0
 _LONGEST_PAUSE = 5.0
-"""Workers look for jobs themselves while the line is down, which costs more than trying to connect."""
+"""Seconds between two attempts to connect, at most. Meanwhile workers poll, which costs more than an attempt."""
 
 
 class Wakeup:
-    """Sleepers by queue. A ring that finds nobody asleep is kept for the next who lies down."""
+    """The waiting workers by queue. A notification that finds none is kept for the next that waits."""
 
     def __init__(self, url: str, where: str, schema: str) -> None:
         self._url = url
@@ -40,11 +40,11 @@ class Wakeup:
 
     @property
     def listening(self) -> bool:
-        """Whether rings reach us; while they don't, workers must look for themselves."""
+        """True if notifications arrive. If not, workers must poll."""
         return self._connected.is_set()
 
     async def start(self) -> None:
-        """Start listening, and wait for it a moment: a job added after this is heard of."""
+        """Starts listening, and waits up to two seconds until notifications arrive."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._listen())
         with contextlib.suppress(TimeoutError):
@@ -52,7 +52,7 @@ class Wakeup:
                 await self._connected.wait()
 
     def wake_one(self, queue: str) -> None:
-        """Wake one who sleeps for this queue."""
+        """Wakes one worker that waits for this queue."""
         waiters = self._waiters.get(queue)
         while waiters:
             waiter = waiters.popleft()
@@ -62,12 +62,12 @@ class Wakeup:
         self._kept.add(queue)
 
     def wake_another(self, queue: str) -> None:
-        """Wake another, if one sleeps: there may be more jobs than the caller could take."""
+        """Wakes another waiting worker, if there is one: there may be more jobs than the caller could take."""
         if self._waiters.get(queue):
             self.wake_one(queue)
 
     async def wait(self, queue: str, timeout: float) -> bool:
-        """Whether somebody rang before the time was over."""
+        """Waits for a notification of this queue. Returns False after the timeout."""
         if queue in self._kept:
             self._kept.discard(queue)
             return True
@@ -80,7 +80,7 @@ class Wakeup:
         except TimeoutError:
             return False
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():  # rung just now: the ring is for another
+            if waiter.done() and not waiter.cancelled():  # it was woken at the same moment: wake another instead
                 self.wake_one(queue)
             raise
         finally:
@@ -88,7 +88,7 @@ class Wakeup:
                 self._waiters[queue].remove(waiter)
 
     def check(self) -> None:
-        """Ask now whether the line still works: something else of this server does not answer."""
+        """Tests the listening connection now, because another connection to this server got no answer."""
         self._probe_now.set()
 
     async def close(self) -> None:
@@ -98,7 +98,7 @@ class Wakeup:
             self._task = None
 
     async def _listen(self) -> None:
-        """Listen for ever. Whatever goes wrong is an outage: workers look for jobs themselves until it is over."""
+        """Listens until it is cancelled. Every error counts as an outage, during which workers poll."""
         failures = 0
         while True:
             try:
@@ -111,7 +111,7 @@ class Wakeup:
                     connection.close()
             except Exception as error:
                 reason = " ".join(str(error).split()) or type(error).__name__
-                _log.warning("can't listen for new jobs, looking for them every second instead: %s", reason)
+                _log.warning("can't listen for new jobs, so workers poll until it works again: %s", reason)
             await asyncio.sleep(min(reconnect_delay(failures), _LONGEST_PAUSE))
             failures += 1
 
@@ -120,7 +120,7 @@ class Wakeup:
         self._probe_now.clear()
         await connection.run([(statement("listen", f'LISTEN "{name}"'), {}) for name in self._channels], _REPLY_WITHIN)
         while True:
-            # Whoever slept while rings did not reach us may have missed one.
+            # A worker that waited while no notifications arrived may have missed one.
             if not self.listening:
                 self._connected.set()
                 for queue in list(self._waiters):
@@ -130,7 +130,8 @@ class Wakeup:
                     await self._probe_now.wait()
                 self._connected.clear()
             self._probe_now.clear()
-            # As a whole, and not from one sign to the next: rings may go on arriving where questions get lost.
+            # The deadline is for the whole probe, not for the time between two messages: notifications may still arrive
+            # on a connection on which our own messages get lost.
             async with asyncio.timeout(_REPLY_WITHIN):
                 await connection.run([(_PROBE, {})])
 

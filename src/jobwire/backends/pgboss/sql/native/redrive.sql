@@ -1,5 +1,5 @@
--- Move jobs that wait in a dead letter queue back to where they came from, as fresh jobs with that queue's present settings; a job that
--- is refused there fails where it is. How many were moved.
+-- Moves jobs from a dead letter queue back to the queues that they came from, as new jobs with the present settings of those queues. A job
+-- that is refused there fails in the dead letter queue. Returns the number of jobs that were moved.
 WITH dead AS MATERIALIZED (
     SELECT j.*, coalesce(:destination::text, j.source_name) AS destination, gen_random_uuid() AS new_id
     FROM {job} j

@@ -1,5 +1,5 @@
--- Change queued jobs, by id or by key, and ring if one may run now. Only what the JSON object names is changed; if only the start moves, how
--- long a job is kept moves with it.
+-- Changes queued jobs, chosen by id or by key, and notifies workers if one is ready. Changes only what the JSON object names. If only the start
+-- moves, the time until which a job is kept moves by as much.
 WITH o AS (
     SELECT r.*, t.start_after
     FROM json_to_record(:options::json) AS r (

@@ -1,4 +1,4 @@
--- Make delayed jobs ready now; how long they are kept moves with it.
+-- Makes delayed jobs ready now. The time until which they are kept moves by as much.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), moved AS (

@@ -1,4 +1,4 @@
--- Delete jobs that no worker runs, and what jobwire keeps of them.
+-- Deletes jobs that are not active, with their side data.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), gone AS (

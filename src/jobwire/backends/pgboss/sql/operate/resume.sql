@@ -1,4 +1,4 @@
--- Let cancelled jobs wait for their turn again.
+-- Makes cancelled jobs wait again.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), again AS (

@@ -1,5 +1,5 @@
--- Run finished jobs again: failed and completed ones get one attempt more, cancelled ones start afresh. Two rows of answers
--- for a job: what it was, and what it is now.
+-- Runs finished jobs again. Failed and completed ones get one attempt more, cancelled ones start from the beginning. Returns for each job
+-- the state that it had, and whether it was changed.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), again AS (

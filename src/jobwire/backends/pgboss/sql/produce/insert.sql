@@ -1,6 +1,7 @@
--- Add jobs, given as JSON, each option falling back to the queue's, and ring for them. One row per job that was added: one that a
--- unique index refuses is left out, and without the queue a row of null comes back. Jobs of one call are a microsecond apart, so that they
--- run in the order given. One for the next slot of its throttle waits until this slot has ended and a second more, as in Node.
+-- Adds jobs, given as JSON, and notifies workers of them. A missing option gets the queue's value. Returns one row per job that was
+-- added: a job that a unique index refuses is left out, and without the queue a row of null is returned. Jobs of one call are a microsecond
+-- apart, so that they run in the order given. A job for the next slot of its throttle waits until this slot has ended and a second more, as
+-- in Node.
 WITH q AS (
     SELECT * FROM {schema}.queue WHERE name = :queue
 ), added AS (

@@ -1,6 +1,6 @@
--- Add jobs that bring nothing but data to a standard queue, and ring for them; how many. No unique index can refuse one of them,
--- so none is asked beforehand, which is a fifth of the whole cost. The data are JSON texts with a character between them that JSON
--- never holds.
+-- Adds jobs that have nothing but data to a standard queue, and notifies workers of them. Returns the number of jobs. No unique index can
+-- refuse such a job, so there is no ON CONFLICT, which would be a fifth of the whole cost. The data are JSON texts with a character between
+-- them that JSON never holds.
 WITH q AS (
     SELECT * FROM {schema}.queue WHERE name = :queue
 ), added AS (

@@ -1,4 +1,4 @@
--- Why jobs, given as JSON, were not added: the reason and the job that is in the way, if it still is.
+-- Returns the reason why each job, given as JSON, was not added, and the job that holds its id, slot or key, if that is still there.
 SELECT r.id,
     CASE
         WHEN same.id IS NOT NULL THEN 'duplicate id'

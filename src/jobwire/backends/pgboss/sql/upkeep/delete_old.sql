@@ -1,4 +1,4 @@
--- Delete jobs that have been finished, or have waited, for longer than they are to be kept; how many.
+-- Deletes jobs that have been finished, or have waited, for longer than they are kept. Returns the number of them.
 WITH old AS (
     SELECT j.name, j.id FROM {job} j
     WHERE j.name = :queue AND (

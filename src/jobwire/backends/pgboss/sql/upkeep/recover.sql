@@ -1,5 +1,6 @@
--- Take back jobs of a queue that give no sign of life. They are not charged: what a claim of ours had added to their attempts stays. A
--- heartbeat that is as long as our lease was our lease, and the queue's own is put back. One that this has happened to too often fails.
+-- Recovers jobs of a queue whose heartbeats have expired. They are not charged: what their claim had added to `retry_limit` stays. A
+-- heartbeat that is as long as our lease was set by a claim of ours, so the queue's own is restored. Jobs that were recovered too often are
+-- returned without being changed, for the caller to fail.
 WITH x AS MATERIALIZED (
     SELECT j.id, coalesce(t.times, 0) + 1 AS times
     FROM {job} j LEFT JOIN {side}.stall t ON t.name = j.name AND t.id = j.id

@@ -1,5 +1,5 @@
--- Fail jobs that are still ours: retried after pg-boss's wait (or the one given) while they may be, else failed for good, with a
--- copy in their dead letter queue. Waits end within a century, however absurd the numbers are that another client stored.
+-- Fails jobs whose claims are valid. A job that has attempts left gets its next attempt after pg-boss's wait (or the one given). Any other
+-- has failed for good, with a copy in its dead letter queue. Waits end within a century, whatever numbers another client stored.
 WITH held AS MATERIALIZED (
     SELECT j.id,
         :outputs::jsonb -> (p.nth - 1) AS output,

@@ -1,7 +1,7 @@
--- Claim the next jobs of a queue. They are locked first and updated where they lie, by no index; one that another
--- transaction had just moved is left for the next call. The lease becomes the heartbeat of jobs that have none, so that any supervisor, Node's
--- too, takes them back from a worker that died. A job that is claimed again counts one attempt more. While it is claimed it may be tried
--- once more than it says, which is undone when it is settled: so a supervisor that takes it back lets it run again.
+-- Claims the next jobs of a queue. They are locked first and then updated by their row addresses, without an index. A row that another
+-- transaction has just moved is left for the next call. The lease becomes the heartbeat of jobs that have none, so that any supervisor, Node's
+-- too, recovers them from a worker that died. A job that is claimed again is charged one attempt. While a claim lasts, `retry_limit` is one
+-- higher than the job's own, which settling undoes: so a supervisor that recovers the job lets it run again.
 WITH next AS MATERIALIZED (
     SELECT j.id, j.ctid AS tid
         , j.heartbeat_seconds IS NULL OR j.heartbeat_seconds < 1 AS leased --? heartbeat_seconds

@@ -1,5 +1,5 @@
--- Claim where a job's key or group limits what may run beside it. Candidates are looked at first and locked after, so that a
--- batch takes no more of a key than it may.
+-- Claims jobs where a key, a group or a rate limits how many may run at once. Candidates are read first and locked afterwards, so that a
+-- batch claims no more of a key than may run.
 WITH seen AS MATERIALIZED (
     SELECT j.id, j.priority, j.created_on, coalesce(j.singleton_key, '') AS key
         , j.group_id, j.group_tier --? group_id

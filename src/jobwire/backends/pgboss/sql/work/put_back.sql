@@ -1,5 +1,5 @@
--- Hand jobs back as if they had not been claimed, at once or for later. Where another job of the key has the state that this
--- one would get, the other queued state is taken.
+-- Releases or snoozes jobs, as if they had not been claimed. Where another job of the key has the state that this one would get, it gets
+-- the other queued state.
 WITH back AS (
     UPDATE {job} j
     SET state = CASE

@@ -1,4 +1,4 @@
--- Let jobs go whose parents have all completed; how many parents were looked after.
+-- Makes jobs ready whose parents have all completed. Returns the number of parents.
 WITH parent AS MATERIALIZED (
     SELECT j.name, j.id FROM {schema}.job j
     WHERE j.blocking AND j.state = 'completed'

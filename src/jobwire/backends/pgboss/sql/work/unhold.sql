@@ -1,4 +1,4 @@
--- Let them claim again, and tell them.
+-- Ends the pause of a queue, and wakes its workers.
 WITH gone AS (
     DELETE FROM {side}.held WHERE name = :queue RETURNING 1
 )
