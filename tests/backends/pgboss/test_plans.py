@@ -101,7 +101,7 @@ def nodes(plan):
         yield from nodes(child)
 
 
-@pytest.mark.parametrize("statement", ["fetch", "complete", "fail_or_retry", "put_back", "touch", "next_due"])
+@pytest.mark.parametrize("statement", ["fetch", "complete", "fail_or_retry", "release_or_snooze", "extend", "next_due"])
 @pytest.mark.parametrize("analyzed", [False, True], ids=["without statistics", "with statistics"])
 async def test_the_plan_walks_indexes(big, backend, statement, analyzed):
     schema, _, database = big
@@ -118,7 +118,7 @@ async def test_the_plan_walks_indexes(big, backend, statement, analyzed):
     assert touched + removed <= 2_000, (touched, removed)
     if statement == "fetch":
         assert "job_common_i11" in {node.get("Index Name") for node in found}
-    if statement in ("complete", "fail_or_retry", "put_back", "touch"):
+    if statement in ("complete", "fail_or_retry", "release_or_snooze", "extend"):
         assert "job_common_pkey" in {node.get("Index Name") for node in found}
     assert plan["Execution Time"] < 500
 
@@ -132,7 +132,7 @@ async def test_a_small_table_without_statistics_is_walked_by_its_primary_key_too
         with psycopg.connect(jobwire_postgres.url, autocommit=True) as database:
             database.execute(f"ALTER TABLE {unique}.job_common SET (autovacuum_enabled = off)")
             await queue.add_many([NewJob(n) for n in range(jobs)])
-            for statement in ("fetch", "complete", "fail_or_retry", "put_back", "touch"):
+            for statement in ("fetch", "complete", "fail_or_retry", "release_or_snooze", "extend"):
                 plan = await _explain(connection.backend, database, statement, analyzed=True)
                 found = list(nodes(plan["Plan"]))
                 removed = sum(node.get("Rows Removed by Filter", 0) for node in found)

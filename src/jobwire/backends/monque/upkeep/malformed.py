@@ -54,12 +54,12 @@ class Malformed:
             for one in found:
                 failed = failure(self._store, fault_of(one) or "malformed job")
                 await self._store.jobs.update_one({"_id": one["_id"], **undated}, {"$set": failed})
-        return _lines(found)
+        return _described(found)
 
     async def _unknown(self) -> list[str]:
         strange: Document = {"name": self._queue, "status": {"$nin": list(STATES)}}
         async with self._store.reaching():
-            return _lines(await self._store.jobs.find(strange, limit=_AT_ONCE).to_list())
+            return _described(await self._store.jobs.find(strange, limit=_AT_ONCE).to_list())
 
 
 async def fail_unsound_ids(store: Store, due: Document, most: int) -> None:
@@ -72,7 +72,8 @@ async def fail_unsound_ids(store: Store, due: Document, most: int) -> None:
                 await store.jobs.update_one({"$and": [one, {"status": "pending"}]}, {"$set": failure(store, fault)})
 
 
-def _lines(found: Sequence[Document]) -> list[str]:
+def _described(found: Sequence[Document]) -> list[str]:
+    """Returns one text for each job: its id and its fault."""
     return [f"{one['_id']}: {fault_of(one) or 'malformed job'}" for one in found]
 
 

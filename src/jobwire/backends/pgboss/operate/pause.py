@@ -14,11 +14,11 @@ class PgPause:
 
     async def pause(self, queue: str) -> None:
         await self._store.need_side()
-        await self._store.ask("hold", {"queue": text(queue)})
+        await self._store.ask("pause", {"queue": text(queue)})
 
     async def resume(self, queue: str) -> None:
         if await self.paused(queue):
-            await self._store.ask("unhold", {"queue": text(queue), "own_channel": self._store.own_channel})
+            await self._store.ask("unpause", {"queue": text(queue), "own_channel": self._store.own_channel})
 
     async def paused(self, queue: str) -> bool:
-        return await self._store.find_side() and bool(await self._store.ask("is_held", {"queue": text(queue)}))
+        return await self._store.find_side() and bool(await self._store.ask("is_paused", {"queue": text(queue)}))

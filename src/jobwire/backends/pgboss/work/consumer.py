@@ -237,7 +237,7 @@ class PgConsumer:
             held = [own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
             values = fence_of(self._name, held)
             try:
-                kept = {row[0] for row in await self._store.ask("touch", values, table=queue.table)}
+                kept = {row[0] for row in await self._store.ask("extend", values, table=queue.table)}
             except Refused as error:
                 if error.sqlstate != UNDEFINED_TABLE:
                     raise

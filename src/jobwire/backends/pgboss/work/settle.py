@@ -62,7 +62,7 @@ class Settling:
             batch = _batch(back)
             waits = plain_list([min(one.delay, _CENTURY) if isinstance(one, Snoozed) else None for _, one in back])
             values = {"waits": waits, "own_channel": self._store.own_channel}
-            calls.append(self._call("put_back", queue, batch, values))
+            calls.append(self._call("release_or_snooze", queue, batch, values))
             kinds.append(batch)
         return calls, kinds
 
