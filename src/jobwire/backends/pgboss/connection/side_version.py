@@ -77,7 +77,6 @@ class PgSideVersion:
         try:
             await self._run_script(wait + script)
         except Refused as error:
-            if (
-                error.sqlstate not in DUPLICATE_OBJECT
-            ):  # an earlier release of jobwire, which takes no lock, made it at the same time
+            # An earlier release of jobwire, which takes no lock, may have made them at the same time.
+            if error.sqlstate not in DUPLICATE_OBJECT:
                 raise

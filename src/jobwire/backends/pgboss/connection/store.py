@@ -55,7 +55,7 @@ class Store:
         self.own_channel = text(own_channel(self.name))
         """The channel that wakes jobwire's workers only, as a value of a statement."""
         self.channels = {"channel": text(channel(self.name)), "own_channel": self.own_channel}
-        """That one and pg-boss's own, as values of a statement."""
+        """Both channels, pg-boss's and jobwire's own, as values of a statement."""
         self._statements: Statements | None = None
         self.has_side = False
         """True if the schema of side data exists and has this release's version."""

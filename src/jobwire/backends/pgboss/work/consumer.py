@@ -213,8 +213,8 @@ class PgConsumer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while (left := deadline - loop.time()) > 0:
-            # A queue without notifications is polled. In one with notifications, a job that a foreign client inserted
-            # without a notification waits until the timeout.
+            # A queue without notifications is polled. In one with notifications, a job that comes without one (from a
+            # foreign client, or because it was delayed by Node) waits until the timeout.
             notified = queue.notify and self._store.wakeup.listening
             if await self._store.wakeup.wait(self._name, left if notified else min(left, self.options.poll)):
                 return

@@ -16,7 +16,7 @@ WITH busy AS MATERIALIZED (
     DELETE FROM {side}.log l WHERE l.name = :queue AND EXISTS (SELECT FROM allowed) --? side
 ), forgiven AS ( --? side
     DELETE FROM {side}.stall t WHERE t.name = :queue AND EXISTS (SELECT FROM allowed) --? side
-), unlocked AS ( --? side
+), windows AS ( --? side
     DELETE FROM {side}.pace c WHERE c.name = :queue AND EXISTS (SELECT FROM allowed) --? side
 )
 SELECT jobs FROM busy
