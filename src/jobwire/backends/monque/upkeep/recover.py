@@ -83,4 +83,4 @@ async def refuse_twin(store: Store, worker: str, beat_ms: int) -> None:
     async with store.reaching():
         found = await store.jobs.find_one(twin, {"_id": 1})
     if found is not None:
-        raise StoreRefused(f"another instance has the id {worker!r}: its job {found['_id']} has a fresh heartbeat")
+        raise StoreRefused(f"the instance id {worker!r} is in use: a live instance runs job {found['_id']} under it")
