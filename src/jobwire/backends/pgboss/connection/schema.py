@@ -134,6 +134,6 @@ def check_columns(name: str, version: int, columns: Mapping[str, frozenset[str]]
         missing = sorted(needed - columns.get(table, frozenset()))
         if missing:
             raise StoreRefused(
-                f"schema {name} has pg-boss schema version {version}, but {table} has no column {', '.join(missing)}: "
+                f"schema {name} has pg-boss schema version {version}, but {table} has no {', '.join(missing)}: "
                 f"jobwire works with versions {OLDEST} to {NEWEST}"
             )
