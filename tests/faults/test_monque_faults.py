@@ -118,12 +118,12 @@ async def test_an_idle_worker_hears_of_work_again_after_the_primary_stepped_down
         seen[job.data] = time.monotonic()
 
     async with Queue("work", url) as queue, Worker("work", handler, url, **PATIENT) as worker:
-        doorbell = worker.connection.backend._doorbell
-        await eventually(lambda: doorbell.listening)
+        wakeup = worker.connection.backend._wakeup
+        await eventually(lambda: wakeup.listening)
         await asyncio.to_thread(step_down, server)
         await queue.add("first after the election")
         await eventually(lambda: "first after the election" in seen)
-        await eventually(lambda: doorbell.listening)
+        await eventually(lambda: wakeup.listening)
         asked = time.monotonic()
         await queue.add("next")
         await eventually(lambda: "next" in seen)

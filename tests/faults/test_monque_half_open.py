@@ -105,16 +105,16 @@ async def test_a_worker_finishes_everything_after_its_connections_died_and_hears
         ran[job.data] = time.monotonic()
 
     async with Queue("work", url) as queue, Worker("work", handler, url, concurrency=5, **PATIENT) as worker:
-        doorbell = worker.connection.backend._doorbell
-        await eventually(lambda: doorbell.listening)
+        wakeup = worker.connection.backend._wakeup
+        await eventually(lambda: wakeup.listening)
         await queue.add_many([NewJob(n) for n in range(40)])
         await eventually(lambda: len(ran) > 10)
         proxy.half_open()
         await eventually(lambda: not worker.connected, within=60)
-        await eventually(lambda: not doorbell.listening, within=60)
+        await eventually(lambda: not wakeup.listening, within=60)
         proxy.heal()
         await eventually(lambda: len(ran) == 40, within=60)
-        await eventually(lambda: doorbell.listening, within=60)
+        await eventually(lambda: wakeup.listening, within=60)
         waits = []
         for number in range(5):
             await asyncio.sleep(0.2)

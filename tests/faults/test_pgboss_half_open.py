@@ -97,10 +97,10 @@ async def test_a_worker_hears_of_jobs_at_once_again_after_healing(proxy, url, fa
             hurry(connection)
             assert await (await queue.add(1)).wait(20) == 1
             proxy.half_open()
-            await eventually(lambda: not worker.connected and not connection.backend.store.doorbell.works, within=40)
+            await eventually(lambda: not worker.connected and not connection.backend.store.wakeup.listening, within=40)
             proxy.heal()
             assert await (await queue.add(2)).wait(40) == 2
-            await eventually(lambda: connection.backend.store.doorbell.works, within=40)
+            await eventually(lambda: connection.backend.store.wakeup.listening, within=40)
             # Woken, and not found by looking, which happens once a second: the best of some shows it.
             assert min([await _latency(queue) for _ in range(5)]) < 0.3
 

@@ -1,7 +1,7 @@
-"""What a protocol allows, known without its driver and without a server.
+"""The rules of a protocol, for use without its driver and without a server.
 
 Each backend has a module `rules` with its capabilities and the checks that a job must pass before it is written. The
-backend itself goes by them, and so does a store that stands in for it.
+backend itself uses them, and so does the memory backend when it stands in for another protocol.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from jobwire.boundary import Capabilities, ConsumerSettings, PreparedJob
 from jobwire.options import NewJob
 
 Rank = Callable[[int], tuple[int, bool]]
-"""From a job's priority to its rank, the lowest of which runs first, and whether the newest of a rank does."""
+"""Returns the rank of a priority, the lowest of which runs first, and True if the newest job of a rank runs first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is asked of a job before a protocol takes it, and the order in which it then runs."""
+    """The checks of jobs and workers of one protocol, and the order in which its jobs run."""
 
     capabilities: Capabilities
     check: Callable[[str, NewJob], object]
     """Raises InvalidOption for a job that a queue of this name does not take."""
     check_encoded: Callable[[PreparedJob], None]
-    """Raises InvalidOption for what is found out only when the job is written."""
+    """Raises InvalidOption for data that the protocol can't hold, which is known only when the job is encoded."""
     check_worker: Callable[[ConsumerSettings], None]
-    """Raises InvalidOption or NotSupported for what this protocol's workers can't do. Native options are not looked
-    at."""
+    """Raises InvalidOption or NotSupported for what this protocol's workers can't do. Does not check native options."""
     rank: Rank
     """The order of waiting jobs."""
 
 
 def rules_of(protocol: str) -> Rules:
-    """The rules of a protocol, by the name that it has in URLs. Looked up by name, since no backend imports another."""
+    """Returns the rules of a protocol, given by its name in URLs. Imports them by name, since no backend imports
+    another."""
     rules: Rules = importlib.import_module(f"jobwire.backends.{protocol}.rules").RULES
     return rules

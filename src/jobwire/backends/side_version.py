@@ -1,19 +1,19 @@
-"""The version of jobwire's side data, and what opening a store does about it.
+"""Checks the version of side data when a store is opened, and brings older side data up to date.
 
-Side data is what jobwire keeps beside a peer's own data. Each place that holds some (a schema, a namespace, a
-collection) has one version number, so that two releases of jobwire on one store can tell each other apart:
+Side data is what jobwire stores beside a peer's own data. Each schema, namespace or collection that holds side data has
+one version number, so that two releases of jobwire on one store do not misread each other's data:
 
-* A place without a number is given version 1. It is new, or older than the number.
-* A place of an older version is brought up to date, one step after the other.
-* A place of a newer version is refused before anything is written to it.
+* Side data without a number gets version 1. It is new, or was made before there were numbers.
+* Side data of an older version is brought up to date, one step after the other.
+* Side data of a newer version is refused before anything is written to it.
 
 A backend has a table `STEPS`: its first entry leads from version 1 to version 2, and so on. The version of this release
 is therefore one more than the number of steps. To change side data, append a step and never edit an old one. Two
-processes may come upon the same step at once, so a step must do no harm when it runs twice, or be run in one
-transaction with the change of the number.
+processes may take the same step at once, so a step must do no harm when it runs twice, or be run in one transaction
+with the change of the number.
 
-A process reads the number once, when it opens the store or first uses its side data. Processes of an older release
-that run while a newer one brings a place up to date are not stopped: stop them first.
+A process reads the number once, when it opens the store or first uses its side data. Processes of an older release that
+run while a newer one brings side data up to date are not stopped: stop them first.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FIRST = 1
 Step_contra = TypeVar("Step_contra", contravariant=True)
 
 
-class SideData(Protocol[Step_contra]):
-    """The side data of one place, as a backend reaches it."""
+class SideVersion(Protocol[Step_contra]):
+    """The version of the side data in one schema, namespace or collection."""
 
     @property
-    def place(self) -> str:
-        """Names the place in messages."""
+    def where(self) -> str:
+        """The name of the schema, namespace or collection, for messages."""
         ...
 
     async def read(self) -> object:
@@ -47,15 +47,15 @@ class SideData(Protocol[Step_contra]):
         ...
 
     async def advance(self, version: int, step: Step_contra) -> None:
-        """Takes the step from `version` to the next and then raises the number. Leaves the number alone if it is no
-        longer `version`: another process was faster."""
+        """Takes the step from `version` to the next and then raises the number. Leaves the number as it is if another
+        process has raised it already."""
         ...
 
 
-async def bring_up_to_date(side: SideData[Step_contra], steps: Sequence[Step_contra]) -> None:
-    """Makes sure that the side data is of this release's version. Raises NewerSideData if a newer release made it.
+async def bring_up_to_date(side: SideVersion[Step_contra], steps: Sequence[Step_contra]) -> None:
+    """Brings the side data to this release's version. Raises NewerSideData if a newer release made it.
 
-    An account without the right to read or write side data works without a number, as one does that has no side data.
+    If the account may not read or write side data, its version is taken to be 1.
     """
     newest = FIRST + len(steps)
     try:
@@ -64,25 +64,28 @@ async def bring_up_to_date(side: SideData[Step_contra], steps: Sequence[Step_con
             found = await side.stamp()
     except StoreRefused as refused:
         _log.info(
-            "%s: its side data is taken to be of version %d, which can't be stored: %s", side.place, FIRST, refused
+            "%s: the version of side data can't be read or stored, so it is taken to be %d: %s",
+            side.where,
+            FIRST,
+            refused,
         )
         found = FIRST
     for _ in steps:
-        version = checked(side.place, found, newest)
+        version = checked(side.where, found, newest)
         if version == newest:
             return
         await side.advance(version, steps[version - FIRST])
-        _log.info("%s: side data was brought from version %d to %d", side.place, version, version + 1)
+        _log.info("%s: brought side data from version %d to %d", side.where, version, version + 1)
         found = await side.read()
-    version = checked(side.place, found, newest)
+    version = checked(side.where, found, newest)
     if version < newest:
         raise StoreUnavailable(
-            f"{side.place} has side data of version {version}, which could not be brought to version {newest}: "
+            f"{side.where} has side data of version {version}, which could not be brought to version {newest}: "
             f"another process wrote the version at the same time"
         )
 
 
-def checked(place: str, found: object, newest: int) -> int:
+def checked(where: str, found: object, newest: int) -> int:
     """Returns the number that was found. Raises NewerSideData above `newest`, StoreRefused if it is not a version.
 
     >>> checked("key a", b"1", newest=2)
@@ -94,16 +97,17 @@ def checked(place: str, found: object, newest: int) -> int:
     version = _whole(found)
     if version is None or version < FIRST:
         raise StoreRefused(
-            f"{place} has side data of version {shown(found)}, which is not a version: this jobwire knows {FIRST} to "
+            f"{where} has side data of version {shown(found)}, which is not a version: this jobwire knows {FIRST} to "
             f"{newest}; restore the number"
         )
     if version > newest:
-        raise NewerSideData(place, version, newest)
+        raise NewerSideData(where, version, newest)
     return version
 
 
 def _whole(found: object) -> int | None:
-    """MongoDB's shell writes whole numbers as floats, and Redis has them as text."""
+    """Returns a stored number as an int, None if it is not a whole one. MongoDB's shell writes whole numbers as floats,
+    and Redis stores them as text."""
     if isinstance(found, bool) or not isinstance(found, (int, float, bytes)):
         return None
     try:

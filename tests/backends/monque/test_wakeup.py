@@ -92,7 +92,7 @@ async def test_a_worker_that_would_hear_of_a_job_does_not_look_for_one_with_ever
     consumer = consume()
     first, second = (await consumer.settle([], claim=3)).claims
     waiting = asyncio.create_task(consumer.wait(30))
-    await eventually(lambda: consumer._bell.quiet)
+    await eventually(lambda: consumer._waiter.quiet)
     jobs.database.command("profile", 2)
     settled = await consumer.settle([Completed(first, b"null")], claim=2)
     jobs.database.command("profile", 0)
@@ -136,11 +136,11 @@ async def test_jobs_of_other_names_wake_nobody(queue, work, peer):
 
 
 async def test_no_stream_is_held_open_for_workers_that_are_busy(queue, work, connection):
-    doorbell = connection.backend._doorbell
+    wakeup = connection.backend._wakeup
     async with work(lambda job: None) as idle:
-        await eventually(lambda: doorbell.listening)
+        await eventually(lambda: wakeup.listening)
         await idle.stop()
-    await eventually(lambda: not doorbell.listening)
+    await eventually(lambda: not wakeup.listening)
 
 
 async def test_without_a_replica_set_a_worker_looks_every_second(standalone):

@@ -76,5 +76,5 @@ async def test_a_worker_goes_back_to_two_after_load_and_leases(url, held):
 
 async def test_what_the_url_asks_of_a_connection_is_done(jobwire_postgres, unique):
     url = f"pgboss+{jobwire_postgres.url}?options=-c%20work_mem%3D5MB&schema={unique}"
-    async with connect(url) as connection, connection.backend.store.wire() as wire:
-        assert await wire.run([(statement("show", "SHOW work_mem"), {})]) == [[("5MB",)]]
+    async with connect(url) as connection, connection.backend.store.connection() as pipelined:
+        assert await pipelined.run([(statement("show", "SHOW work_mem"), {})]) == [[("5MB",)]]

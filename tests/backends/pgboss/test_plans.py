@@ -29,7 +29,7 @@ FENCE = {
     "waits": "{NULL}",
     "reserves": "{1}",
     "lease": "30",
-    "own_bell": "bell",
+    "own_channel": "channel",
 }
 FILL = """
     INSERT INTO {schema}.job_common (name, priority, data, policy, state, start_after, completed_on)
@@ -101,7 +101,7 @@ def nodes(plan):
         yield from nodes(child)
 
 
-@pytest.mark.parametrize("statement", ["fetch", "complete", "fail_or_retry", "put_back", "touch", "next_due"])
+@pytest.mark.parametrize("statement", ["fetch", "complete", "fail_or_retry", "release_or_snooze", "extend", "next_due"])
 @pytest.mark.parametrize("analyzed", [False, True], ids=["without statistics", "with statistics"])
 async def test_the_plan_walks_indexes(big, backend, statement, analyzed):
     schema, _, database = big
@@ -118,7 +118,7 @@ async def test_the_plan_walks_indexes(big, backend, statement, analyzed):
     assert touched + removed <= 2_000, (touched, removed)
     if statement == "fetch":
         assert "job_common_i11" in {node.get("Index Name") for node in found}
-    if statement in ("complete", "fail_or_retry", "put_back", "touch"):
+    if statement in ("complete", "fail_or_retry", "release_or_snooze", "extend"):
         assert "job_common_pkey" in {node.get("Index Name") for node in found}
     assert plan["Execution Time"] < 500
 
@@ -132,7 +132,7 @@ async def test_a_small_table_without_statistics_is_walked_by_its_primary_key_too
         with psycopg.connect(jobwire_postgres.url, autocommit=True) as database:
             database.execute(f"ALTER TABLE {unique}.job_common SET (autovacuum_enabled = off)")
             await queue.add_many([NewJob(n) for n in range(jobs)])
-            for statement in ("fetch", "complete", "fail_or_retry", "put_back", "touch"):
+            for statement in ("fetch", "complete", "fail_or_retry", "release_or_snooze", "extend"):
                 plan = await _explain(connection.backend, database, statement, analyzed=True)
                 found = list(nodes(plan["Plan"]))
                 removed = sum(node.get("Rows Removed by Filter", 0) for node in found)
@@ -142,17 +142,17 @@ async def test_a_small_table_without_statistics_is_walked_by_its_primary_key_too
 
 
 async def test_plans_are_made_anew_as_tables_grow(queue, consume, monkeypatch):
-    from jobwire.backends.pgboss.connection import pipelined as wire
+    from jobwire.backends.pgboss.connection import pipelined
     from jobwire.backends.pgboss.connection.statements import statement
 
-    monkeypatch.setattr(wire, "_PLAN_FOR", 0.0)
+    monkeypatch.setattr(pipelined, "_PLAN_FOR", 0.0)
     consumer = consume()
     await queue.add_many([NewJob(n) for n in range(20)])
     seen = []
     while claims := (await consumer.settle([], claim=3)).claims:
         seen += [claim.job.data for claim in claims]
     assert seen == list(range(20))
-    async with queue.connection.backend.store.wire() as line:
+    async with queue.connection.backend.store.connection() as connection:
         count = statement("prepared", "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'jobwire_fetch%'")
-        [[(kept,)]] = await line.run([(count, {})])
+        [[(kept,)]] = await connection.run([(count, {})])
     assert kept <= 1

@@ -52,7 +52,7 @@ def boss(connection: Connection) -> Boss:
 
 @pytest.fixture
 async def queue(connection: Connection, node: NodeBoss) -> AsyncIterator[Queue]:
-    """A queue that Node made, with Node's defaults and a bell."""
+    """A queue that Node made, with Node's defaults and notifications."""
     await node.call("createQueue", QUEUE, {"notify": True})
     async with Queue(QUEUE, connection) as queue:
         yield queue

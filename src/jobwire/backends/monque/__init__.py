@@ -1,6 +1,6 @@
 """Monque on MongoDB: one collection of jobs, shared with the TypeScript scheduler `@monque/core`.
 
-`Management` offers what the protocol has beyond jobwire's common face.
+`Management` offers what only Monque has.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = [
 
 
 def open_backend(address: Address) -> Backend:
-    """The backend of a `monque+…` address. Touches nothing."""
+    """Returns the backend of a `monque+…` address. Connects to nothing."""
     from jobwire.backends.monque.backend import Monque  # noqa: PLC0415 - it needs the driver, the rules do not
 
     return Monque(address)
 
 
 def __getattr__(name: str) -> Any:
-    """The names above, imported when they are asked for: they need the driver."""
+    """Imports the names above when they are first used: they need the driver."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.native.management"), name)

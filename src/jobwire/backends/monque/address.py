@@ -1,7 +1,7 @@
-"""Where a collection is, and how an instance works on it.
+"""The address of a collection of jobs, with the settings of an instance that the URL gives.
 
-Monque keeps retries, backoff and time zone as settings of the instance, not of the job, so they stand in the URL and
-may be given to a worker: a mixed fleet must agree on them by configuration.
+In Monque, attempts, backoff and time zone are settings of the instance, not of the job. So they are given in the URL or
+to a worker, and workers of both languages must be configured alike.
 """
 
 from __future__ import annotations
@@ -14,20 +14,18 @@ from urllib.parse import parse_qsl, unquote
 from pymongo.common import URI_OPTIONS_VALIDATOR_MAP
 
 from jobwire.cron.zones import zone_of
-from jobwire.native import MonqueInstance, MonqueWorker, of_kind
-from jobwire.options import seconds
 from jobwire.urls import Address, check_driver_options
 
 DEFAULT_COLLECTION = "monque_jobs"
 DEFAULT_DATABASE = "test"
-"""Where the drivers of all languages go when a URL names no database, so that peers of one URL meet."""
+"""The database that the drivers of all languages use when a URL names none, so that peers with one URL share it."""
 SIDE_SUFFIX = "_jobwire"
 DEFAULT_MAX_RETRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A parsed address. `driver_url` holds the password; `where` does not."""
+class CollectionAddress:
+    """A parsed address. `driver_url` contains the password, `where` does not."""
 
     where: str
     driver_url: str
@@ -35,31 +33,33 @@ class Place:
     database: str
     collection: str
     driver_options: Mapping[str, str]
-    """The options of the driver in the URL, their names in small letters."""
+    """The options of the driver in the URL, their names in lower case."""
     tz: str = "UTC"
     max_retries: int = DEFAULT_MAX_RETRIES
     create_indexes: bool = True
 
     @property
     def write_timeout_ms(self) -> int | None:
-        """How long a write may wait for other members, if the URL says so; the driver checks that it is a number."""
+        """The time that a write may wait for other members, if the URL gives one. The driver checks that it is a
+        number."""
         given = self.driver_options.get("wtimeoutms", "")
         return int(given) if given.isdecimal() else None
 
     @property
     def side(self) -> str:
-        """The collection of what Monque has no place for."""
+        """The name of the collection of side data."""
         return self.collection + SIDE_SUFFIX
 
 
-def place_of(address: Address) -> Place:
+def collection_address(address: Address) -> CollectionAddress:
+    """Returns the parts of an address. Raises InvalidOption for an unknown option or time zone."""
     check_driver_options(address, URI_OPTIONS_VALIDATOR_MAP, ignore_case=True)
     options = address.options
     rest, _, query = address.driver_url.partition("?")
     path = rest.partition("://")[2].partition("/")[2]
     tz = options.get("tz", "UTC")
     zone_of(tz)
-    return Place(
+    return CollectionAddress(
         where=f"MongoDB at {address.redacted}",
         driver_url=address.driver_url,
         folder=address.folder,
@@ -69,31 +69,4 @@ def place_of(address: Address) -> Place:
         tz=tz,
         max_retries=int(options.get("max_retries", DEFAULT_MAX_RETRIES)),
         create_indexes=options.get("create_indexes", "true") == "true",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """MonqueWorker as the consumer reads it, in seconds; what was not given is as the URL says."""
-
-    max_retries: int
-    base_retry_interval: float
-    max_backoff_delay: float
-    lock_timeout: float
-    retention_interval: float
-    results: bool
-    instance: MonqueInstance | None
-
-
-def worker_settings(place: Place, given: object) -> WorkerSettings:
-    """The worker's native options, checked."""
-    native = of_kind(MonqueWorker, given, "Monque")
-    return WorkerSettings(
-        max_retries=native.max_retries or place.max_retries,
-        base_retry_interval=seconds("base_retry_interval", native.base_retry_interval),
-        max_backoff_delay=seconds("max_backoff_delay", native.max_backoff_delay),
-        lock_timeout=seconds("lock_timeout", native.lock_timeout),
-        retention_interval=seconds("retention_interval", native.retention_interval),
-        results=native.results,
-        instance=native.instance,
     )

@@ -1,8 +1,8 @@
-"""A Monque job document and jobwire's Job.
+"""Reads and writes Monque's job documents.
 
-The document has exactly the peer's fields, present when the peer has them. While one of our workers runs a job there
-is one more, the sub-document `jobwire`: what tells this claim from any other (`claim`), who made it (`by`), when
-(`at`), how long it holds (`until`) and how often a worker died of the job (`stalls`). It goes when the job is settled.
+A document has exactly the peer's fields, present when the peer has them. While one of our workers runs a job it has one
+more, the sub-document `jobwire`: the token of the claim (`claim`), the worker that made it (`by`), when (`at`), the end
+of its lease (`until`) and how often the job was recovered (`stalls`). Settling removes the sub-document.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ STATES = {
 _DATES = ("nextRunAt",)
 _TEXTS = ("uniqueKey", "repeatInterval")
 _UNREADABLE = "\ufffd"
-"""What the driver shows for bytes that are not UTF-8."""
+"""The character with which the driver replaces bytes that are not UTF-8."""
 _MOST = 2**31 - 2
-"""Counts that are stored by others are cut here: one more must still fit into 32 bits."""
+"""Larger counts that others have stored are read as this one: one more must still fit into 32 bits."""
 ONE_OFF: dict[str, Any] = {"repeatInterval": {"$in": [None, ""]}}
 """The filter of jobs that do not repeat."""
 
@@ -41,7 +41,7 @@ ONE_OFF: dict[str, Any] = {"repeatInterval": {"$in": [None, ""]}}
 def new_document(
     name: str, data: Any, *, now: int, due: int, unique_key: str | None = None, cron: str | None = None
 ) -> dict[str, Any]:
-    """A fresh job, field for field as the peer makes it; what is not used is absent, never null."""
+    """Returns a new job, field by field as the peer makes it. A field that is not used is absent, never null."""
     created = moment(now)
     document: dict[str, Any] = {
         "_id": ObjectId(),
@@ -61,9 +61,9 @@ def new_document(
 
 
 def key_of(job_id: str) -> Any:
-    """The `_id` meant by a job id: an ObjectId, or the text itself where someone wrote such an `_id` by hand.
+    """Returns the `_id` of a job id: an ObjectId, or the text itself, since an `_id` may have been written by hand.
 
-    Anything else is refused: in a query it could be an operator, which finds other jobs than the one that is meant.
+    Raises InvalidOption for anything else: in a query it could be an operator, which matches other jobs.
     """
     given: Any = job_id
     if not isinstance(given, (str, ObjectId)):
@@ -72,12 +72,13 @@ def key_of(job_id: str) -> Any:
 
 
 def hashable(key: Any) -> Hashable:
-    """An `_id` for use in sets and dicts: it may be a document."""
+    """Returns an `_id` for use in sets and dicts. An `_id` may be a document, which is not hashable."""
     return key if isinstance(key, Hashable) else repr(key)
 
 
 def id_fault(key: Any) -> str | None:
-    """Why a job with this `_id` can't be run, or None: workers must be able to find it again by what they read."""
+    """Returns the reason why a job with this `_id` can't be run, or None. Workers must be able to find the job again by
+    the `_id` that they have read."""
     if isinstance(key, (ObjectId, bytes)) or (isinstance(key, int) and not isinstance(key, bool)):
         return None
     if isinstance(key, str) and not isinstance(key, Code):
@@ -86,7 +87,7 @@ def id_fault(key: Any) -> str | None:
 
 
 def fault_of(document: Mapping[str, Any]) -> str | None:
-    """Why the document is no job that may be run, or None."""
+    """Returns the reason why the document can't be run as a job, or None."""
     status = document.get("status")
     if not isinstance(document.get("name"), str):
         return f"malformed job: name is {_shown(document.get('name'))}, not a text"
@@ -125,25 +126,25 @@ def private(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def native_status(document: Mapping[str, Any]) -> str:
-    """The status, or a text that is none of the known ones."""
+    """Returns the status, or an empty text if it is not a text."""
     status = document.get("status")
     return status if isinstance(status, str) else ""
 
 
 def cron_of(document: Mapping[str, Any]) -> str | None:
-    """The cron text of a recurring job; an empty one counts as none, as in the peer."""
+    """Returns the cron expression of a recurring job. An empty one counts as none, as in the peer."""
     text = document.get("repeatInterval")
     return text if isinstance(text, str) and text else None
 
 
-def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: int, attempts: int) -> Job:
-    """A snapshot. `note` is what our side collection knows of the job. Never raises, whatever is stored."""
+def job_of(document: Mapping[str, Any], side: Mapping[str, Any] | None, *, now: int, attempts: int) -> Job:
+    """Returns the job of a document. `side` is its document in the side data. Never raises, whatever is stored."""
     status = document.get("status")
     state = STATES.get(status, State.FAILED) if isinstance(status, str) else State.FAILED
     due = ms_of(document.get("nextRunAt"))
     if state is State.WAITING and due is not None and due > now:
         state = State.DELAYED
-    runs = runs_of(note)
+    runs = runs_of(side)
     updated = ms_of(document.get("updatedAt"))
     last: Mapping[str, Any] = runs.get(str(updated), {}) if state.finished else {}
     failures = fail_count(document)
@@ -158,7 +159,7 @@ def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: 
         native_state=str(status),
         attempts=attempts,
         attempts_made=failures + 1 if state is State.COMPLETED else failures,
-        progress=json_of(note.get("progress")) if note else None,
+        progress=json_of(side.get("progress")) if side else None,
         result=json_of(last.get("result")) if state is State.COMPLETED else None,
         error=_error(document, reason),
         stacktrace=tuple(str(run["stack"]) for _, run in sorted(runs.items()) if run.get("stack")),
@@ -171,13 +172,13 @@ def job_of(document: Mapping[str, Any], note: Mapping[str, Any] | None, *, now: 
     )
 
 
-def runs_of(note: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
-    """The ends of runs that were noted, each under the `updatedAt` (in ms) that it gave to the job."""
-    runs = note.get("runs") if note else None
+def runs_of(side: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
+    """Returns the recorded ends of runs, each under the `updatedAt` (in ms) that its outcome gave to the job."""
+    runs = side.get("runs") if side else None
     if not isinstance(runs, dict):
         return {}
-    noted = cast("dict[str, Any]", runs)
-    return {key: cast("Mapping[str, Any]", run) for key, run in noted.items() if isinstance(run, dict)}
+    found = cast("dict[str, Any]", runs)
+    return {key: cast("Mapping[str, Any]", run) for key, run in found.items() if isinstance(run, dict)}
 
 
 def _error(document: Mapping[str, Any], reason: Any) -> str | None:
@@ -192,7 +193,7 @@ def _started(document: Mapping[str, Any], state: State, last: Mapping[str, Any])
     if state is not State.ACTIVE:
         return None
     ours = private(document)
-    # We renew lockedAt, so for our own claims the start is kept apart.
+    # Our workers renew lockedAt, so the start of their claims is stored in the sub-document.
     return _date(ours.get("at")) if ours.get("by") == document.get("claimedBy") else _date(document.get("lockedAt"))
 
 
@@ -206,7 +207,7 @@ def _date(value: Any) -> datetime | None:
 
 
 def json_of(text: Any) -> Any:
-    """A value that we noted as JSON; None for anything else."""
+    """Returns a value that was stored as JSON text, None for anything else."""
     if not isinstance(text, str):
         return None
     try:

@@ -1,8 +1,8 @@
-"""A job's data between JSON and BSON, as the Node.js driver would write it and jobwire shows it.
+"""Converts a job's data between JSON and BSON, as the Node.js driver does.
 
-A whole number goes in as a 32-bit integer or, beyond that, as a double; a double without a fraction comes out as an
-int. What only BSON has (dates, object ids, decimals, binary) comes out as JavaScript's JSON would show it; the stored
-form stays in `Job.raw`.
+A whole number is stored as a 32-bit integer or, beyond that, as a double. A double without a fraction is read as an
+int. Types that only BSON has (dates, object ids, decimals, binary) are read as JavaScript's JSON would show them. The
+stored form is in `Job.raw`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jobwire.errors import PayloadTooLarge
 
 MAX_DOCUMENT = 16 * 1024 * 1024
 _RESERVED = 192 * 1024
-"""Room for the fields that a job gets in its life, a failure's message among them."""
+"""Bytes for the fields that a job gets later, such as the message of a failure."""
 LIMIT = MAX_DOCUMENT - _RESERVED
 _SURELY_SMALL = 1024 * 1024
 """JSON of this size can't become a BSON document near the limit: at worst it grows about sevenfold."""
@@ -28,7 +28,7 @@ _SAFE = 2**53
 
 
 def from_bson(value: Any) -> Any:
-    """A stored value as JSON has it."""
+    """Returns a stored value as JSON has it."""
     kind = cast("type[object]", type(value))
     if kind is str or kind is int or kind is bool or value is None:
         return value
@@ -58,12 +58,12 @@ def _foreign(value: Any) -> Any:
 
 
 def iso(when: datetime) -> str:
-    """JavaScript's toISOString."""
+    """Returns a time as JavaScript's toISOString writes it."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def check_size(document: Mapping[str, Any], json_size: int) -> None:
-    """Refuse, before anything is written, what the server would refuse afterwards."""
+    """Raises PayloadTooLarge, before anything is written, for a document that the server would refuse."""
     if json_size < _SURELY_SMALL:
         return
     size = len(bson.encode(document))

@@ -1,4 +1,4 @@
-"""What Monque and MongoDB can hold, and what they refuse. Needs no driver."""
+"""The capabilities of Monque, and the checks of jobs, queues and workers. Needs no driver."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ID = re.compile("[0-9a-f]{24}")
 _INT32 = 2**31
 MAX_DEPTH = 90
-"""The server takes 100 levels and the job is one; some are left for what peers wrap around a payload."""
+"""The server takes 100 levels, of which the job is one. Some are left for levels that peers add around a payload."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -87,7 +87,7 @@ def check_key(field: str, key: str) -> None:
 
 
 def _units(text: str) -> int:
-    """The length as JavaScript counts it."""
+    """Returns the length as JavaScript counts it."""
     return len(text.encode("utf-16-le")) // 2
 
 
@@ -103,7 +103,7 @@ def check(queue: str, job: NewJob) -> None:
 
 
 def to_bson(value: Any, path: str = "data", depth: int = 0) -> Any:
-    """The value as the peer's driver would store it; InvalidOption for what BSON can't hold."""
+    """Returns the value as the peer's driver would store it. Raises InvalidOption if BSON can't hold it."""
     kind = cast("type[object]", type(value))
     if kind is int:
         return value if -_INT32 <= value < _INT32 else float(value)

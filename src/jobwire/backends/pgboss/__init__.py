@@ -1,6 +1,6 @@
 """pg-boss on PostgreSQL: queues shared with Node pg-boss 11.1 to 12.38 (schema 26 to 46).
 
-`Boss` reaches what only pg-boss has, `install` makes the schema on an empty database.
+`Boss` offers what only pg-boss has. `install` makes the schema on an empty database.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ _HOMES = {
 
 
 def open_backend(address: Address) -> Backend:
+    """Returns the backend of a `pgboss+…` address. Connects to nothing."""
     from jobwire.backends.pgboss.backend import PgBossBackend  # noqa: PLC0415 - it needs the driver, the rules do not
 
     return PgBossBackend(address)
 
 
 def __getattr__(name: str) -> Any:
-    """The names above, imported when they are asked for: they need the driver."""
+    """Imports the names above when they are first used: they need the driver."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

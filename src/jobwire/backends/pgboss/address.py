@@ -1,4 +1,4 @@
-"""How this backend connects: what the URL asks for, and what it leaves open."""
+"""The parameters of a connection: those of the URL, and defaults for the others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from psycopg.conninfo import conninfo_to_dict
 _DEFAULTS: dict[str, Any] = {
     "connect_timeout": 10,
     "fallback_application_name": "jobwire",
-    # A peer that is gone without a word is noticed after 20 s when the connection is idle (10 s and two questions),
-    # after 15 s when bytes are on their way to it.
+    # A server that is gone without closing the connection is noticed after 20 s when the connection is idle (10 s and
+    # two probes), after 15 s when bytes are on their way to it.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 2,
@@ -19,7 +19,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def parameters(url: str) -> dict[str, Any]:
-    """The parameters of a connection; those that the URL names are the URL's.
+    """Returns the parameters of a connection. A parameter in the URL replaces the default.
 
     >>> parameters("postgresql://db/app?connect_timeout=3")["connect_timeout"]
     '3'

@@ -36,7 +36,7 @@ from jobwire.urls import Address
 
 
 class PgBossBackend:
-    """Implements Backend. `boss` is the way to what only pg-boss has."""
+    """Implements Backend. What only pg-boss has is in `native.boss`."""
 
     flows = None
     edits = None

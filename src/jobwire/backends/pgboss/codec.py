@@ -1,4 +1,4 @@
-"""pg-boss rows as jobs, outcomes as the outputs that pg-boss stores."""
+"""Reads jobs from pg-boss's rows, and writes results and errors as pg-boss stores them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ CAN_NOT_HOLD = "PostgreSQL's jsonb can't hold the null character (U+0000) or hal
 
 
 def storable(encoded: bytes) -> bool:
-    """Whether jsonb takes this JSON."""
+    """Returns True if jsonb can hold this JSON."""
     return b"\\u" not in encoded or _UNSTORABLE.search(encoded) is None
 
 
 def output_of(result: bytes) -> bytes:
-    """A handler's result as pg-boss keeps it: objects as they are, other values under `value`, null as nothing."""
+    """Returns a handler's result as pg-boss stores it: objects as they are, other values under `value`, null as
+    null."""
     return result if result.startswith(b"{") or result == b"null" else b'{"value":' + result + b"}"
 
 
 def failure_output(error: str, stack: str) -> bytes:
-    """An error as pg-boss keeps one of JavaScript."""
+    """Returns an error in the form in which pg-boss stores a JavaScript error."""
     output = {"name": "Error", "message": error, "stack": stack or error}
     return codec.dumps({key: _clean(value) for key, value in output.items()})
 
@@ -44,7 +45,7 @@ def _clean(value: str) -> str:
 
 
 def result_of(output: Any) -> Any:
-    """What a handler returned. A value under `value` alone was no object when it was returned."""
+    """Returns the result of a handler. Values other than objects are stored as `{"value": …}`."""
     fields = _fields(output)
     if fields is not None and len(fields) == 1 and "value" in fields and not isinstance(fields["value"], dict):
         return fields["value"]
@@ -52,7 +53,7 @@ def result_of(output: Any) -> Any:
 
 
 def error_of(output: Any) -> tuple[str | None, tuple[str, ...]]:
-    """The message and the stack of a failure, however the client that wrote it put them."""
+    """Returns the message and the stack of a failure, in any form that a client may have stored."""
     if output is None:
         return None, ()
     fields = _fields(output)
@@ -67,7 +68,7 @@ def error_of(output: Any) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _shown(value: Any) -> str:
-    """Compact JSON of what another client stored; its numbers may be longer than orjson writes."""
+    """Returns compact JSON of what another client stored. Its numbers may be longer than orjson can write."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except RecursionError:
@@ -87,13 +88,14 @@ def state_of(native: str, start_after: datetime | None, now: datetime, blocked: 
 
 
 def attempts_made(native: str, retry_count: int, started: bool) -> int:
-    """Runs that have ended. `retry_count` counts claims after the first, so the run of the last claim comes on top."""
+    """Returns the number of runs that have ended. `retry_count` counts claims after the first, so one is added for the
+    last claim unless it still runs."""
     return retry_count + 1 if started and native != "active" else retry_count
 
 
 def read_job(queue: str, row: Row) -> Job:
-    """A row of `sql/columns`, whose last column holds everything else that was stored. What can't be read is None, and
-    the reason is in `raw["unreadable"]`."""
+    """Returns the job of a row of `sql/connection/columns`, whose last column holds everything else that was stored.
+    Data or output that can't be read is None, with the reason in `raw["unreadable"]`."""
     (
         job_id, native, now, data, priority, count, limit, start_after, created, started, completed, output, blocked,
         progress, rest,
@@ -111,7 +113,7 @@ def read_job(queue: str, row: Row) -> Job:
         state=state,
         native_state=native,
         priority=priority,
-        # A claim with a lease may be tried once more than it says until it is settled.
+        # While a claim with a lease lasts, the stored limit is one higher: see `sql/work/fetch`.
         attempts=limit + (0 if native == "active" and rest.get("heartbeat_seconds") is not None else 1),
         attempts_made=attempts_made(native, count, started is not None),
         progress=codec.loads(progress) if progress is not None else None,

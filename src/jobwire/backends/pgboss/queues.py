@@ -1,4 +1,4 @@
-"""Queues as pg-boss keeps them: a row each, made before its first job."""
+"""Queues as pg-boss stores them: one row each, which must exist before the first job is added."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from jobwire.backends.pgboss.rules import SETTING_RULES, check_name
 from jobwire.errors import InvalidOption, StoreRefused
 
 NEW_QUEUE: Mapping[str, Any] = {"policy": "standard", "retryLimit": 0, "notify": True}
-"""What a queue is when jobwire makes it unasked: jobs run once unless they say otherwise, and workers are woken."""
+"""The settings of a queue that jobwire makes because it is missing. Its jobs run once unless they have attempts of
+their own, and its workers are woken."""
 
 _FRESH_FOR = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A queue's settings, as far as a client must know them before it speaks to the queue."""
+    """The settings of a queue on which statements depend."""
 
     name: str
     policy: str
@@ -36,15 +37,23 @@ class QueueRow:
 
 
 class Queues:
-    """The rows that were read lately. A missing one is looked up at once, a known one again after half a minute."""
+    """A cache of rows. A missing row is read at once, a cached one again after 30 seconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._rows: dict[str, QueueRow] = {}
 
     async def find(self, name: str) -> QueueRow | None:
+        """Returns the queue's row, at most 30 seconds old. Returns None if there is no such queue."""
         row = self._rows.get(name)
         return row if row is not None and self.is_fresh(row) else await self.reread(name)
+
+    async def get(self, name: str) -> QueueRow:
+        """Returns the queue's row. Raises StoreRefused if there is no such queue."""
+        row = await self.find(name)
+        if row is None:
+            raise no_such_queue(name)
+        return row
 
     def is_fresh(self, row: QueueRow) -> bool:
         return self._rows.get(row.name) is row and time.monotonic() - row.read_at < _FRESH_FOR
@@ -60,18 +69,18 @@ class Queues:
         return row
 
     async def ensure(self, name: str) -> QueueRow:
-        """The queue's row; makes the queue if there is none."""
+        """Returns the queue's row, and makes the queue if there is none."""
         row = await self.find(name)
         if row is None:
             check_name("queue", name)
             await self.create(name, NEW_QUEUE)
             row = await self.reread(name)
         if row is None:
-            raise StoreRefused(f"queue {name!r} was deleted while it was being made")
+            raise StoreRefused(f"queue {name!r} was deleted by another client at the moment it was made")
         return row
 
     async def create(self, name: str, options: Mapping[str, Any]) -> None:
-        """Make a queue; one that exists stays as it is."""
+        """Makes a queue. Leaves one that exists as it is."""
         values = {"queue": text(name), "options": orjson.dumps(dict(options)), "lock": await self.lock("create-queue")}
         await self._store.run(
             [
@@ -81,7 +90,7 @@ class Queues:
         )
 
     async def lock(self, suffix: str) -> bytes:
-        """The number of the advisory lock of this schema for a purpose."""
+        """Returns the key of the advisory lock that every client of this schema takes for one purpose."""
         return str(lock_key(await self._database(), self._store.name, suffix)).encode()
 
     async def _database(self) -> str:
@@ -93,7 +102,7 @@ class Queues:
 
 
 def check_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a queue by their native names, or InvalidOption."""
+    """Returns the settings of a queue, given by their native names. Raises InvalidOption for wrong ones."""
     for name, value in options.items():
         rule = SETTING_RULES.get(name)
         if rule is None:
@@ -103,3 +112,8 @@ def check_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     if options.get("retryDelayMax") is not None and not options.get("retryBackoff"):
         raise InvalidOption("retryDelayMax", options["retryDelayMax"], "needs retryBackoff in the same call")
     return dict(options)
+
+
+def no_such_queue(name: str) -> StoreRefused:
+    """Returns the error for a queue that does not exist, or was deleted."""
+    return StoreRefused(f"there is no queue {name!r}")

@@ -1,4 +1,4 @@
-"""What pg-boss and PostgreSQL can hold, and what they refuse. Needs no driver."""
+"""The capabilities of pg-boss, and the checks of jobs, queues and workers. Needs no driver."""
 
 from __future__ import annotations
 
@@ -105,15 +105,9 @@ SETTING_RULES: dict[str, Any] = {
     "heartbeatSeconds": _at_least(10),
     "notify": _flag,
 }
+_OF_QUEUES_ONLY = ("policy", "partition", "warningQueueSize", "notify")
 JOB_RULES: dict[str, Any] = {
-    **{
-        name: SETTING_RULES[name]
-        for name in ("retryLimit", "retryDelay", "retryBackoff", "retryDelayMax", "expireInSeconds")
-    },
-    **{
-        name: SETTING_RULES[name]
-        for name in ("retentionSeconds", "deleteAfterSeconds", "deadLetter", "heartbeatSeconds")
-    },
+    **{name: rule for name, rule in SETTING_RULES.items() if name not in _OF_QUEUES_ONLY},
     "singletonSeconds": _at_least(1),
     "singletonOffset": _at_least(0),
     "singletonNextSlot": _flag,
@@ -122,7 +116,7 @@ _EXTRA = ("singletonKey", "group", *JOB_RULES)
 
 
 def check(job: NewJob) -> None:
-    """Raise InvalidOption for what pg-boss does not allow."""
+    """Raises InvalidOption for a job that pg-boss does not take."""
     if job.priority is not None and job.priority > 2**31 - 1:
         raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
     if job.backoff is not None and job.backoff.jitter:
@@ -137,14 +131,21 @@ def check(job: NewJob) -> None:
         raise InvalidOption("extra.id", job.extra["id"], "is an option of its own: give it as id=…")
     if job.unique is not None and "singletonKey" in job.extra:
         raise InvalidOption("extra.singletonKey", job.extra["singletonKey"], "can't be given together with unique")
-    if not storable(json_codec.dumps(job.data)):
-        raise InvalidOption("data", "…", CAN_NOT_HOLD)
+    encoded("data", job.data)
     if job.extra:
         check_options(job.extra, "extra.")
 
 
+def encoded(field: str, data: Any) -> bytes:
+    """Returns the data as JSON. Raises InvalidOption if jsonb can't hold it."""
+    made = json_codec.dumps(data)
+    if not storable(made):
+        raise InvalidOption(field, "…", CAN_NOT_HOLD)
+    return made
+
+
 def check_options(extra: Mapping[str, Any], where: str = "") -> None:
-    """Raise InvalidOption for options by their native names that pg-boss does not know or allow."""
+    """Raises InvalidOption for an option, given by its native name, that pg-boss does not have or allow."""
     for name, value in extra.items():
         field = f"{where}{name}"
         if value is None or (name in ("startAfter", "priority") and not where):

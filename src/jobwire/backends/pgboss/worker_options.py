@@ -1,4 +1,4 @@
-"""PgBossWorker as the consumer and its duties read it: by pg-boss's names, in seconds."""
+"""The native options of a worker as its consumer and its duties read them: by pg-boss's names, in seconds."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from jobwire.rate import Rate
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
+    """The options of one worker, checked."""
+
     groupConcurrency: int | Mapping[str, Any] | None = None  # noqa: N815 - native names, here and below
     minPriority: int | None = None  # noqa: N815
     maxPriority: int | None = None  # noqa: N815
@@ -30,7 +32,7 @@ class WorkerOptions:
 
     @classmethod
     def of(cls, given: object) -> WorkerOptions:
-        """The worker's native options, checked."""
+        """Returns the options that `Worker(native=given)` means. Raises InvalidOption for wrong ones."""
         native = of_kind(PgBossWorker, given, "pg-boss")
         return cls(
             groupConcurrency=native.group_concurrency,
@@ -51,6 +53,7 @@ class WorkerOptions:
 
     @property
     def most_of_group(self) -> int | None:
+        """The number of jobs of one group that may run at once, for groups without a tier."""
         limit = self.groupConcurrency
         if limit is None or isinstance(limit, int):
             return limit
@@ -58,5 +61,6 @@ class WorkerOptions:
 
     @property
     def tiers(self) -> Mapping[str, int]:
+        """The same number for each tier of groups."""
         limit = self.groupConcurrency
         return {} if limit is None or isinstance(limit, int) else limit.get("tiers", {})

@@ -18,10 +18,10 @@ run again if a process died during it: that must do no harm."""
 
 
 class BridgeSideData:
-    """Implements SideData."""
+    """Implements SideVersion."""
 
     def __init__(self, namespace: Namespace) -> None:
-        self.place = f"namespace {namespace.keys.namespace} of {namespace.store.where}"
+        self.where = f"namespace {namespace.keys.namespace} of {namespace.store.where}"
         self._namespace = namespace
         self._key = namespace.keys.version
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.job_type import JobType
 from jobwire.backends.bridgemq.native.routing import EVERYONE, Route
-from jobwire.backends.bridgemq.produce import ids
 from jobwire.backends.bridgemq.produce.encode_job import encode_job, encode_plain
 from jobwire.backends.bridgemq.rules import LIMITS, check_no_schedule
 from jobwire.backends.redisio.scripts import Argument
+from jobwire.backends.uuid7 import new_ids
 from jobwire.boundary import Added, PreparedJob
 from jobwire.model import AddStatus
 from jobwire.options import NewJob, seconds
@@ -55,12 +55,13 @@ def _batches(queue: str, jobs: Sequence[PreparedJob]) -> Iterator[tuple[list[str
     args: list[Argument] = []
     size = 0
     now_ms = int(time.time() * 1000)
+    made = iter(new_ids(sum(not job.new.id for job in jobs)))
     for job in jobs:
         new = job.new
         if len(names) >= BATCH_JOBS or (size + len(job.data) > BATCH_BYTES and names):
             yield names, args
             names, args, size = [], [], 0
-        job_id = new.id or ids.new_id()
+        job_id = new.id or next(made)
         names.append(job_id)
         size += len(job.data)
         if _is_plain(new):

@@ -1,1 +1,1 @@
-"""What talks to the server, and what its errors mean."""
+"""The connection to the server, side data, change streams, the server's clock and errors."""

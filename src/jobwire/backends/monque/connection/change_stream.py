@@ -1,7 +1,7 @@
-"""A change stream whose every answer has a deadline, and whose end is not waited for.
+"""A change stream with a deadline for every answer, which is closed without waiting.
 
-The server answers at least once a second, if only to say that nothing has changed. A connection that died without a
-sign would otherwise keep its reader waiting, first for the answer and then for the driver's own tries to resume.
+The server answers at least once a second, even if nothing has changed. Without the deadline, a connection that broke
+unnoticed would keep its reader waiting, first for the answer and then for the driver's own attempts to resume.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from jobwire.backends.monque.connection.store import CALL, Document, Store
 
 AWAIT_MS = 1000
 _ANSWER_WITHIN = 6.0
-UNREADABLE_PLACE = range(50_809, 50_832)
-"""Codes of a server that can't read a token of its own: MongoDB 6.0 has that with tokens of jobs whose `_id` is a
-fraction."""
+UNREADABLE_TOKEN = range(50_809, 50_832)
+"""Codes with which a server refuses a token that it made itself: MongoDB 6.0 does so with tokens of jobs whose `_id` is
+a fraction."""
 
 Change = Mapping[str, Any]
 
 
 class Stream:
-    """One open change stream; `open_stream` makes it."""
+    """An open change stream. `open_stream` makes it."""
 
     def __init__(self, store: Store, stream: AsyncChangeStream[Document]) -> None:
         self._store = store
@@ -34,15 +34,16 @@ class Stream:
 
     @property
     def token(self) -> Mapping[str, Any] | None:
-        """Where the stream can go on."""
+        """The token from which another stream can continue."""
         return self._stream.resume_token
 
     async def next(self) -> Change | None:
-        """The next change, or None if there was none for a second."""
+        """Returns the next change, or None if there was none for a second."""
         self._asked = self._store.send(self._stream.try_next())
         return await self._store.answer(self._asked, _ANSWER_WITHIN)
 
     def leave(self) -> None:
+        """Closes the stream without waiting for it."""
         # A read that is cancelled closes the stream itself.
         if self._asked is not None and not self._asked.done():
             self._asked.cancel()
@@ -58,6 +59,7 @@ class Stream:
 async def open_stream(
     store: Store, opening: Coroutine[Any, Any, AsyncChangeStream[Document]]
 ) -> AsyncGenerator[Stream]:
+    """Yields the change stream that `opening` opens, and closes it afterwards."""
     stream = Stream(store, await store.answer(store.send(opening), CALL))
     try:
         yield stream

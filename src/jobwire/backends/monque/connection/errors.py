@@ -1,8 +1,8 @@
-"""What an error of the MongoDB driver means to jobwire: try again later, or don't.
+"""Errors of the MongoDB driver as jobwire's: StoreUnavailable if the same call may succeed later, else StoreRefused.
 
-Transient, so StoreUnavailable: no connection, no primary, a primary that steps down or shuts down, timeouts, a write
-that the majority did not confirm in time. Everything else is StoreRefused: wrong password, missing permission, an
-index that conflicts, a document that the server does not take.
+StoreUnavailable: no connection, no primary, a primary that steps down or shuts down, timeouts, a write that the
+majority did not confirm in time. Every other error is StoreRefused: a wrong password, a missing permission, an index
+that conflicts, a document that the server does not take.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _TRANSIENT_CODES = frozenset(
         13_436,  # NotPrimaryOrSecondary
     }
 )
-# Unicode and overflow: what does not fit into BSON.
+# UnicodeError and OverflowError come from values that BSON can't hold.
 _FAILURES = (driver.PyMongoError, BSONError, UnicodeError, OverflowError, TimeoutError)
-_REFUSED_AT_LOGIN = frozenset({18, 8000})  # AuthenticationFailed, and what Atlas says instead
+_REFUSED_AT_LOGIN = frozenset({18, 8000})  # AuthenticationFailed, and the code of Atlas for it
 _TRANSIENT_LABELS = ("RetryableWriteError", "TransientTransactionError", "RetryableError")
 
 
 def transient(error: driver.PyMongoError) -> bool:
-    """True if the same call may succeed later."""
+    """Returns True if the same call may succeed later."""
     if isinstance(error, driver.ServerSelectionTimeoutError) and _was_refused(error):
         return False
     if isinstance(error, driver.ConnectionFailure) or error.timeout:
@@ -68,6 +68,7 @@ def transient(error: driver.PyMongoError) -> bool:
 
 
 def failure_of(error: Exception, where: str) -> JobwireError:
+    """Returns the jobwire error for an error of the driver."""
     words = redact(str(error)) or type(error).__name__
     if isinstance(error, TimeoutError) or (isinstance(error, driver.PyMongoError) and transient(error)):
         return StoreUnavailable(f"{where} is unavailable: {words}")
@@ -76,7 +77,7 @@ def failure_of(error: Exception, where: str) -> JobwireError:
 
 @contextmanager
 def reaching(where: str) -> Generator[None]:
-    """Let nothing but jobwire's own errors out of a conversation with the server."""
+    """Raises errors of the driver inside the block as jobwire's own."""
     try:
         yield
     except _FAILURES as error:
@@ -84,8 +85,8 @@ def reaching(where: str) -> Generator[None]:
 
 
 class Conversation:
-    """As `reaching`, and with a deadline: after so many seconds the call that is under way is cancelled, on which the
-    driver drops its connection. (The driver's own timeouts do the same at three times the price of a task per write.)
+    """Does the same as `reaching`, with a deadline. After that many seconds the call under way is cancelled, and the
+    driver then closes its connection. (The driver's own timeouts do the same, but cost three times as much per write.)
     """
 
     __slots__ = ("_seconds", "_timeout", "_where")
@@ -110,11 +111,11 @@ class Conversation:
 
 
 async def enduring(call: Callable[[], Awaitable[Answer]], patience: float, attempt_within: float | None) -> Answer:
-    """The answer of a call that may be repeated without harm, repeated while the server is without a primary.
+    """Returns the answer of a call that may safely be repeated. Repeats it while there is no primary.
 
-    The driver repeats a write once, and waits for a primary only where it looks for one itself: not when it was told
-    to talk to this server and no other (`directConnection`). Each attempt has a deadline of its own, so that one on a
-    dead connection leaves time for the next.
+    The driver repeats a write once, and waits for a primary only where it chooses the server itself, so not with
+    `directConnection`. Each attempt has a deadline of its own, so that one on a broken connection leaves time for the
+    next.
     """
     end = time.monotonic() + patience
     for attempt in itertools.count():
@@ -130,8 +131,8 @@ async def enduring(call: Callable[[], Awaitable[Answer]], patience: float, attem
 
 
 def _was_refused(error: driver.ServerSelectionTimeoutError) -> bool:
-    """True if a server let nobody in with these credentials. The driver says so once, and from then on that it finds
-    no server, with the refusal as the reason."""
+    """Returns True if a server refused these credentials. The driver raises that refusal once. From then on it raises
+    that no server is found, with the refusal as the reason."""
     topology: Any = error.details
     servers = topology.server_descriptions().values() if isinstance(topology, TopologyDescription) else ()
     reasons = [server.error for server in servers]

@@ -1,6 +1,7 @@
-"""The indexes of a Monque collection: keys, options and default names exactly as the peer makes them.
+"""The indexes of a Monque collection, with the keys, options and default names that the peer uses.
 
-Another name for the same keys, or the same keys with other options, and the peer's scheduler does not start.
+They must be exactly the same. The peer's scheduler does not start if an index with the same keys has another name or
+other options.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ CLAIM_INDEX = "name_1_status_1_nextRunAt_1_claimedBy_1"
 
 
 def job_indexes() -> list[IndexModel]:
+    """Returns the indexes of the jobs."""
     live: dict[str, Any] = {"uniqueKey": {"$exists": True}, "status": {"$in": list(LIVE)}}
     return [
         IndexModel([("status", UP), ("nextRunAt", UP)]),
@@ -32,12 +34,12 @@ def job_indexes() -> list[IndexModel]:
 
 
 def retention_index() -> IndexModel:
-    """The peer makes it only where retention is configured, and so do we."""
+    """Returns the index for retention. Like the peer, jobwire makes it only where retention is configured."""
     finished: dict[str, Any] = {"status": {"$in": ["completed", "failed"]}, "updatedAt": {"$exists": True}}
     return IndexModel([("status", UP), ("updatedAt", UP)], partialFilterExpression=finished)
 
 
 def side_indexes() -> list[IndexModel]:
-    """For the lines of a job's log, and for everything of a queue."""
+    """Returns the indexes of the side data: by job for the lines of its log, and by queue."""
     logs: dict[str, Any] = {"job": {"$exists": True}}
     return [IndexModel([("job", UP), ("_id", UP)], partialFilterExpression=logs), IndexModel([("name", UP)])]

@@ -1,5 +1,5 @@
-"""The version of the side data of a collection: one document in `<collection>_jobwire`. It covers that collection and
-the sub-documents `jobwire` of jobs."""
+"""The version of a collection's side data: one document in `<collection>_jobwire`. It covers that collection and the
+sub-documents `jobwire` of jobs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ VERSION_ID = "jobwire:version"
 """The `_id` of the document. It has no `name`, so it belongs to no queue."""
 Step = Callable[["Store"], Awaitable[None]]
 STEPS: Sequence[Step] = ()
-"""They lead from one version to the next. Two processes may take the same step at once, and one that died half way is
-taken again: a step must do no harm then."""
+"""Functions that lead from one version to the next. Two processes may take the same step at once, and a step that was
+interrupted is taken again: that must do no harm."""
 
 
-class MonqueSideData:
-    """Implements SideData."""
+class MonqueSideVersion:
+    """Implements SideVersion."""
 
     def __init__(self, store: Store) -> None:
-        self.place = f"collection {store.place.side} of {store.where}"
+        self.where = f"collection {store.address.side} of {store.where}"
         self._store = store
         self._side = store.side.with_options(read_preference=ReadPreference.PRIMARY)
 
@@ -46,7 +46,7 @@ class MonqueSideData:
         except StoreUnavailable as error:
             if not isinstance(error.__cause__, driver.NotPrimaryError):
                 raise
-            return FIRST  # a secondary, reached for reading: a later opening of the primary will do
+            return FIRST  # a secondary, used for reading: a later open on the primary writes the version
         return await self.read()
 
     async def advance(self, version: int, step: Step) -> None:

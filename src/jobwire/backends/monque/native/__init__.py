@@ -1,1 +1,1 @@
-"""What only this protocol offers."""
+"""Features that only this protocol has."""

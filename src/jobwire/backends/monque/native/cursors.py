@@ -1,7 +1,7 @@
-"""The peer's page cursors: a letter, then base64url without padding of where a page ended.
+"""Reads and writes the peer's page cursors: a letter, then the position of a page's end in base64url without padding.
 
-Sorted by identifier upwards it is the 12 bytes of an ObjectId; else JSON with the id and the value sorted by. Either
-side accepts the other's.
+Sorted by identifier upwards, the position is the 12 bytes of an ObjectId. Otherwise it is JSON with the id and the
+value sorted by. The peer accepts our cursors, and we accept the peer's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _RULE = "must be a cursor of a page with the same sort"
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """By what pages are sorted; `identifier` is the `_id`, which is also the tie-break of the others."""
+    """The order of pages. `identifier` is the `_id`, by which jobs with the same value of another field are sorted
+    too."""
 
     by: SortField = "identifier"
     descending: bool = False
@@ -45,33 +46,35 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The job that a page ends at, which the next page does not show again."""
+    """The job at which a page ends. The next page begins after it."""
 
     id: ObjectId
     value: datetime | None = None
 
 
 def write(document: dict[str, Any], sort: Sort, *, backward: bool) -> str:
+    """Returns the cursor of a document."""
     key: ObjectId = document["_id"]
     if sort.plain:
-        place = key.binary
+        encoded = key.binary
     else:
         direction = "desc" if sort.descending else "asc"
-        # Sorted by identifier downwards, the peer has the time of the id for a value.
+        # Sorted by identifier downwards, the peer's value is the time of the id.
         value = key.generation_time if sort.by == "identifier" else document[sort.by]
         shown = {"id": str(key), "sort": {"by": sort.by, "direction": direction, "value": iso(value)}}
-        place = json.dumps(shown, separators=(",", ":")).encode()
-    return ("B" if backward else "F") + base64.urlsafe_b64encode(place).decode().rstrip("=")
+        encoded = json.dumps(shown, separators=(",", ":")).encode()
+    return ("B" if backward else "F") + base64.urlsafe_b64encode(encoded).decode().rstrip("=")
 
 
 def read(cursor: str, sort: Sort) -> Anchor:
+    """Returns the job that a cursor names. Raises InvalidOption for the cursor of another sort."""
     try:
         if cursor[:1] not in ("F", "B"):
             raise ValueError(cursor)
-        place = base64.urlsafe_b64decode(cursor[1:] + "=" * (-len(cursor[1:]) % 4))
+        encoded = base64.urlsafe_b64decode(cursor[1:] + "=" * (-len(cursor[1:]) % 4))
         if sort.plain:
-            return Anchor(ObjectId(place))
-        shown = json.loads(place)
+            return Anchor(ObjectId(encoded))
+        shown = json.loads(encoded)
         direction = "desc" if sort.descending else "asc"
         if shown["sort"]["by"] != sort.by or shown["sort"]["direction"] != direction:
             raise ValueError(cursor)

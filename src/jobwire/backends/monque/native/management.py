@@ -1,4 +1,4 @@
-"""What Monque's management offers beyond jobwire's common face: bulk actions, statistics, queue views, cursor pages.
+"""Features that only Monque has: bulk actions, statistics, queue views, cursor pages.
 
 manage = Management(connection)
 await manage.cancel_jobs(Selector(name="digest", older_than=yesterday))
@@ -30,13 +30,13 @@ from jobwire.options import aware, text, whole
 __all__ = ["CursorPage", "Management", "QueueView", "Selector", "Sort", "Statistics", "Within"]
 
 _SPREAD_MS = 30_000
-"""Jobs that are retried in bulk come due over this time, so that they don't all fail together again."""
+"""Jobs that are retried in bulk are due at random within this time, so that they do not all fail together again."""
 _STATISTICS_WITHIN = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which jobs a bulk action is for; nothing given means all. The dates bound `createdAt`, exclusively."""
+    """Selects jobs for a bulk action, all of them if nothing is given. The dates limit `createdAt`, exclusively."""
 
     name: str | None = None
     status: str | Sequence[str] | None = None
@@ -44,7 +44,7 @@ class Selector:
     newer_than: datetime | None = None
 
     def statuses(self, allowed: Sequence[str] = tuple(STATES)) -> list[str]:
-        """Those asked for that the action may touch."""
+        """Returns the selected statuses that the action may change."""
         if self.status is None:
             return list(allowed)
         asked = [self.status] if isinstance(self.status, str) else list(self.status)
@@ -67,7 +67,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Which jobs are paged through: a range of a date is inclusive on both ends."""
+    """Selects jobs for pages. A range of dates includes both ends."""
 
     name: str | None = None
     status: str | Sequence[str] | None = None
@@ -93,7 +93,8 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Jobs by status. `mean_lifetime`: seconds from creation to completion, over completed jobs; None without any."""
+    """The number of jobs by status. `mean_lifetime` is the mean time in seconds from creation to completion, None if no
+    job has completed."""
 
     pending: int = 0
     processing: int = 0
@@ -106,7 +107,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """One job name, its jobs, and whose hands they are in now: running jobs by instance id."""
+    """One job name, the statistics of its jobs, and the number of active ones by instance id."""
 
     name: str
     statistics: Statistics
@@ -115,7 +116,8 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class CursorPage:
-    """`cursor` goes on in the direction in which the page was read; `back` turns round. Neither shows a job twice."""
+    """A page of jobs. `cursor` continues in the direction in which the page was read, `back` in the other. Neither
+    repeats a job of this page."""
 
     jobs: list[Job]
     cursor: str | None
@@ -125,7 +127,7 @@ class CursorPage:
 
 
 class Management:
-    """Takes a Connection (or what has a `backend`) of a Monque collection."""
+    """Monque's own features on a Connection (or any object with such a `backend`)."""
 
     def __init__(self, connection: Any) -> None:
         backend: Backend = connection.backend
@@ -136,23 +138,24 @@ class Management:
     # --- acting -----------------------------------------------------------------------------------------------------
 
     async def reschedule(self, job_id: str, run_at: datetime) -> None:
-        """Move a pending job to another time."""
+        """Changes the due time of a pending job."""
         at_ms = int(aware("run_at", run_at).timestamp() * 1000)
         acted = await admin.reschedule(self._monque.store, job_id, at_ms)
         if acted is Acted.NOT_FOUND:
-            raise JobNotFound(self._monque.store.place.collection, job_id)
+            raise JobNotFound(self._monque.store.address.collection, job_id)
         if acted is not Acted.DONE:
             raise WrongState(f"job {job_id!r} can't be rescheduled: it is not pending")
 
     async def cancel_jobs(self, selector: Selector) -> int:
-        """Cancel the pending ones of the jobs; how many there were."""
+        """Cancels the selected jobs that are pending. Returns the number of them."""
         change: Document = {"$set": {"status": "cancelled", "updatedAt": moment(self._monque.store.clock.now_ms())}}
         return await self._change(selector, ["pending"], change)
 
     async def retry_jobs(self, selector: Selector) -> int:
-        """Retry the failed and cancelled ones of the jobs, spread over half a minute; how many there were.
+        """Retries the selected jobs that have failed or were cancelled, spread over half a minute. Returns the number
+        of them.
 
-        WrongState if a job's unique key is held by a live one; those before it have been retried.
+        Raises WrongState if a live job holds the unique key of one. The jobs before that one have been retried.
         """
         spread: Document = {"$floor": {"$multiply": [{"$rand": {}}, _SPREAD_MS]}}
         now = moment(self._monque.store.clock.now_ms())
@@ -166,15 +169,15 @@ class Management:
         return await self._change(selector, ["failed", "cancelled"], change)
 
     async def delete_jobs(self, selector: Selector) -> int:
-        """Delete the jobs, running ones too, with what is noted about them; how many there were.
+        """Deletes the selected jobs, active ones too, with their side data. Returns the number of them.
 
-        An empty selector is refused: `Selector(status=[…])` with all five says that everything is meant.
+        Raises InvalidOption for an empty selector. To delete all jobs, name all five statuses.
         """
         condition = selector.condition()
         if not condition and selector.status is None:
             raise InvalidOption("selector", selector, "must select something: name every status to delete all jobs")
         condition["status"] = {"$in": selector.statuses()}
-        return len(await admin.delete(self._monque.store, self._monque.notes, condition, 0))
+        return len(await admin.delete(self._monque.store, self._monque.side_data, condition, 0))
 
     async def _change(self, selector: Selector, allowed: list[str], change: Any) -> int:
         statuses = selector.statuses(allowed)
@@ -186,17 +189,17 @@ class Management:
             try:
                 return (await store.jobs.update_many(condition, change)).modified_count
             except driver.DuplicateKeyError:
-                raise WrongState("not all jobs were retried: another live job has the unique key of one") from None
+                raise WrongState("not all jobs were retried: a live job holds the unique key of one") from None
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def statistics(self, name: str | None = None) -> Statistics:
-        """Of one name, or of all."""
+        """Returns the statistics of one name, or of all."""
         views = await self._views(Selector(name).condition(), None)
         return views[0].statistics if views else Statistics()
 
     async def queue_views(self) -> list[QueueView]:
-        """Every name that has jobs, sorted."""
+        """Returns a view of every name that has jobs, sorted by name."""
         return sorted(await self._views({}, "$name"), key=lambda view: view.name)
 
     async def _views(self, condition: Document, by: str | None) -> list[QueueView]:
@@ -230,10 +233,10 @@ class Management:
         within: Within | None = None,
         sort: Sort | None = None,
     ) -> CursorPage:
-        """Jobs in the order of `sort`, forward from a cursor or backward to it.
+        """Returns jobs in the order of `sort`, forward from a cursor or backward to it.
 
-        The cursor of a page read forward is of its last job, that of one read backward of its first: so pages follow
-        each other either way. (The peer anchors both on the last, and its backward pages overlap.)
+        The cursor of a page that was read forward names its last job, that of one read backward its first. So pages
+        follow each other in both directions. (In the peer both name the last job, and its backward pages overlap.)
         """
         whole("limit", limit, minimum=1)
         sort = sort or Sort()
@@ -249,7 +252,7 @@ class Management:
         more, shown = len(found) > limit, found[:limit]
         if backward:
             shown.reverse()
-        jobs = await described(store, self._monque.notes, shown)
+        jobs = await described(store, self._monque.side_data, shown)
         ends = (shown[0], shown[-1]) if shown else None
         return CursorPage(
             jobs,

@@ -1,1 +1,1 @@
-"""Reading a queue and changing it: what operators and tools use."""
+"""Reads and changes queues and their jobs, for operators and tools."""

@@ -1,4 +1,4 @@
-"""A state for jobs that are not to be run."""
+"""Cancels pending jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MonqueCancels:
         for job_id in job_ids:
             change = {"$set": {"status": "cancelled", "updatedAt": moment(self._store.clock.now_ms())}}
             done = await act(self._store, queue, job_id, {"status": "pending"}, change)
-            # Cancelling twice is no error to the peer either.
+            # As in the peer, cancelling twice is not an error.
             acted.append(Acted.DONE if done is Acted.WRONG_STATE and await self._is_cancelled(job_id) else done)
         return acted
 

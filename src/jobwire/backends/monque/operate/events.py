@@ -1,9 +1,9 @@
-"""What happens on a queue, told from a change stream over the jobs and our notes.
+"""Reads the events of a queue from a change stream over the jobs and the side data.
 
-One change may tell two things (a job was added, and it waits), so an event's id is the place before its change and how
-many of the change's events are over: `<token>+1`; the last one of a change is at `<its own token>+0`. A deletion does
-not say what it deleted, so a reader is told of every job that is removed from the collection, except those that it has
-seen to be of another queue; ids are unique over all queues.
+One change may make two events (a job was added, and it waits). So the id of an event is the token of the change before
+its own, and a number: `<token>+1` is the first event after that token. The last event of a change has the id
+`<token of its own change>+0`. A deletion does not name the queue of what it deleted. A reader therefore reports every
+job that is removed from the collection, except those that it has seen in another queue: ids are unique over all queues.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pymongo import errors as driver
 from pymongo.asynchronous.change_stream import AsyncChangeStream
 
 from jobwire.backends.monque.codec import hashable, json_of, runs_of
-from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
+from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_TOKEN, open_stream
 from jobwire.backends.monque.connection.clock import ms_of
 from jobwire.backends.monque.connection.errors import failure_of, reaching, transient
 from jobwire.backends.monque.connection.store import Document, Store
@@ -49,7 +49,7 @@ class MonqueEvents:
 
 
 class Reader:
-    """One reader of one queue's events."""
+    """Reads the events of one queue for one caller."""
 
     def __init__(self, store: Store, queue: str) -> None:
         self._store = store
@@ -57,6 +57,7 @@ class Reader:
         self._others: OrderedDict[Hashable, None] = OrderedDict()
 
     async def cursor(self) -> str:
+        """Returns a cursor from which only later events are read."""
         with reaching(self._store.where):
             async with open_stream(self._store, self._watch(None)) as stream:
                 while (token := stream.token) is None:
@@ -64,35 +65,36 @@ class Reader:
         return f"{token['_data']}+0"
 
     async def read(self, since: str) -> AsyncIterator[Event]:
+        """Yields the events after a cursor. Continues after an outage of the server."""
         found = _CURSOR.fullmatch(since)
         if found is None:
             raise InvalidOption("since", since, "must be the id of an event, or a cursor")
-        place, over = found[1], int(found[2])
+        token, over = found[1], int(found[2])
         failures, by_time = 0, False
         while True:
             try:
-                async with open_stream(self._store, self._watch(place, by_time=by_time)) as stream:
+                async with open_stream(self._store, self._watch(token, by_time=by_time)) as stream:
                     while True:
                         change = await stream.next()
-                        token, failures = stream.token, 0
-                        # Places are in the order of their texts. Read by time, changes at the place come again.
-                        if change is not None and by_time and change["_id"]["_data"] <= place:
+                        reached, failures = stream.token, 0
+                        # Tokens sort as texts. A stream that was opened by time repeats changes up to the token.
+                        if change is not None and by_time and change["_id"]["_data"] <= token:
                             continue
                         by_time = False
                         if change is not None:
-                            told = await self._told(change)
-                            for number, event in enumerate(told, 1):
-                                last = number == len(told)
-                                here = f"{change['_id']['_data']}+0" if last else f"{place}+{number}"
+                            events = await self._events_of(change)
+                            for number, event in enumerate(events, 1):
+                                last = number == len(events)
+                                here = f"{change['_id']['_data']}+0" if last else f"{token}+{number}"
                                 if number > over:
-                                    yield _placed(event, here)
+                                    yield _with_id(event, here)
                             over = 0
-                            place = change["_id"]["_data"]
-                        elif token is not None:
-                            place, over = token["_data"], 0
+                            token = change["_id"]["_data"]
+                        elif reached is not None:
+                            token, over = reached["_data"], 0
             except (driver.PyMongoError, StoreUnavailable) as error:
-                # A resumable one: go on from the place. The driver itself waits for a new primary.
-                if isinstance(error, driver.OperationFailure) and error.code in UNREADABLE_PLACE and not by_time:
+                # After a transient error, continue from the token. The driver itself waits for a new primary.
+                if isinstance(error, driver.OperationFailure) and error.code in UNREADABLE_TOKEN and not by_time:
                     by_time = True
                     continue
                 if isinstance(error, driver.PyMongoError) and not transient(error):
@@ -100,35 +102,36 @@ class Reader:
                 await asyncio.sleep(reconnect_delay(failures))
                 failures += 1
 
-    def _watch(self, place: str | None, *, by_time: bool = False) -> Coroutine[Any, Any, AsyncChangeStream[Document]]:
+    def _watch(self, token: str | None, *, by_time: bool = False) -> Coroutine[Any, Any, AsyncChangeStream[Document]]:
         if not self._store.streams:
             raise CAPABILITIES.refusal(Feature.EVENTS)
-        names = [self._store.place.collection, self._store.place.side]
+        names = [self._store.address.collection, self._store.address.side]
         return self._store.database.watch(
             [{"$match": {"ns.coll": {"$in": names}}}],
             full_document="updateLookup",
             max_await_time_ms=AWAIT_MS,
-            resume_after=None if place is None or by_time else {"_data": place},
-            start_at_operation_time=_time_of(place) if place is not None and by_time else None,
+            resume_after=None if token is None or by_time else {"_data": token},
+            start_at_operation_time=_time_of(token) if token is not None and by_time else None,
         )
 
-    async def _told(self, change: Mapping[str, Any]) -> list[Event]:
+    async def _events_of(self, change: Mapping[str, Any]) -> list[Event]:
+        """Returns the events that a change makes, in order and without their ids."""
         kind = change["operationType"]
         document: Document = change.get("fullDocument") or {}
         if kind not in ("insert", "update", "replace", "delete"):
             return []
         key = change["documentKey"]["_id"]
         at = _when(change)
-        aside = change["ns"]["coll"] == self._store.place.side
+        is_side = change["ns"]["coll"] == self._store.address.side
         if kind == "delete":
-            return [] if aside or hashable(key) in self._others else [_event(EventKind.REMOVED, key, at)]
+            return [] if is_side or hashable(key) in self._others else [_event(EventKind.REMOVED, key, at)]
         if document.get("name") != self._queue:
-            if document and not aside:
+            if document and not is_side:
                 self._remember(hashable(key))
             return []
         fields: Mapping[str, Any] = change["updateDescription"]["updatedFields"] if kind == "update" else document
-        if aside:
-            return _of_note(key, fields, at)
+        if is_side:
+            return _of_side_data(key, fields, at)
         if kind == "insert":
             return [
                 _event(EventKind.ADDED, key, at, name=self._queue),
@@ -158,8 +161,8 @@ class Reader:
 
     async def _result(self, key: Any, fields: Mapping[str, Any]) -> Any:
         async with self._store.reaching():
-            note = await self._store.side.find_one({"_id": key}, {"runs": 1})
-        return json_of(runs_of(note).get(str(ms_of(fields.get("updatedAt"))), {}).get("result"))
+            side = await self._store.side.find_one({"_id": key}, {"runs": 1})
+        return json_of(runs_of(side).get(str(ms_of(fields.get("updatedAt"))), {}).get("result"))
 
     def _remember(self, key: Hashable) -> None:
         self._others[key] = None
@@ -167,7 +170,7 @@ class Reader:
             self._others.popitem(last=False)
 
 
-def _of_note(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
+def _of_side_data(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
     if "paused" in fields:
         return [_event(EventKind.PAUSED if fields["paused"] else EventKind.RESUMED, None, at)]
     if "progress" in fields:
@@ -178,17 +181,17 @@ def _of_note(key: Any, fields: Mapping[str, Any], at: datetime) -> list[Event]:
 def _event(
     kind: EventKind, key: Any, at: datetime, *, result: Any = None, error: str | None = None, **data: Any
 ) -> Event:
-    """Monque has no words of its own for changes of a document, so the native one is ours too."""
+    """Returns an event without its id. Monque has no names for changes of a document, so `native_type` is ours too."""
     return Event("", kind, kind.value, None if key is None else str(key), at, data, result, error)
 
 
-def _placed(event: Event, here: str) -> Event:
+def _with_id(event: Event, here: str) -> Event:
     return replace(event, id=here)
 
 
-def _time_of(place: str) -> Timestamp:
-    """The cluster time with which a token begins, after a byte for its type."""
-    return Timestamp(int(place[2:10], 16), int(place[10:18], 16))
+def _time_of(token: str) -> Timestamp:
+    """Returns the cluster time in a token, which follows one byte for its type."""
+    return Timestamp(int(token[2:10], 16), int(token[10:18], 16))
 
 
 def _when(change: Mapping[str, Any]) -> datetime:

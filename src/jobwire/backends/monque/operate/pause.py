@@ -1,21 +1,21 @@
-"""A stop of all claims from a queue, which workers of jobwire honour and the peer's do not know."""
+"""Pauses queues. Monque has no pause, so it is side data, which only jobwire's workers read."""
 
 from __future__ import annotations
 
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 
 
 class MonquePause:
-    """Implements Pause. The notes hold the pause, since workers look it up there before each claim."""
+    """Implements Pause. Workers read the pause from the side data before each claim."""
 
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
+    def __init__(self, side: SideData) -> None:
+        self._side = side
 
     async def pause(self, queue: str) -> None:
-        await self._notes.set_paused(queue, True)
+        await self._side.set_paused(queue, True)
 
     async def resume(self, queue: str) -> None:
-        await self._notes.set_paused(queue, False)
+        await self._side.set_paused(queue, False)
 
     async def paused(self, queue: str) -> bool:
-        return await self._notes.paused(queue)
+        return await self._side.paused(queue)

@@ -1,4 +1,4 @@
-"""Reading jobs: by id, by state in pages, and counts."""
+"""Reads jobs by id and in pages, and counts them."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from bson import ObjectId
 
 from jobwire.backends.monque.codec import STATES, hashable, job_of, key_of, native_status
 from jobwire.backends.monque.connection.clock import EARLIEST, moment, ms_of
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import Document, Store
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
 _COUNTING = 30.0
-"""Seconds: every job of the queue is looked at."""
+"""Seconds that counting may take: it reads every job of the queue."""
 NATIVE = {state: status for status, state in STATES.items()}
 
 
-async def get(store: Store, notes: Notes, queue: str, job_ids: Sequence[str]) -> list[Job | None]:
+async def get(store: Store, side: SideData, queue: str, job_ids: Sequence[str]) -> list[Job | None]:
     keys = [key_of(job_id) for job_id in job_ids]
     async with store.reaching():
         found = {one["_id"]: one for one in await store.jobs.find({"_id": {"$in": keys}, "name": queue}).to_list()}
-    jobs = await described(store, notes, list(found.values()))
+    jobs = await described(store, side, list(found.values()))
     by_key = {job.raw["_id"]: job for job in jobs}
     return [by_key.get(key) for key in keys]
 
 
-async def described(store: Store, notes: Notes, documents: Sequence[Document]) -> list[Job]:
-    """The documents as jobs, with what we know beside them.
+async def described(store: Store, side: SideData, documents: Sequence[Document]) -> list[Job]:
+    """Returns the jobs of documents, with their side data.
 
-    The notes are read after the jobs: whoever sees a job completed must find the result that was noted before.
+    The side data is read after the documents: it was written before the job was completed, so its result is found.
     """
     if not documents:
         return []
-    about = await notes.of([one["_id"] for one in documents])
+    about = await side.of([one["_id"] for one in documents])
     now = store.clock.now_ms()
     return [
-        job_of(one, about.get(hashable(one["_id"])), now=now, attempts=store.place.max_retries) for one in documents
+        job_of(one, about.get(hashable(one["_id"])), now=now, attempts=store.address.max_retries) for one in documents
     ]
 
 
 def in_state(queue: str, state: State, now: int) -> Document | None:
-    """The filter of a queue's jobs in a state; None if the protocol has no such state."""
+    """Returns the filter of a queue's jobs in a state, None if the protocol has no such state."""
     if state is State.DELAYED:
         return {"name": queue, "status": "pending", "nextRunAt": {"$gt": moment(now)}}
     if state is State.WAITING:
@@ -55,7 +55,7 @@ def in_state(queue: str, state: State, now: int) -> Document | None:
 
 async def jobs(
     store: Store,
-    notes: Notes,
+    side: SideData,
     queue: str,
     state: State,
     *,
@@ -78,17 +78,19 @@ async def jobs(
         ).to_list()
     shown = found[:limit]
     following = _mark(field, shown[-1]) if len(found) > limit else None
-    return Page(await described(store, notes, shown), following)
+    return Page(await described(store, side, shown), following)
 
 
 def _mark(field: str, document: Document) -> str:
-    """Where a page ended: the value sorted by and the `_id`, so that nothing shifts when jobs come and go."""
+    """Returns the position of a page's last job: the value sorted by and the `_id`. Pages stay the same when jobs are
+    added or deleted."""
     key = document["_id"]
-    place = [ms_of(document.get(field)), str(key), isinstance(key, ObjectId)]
-    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+    position = [ms_of(document.get(field)), str(key), isinstance(key, ObjectId)]
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def _beyond(field: str, way: int, cursor: str) -> Document:
+    """Returns the filter of jobs after a cursor. Raises InvalidOption if it is not one."""
     try:
         value, text, is_object_id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         at = moment(int(value)) if value is not None else EARLIEST

@@ -1,1 +1,1 @@
-"""Adding jobs and schedules."""
+"""Adds jobs and stores schedules."""

@@ -1,4 +1,4 @@
-"""Producing jobs. Every document has its `_id` before it is sent, so a call whose answer was lost can be repeated."""
+"""Adds jobs. Every document has its `_id` before it is sent, so a call whose answer was lost can be repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PATIENCE = 20.0
 
 
 def documents(queue: str, jobs: Sequence[PreparedJob], now: int) -> list[Document]:
-    """The jobs as they will be stored. Nothing is sent before every one of them is found good."""
+    """Returns the jobs as they will be stored. Raises if one can't be stored, before anything is sent."""
     made: list[Document] = []
     for job in jobs:
         new = job.new
@@ -185,10 +185,10 @@ async def add_in(store: Store, made: list[Document], session: Any, given: Collec
         try:
             return [await _add_one_in(jobs, document, session, document["_id"] in given) for document in made]
         except driver.DuplicateKeyError as error:
-            taken = f"{store.where}: a unique key was taken meanwhile; run the transaction again"
+            taken = f"{store.where}: another client took a unique key meanwhile; run the transaction again"
             raise StoreUnavailable(taken) from error
         except driver.PyMongoError as error:
-            # The labels on the driver's own error are what a retry of the transaction goes by: it stays the cause.
+            # The driver repeats a transaction by the labels of its own error, so that stays the cause.
             if error.has_error_label("TransientTransactionError"):
                 raise StoreUnavailable(f"{store.where}: the transaction must be run again: {error}") from error
             raise

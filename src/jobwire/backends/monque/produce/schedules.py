@@ -1,7 +1,7 @@
-"""Recurring jobs. In Monque a schedule is a job with a cron text: one document, which goes back into the line after
-each success. Its key is the job's unique key, so a schedule of a key exists once per queue.
+"""Stores schedules. In Monque a schedule is a job with a cron expression: one document, which is pending again after
+each success. Its key is the job's unique key, so a queue has one schedule of a key.
 
-The peer leaves an existing one as it is when it is scheduled again; here the newer call wins, by updating it.
+When a key is scheduled again, the peer leaves the existing schedule as it is. jobwire changes it to the new one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from jobwire.backends.monque import payload
 from jobwire.backends.monque.codec import cron_of, key_of, new_document
 from jobwire.backends.monque.connection.clock import ms_of
 from jobwire.backends.monque.connection.indexes import LIVE
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import Document, Store
 from jobwire.backends.monque.produce.add import add
 from jobwire.backends.monque.rules import check_key, to_bson
-from jobwire.backends.monque.work.wakeup import Doorbell
+from jobwire.backends.monque.work.wakeup import Wakeup
 from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
@@ -35,10 +35,10 @@ _RECURRING: Document = {"$type": "string", "$ne": ""}
 class MonqueSchedules:
     """Implements Schedules."""
 
-    def __init__(self, store: Store, notes: Notes, doorbell: Doorbell) -> None:
+    def __init__(self, store: Store, side: SideData, wakeup: Wakeup) -> None:
         self._store = store
-        self._notes = notes
-        self._doorbell = doorbell
+        self._side = side
+        self._wakeup = wakeup
 
     async def schedule(self, queue: str, schedule: NewSchedule, job: PreparedJob) -> Schedule:
         for option in _DECIDED_BY_THE_SCHEDULE:
@@ -47,12 +47,12 @@ class MonqueSchedules:
                 raise InvalidOption(option, value, "can't be given: the schedule decides it for its jobs")
         cron = schedule.cron or ""
         check_key("key", schedule.key)
-        # The peer fills missing fields up from the left: what looks like minutes would be a weekday.
+        # The peer reads fewer fields as the last ones: the first field would not be the minute.
         if not cron.startswith("@") and len(cron.split()) not in _FIELDS:
             raise InvalidOption("cron", cron, "must have 5 fields, or 6 with seconds first")
         await self._store.look_at_clock()
         now = self._store.clock.now_ms()
-        due = Cron.parse(cron).next_ms(now, self._store.place.tz)
+        due = Cron.parse(cron).next_ms(now, self._store.address.tz)
         data = to_bson(json_codec.loads(job.data))
         document = new_document(queue, data, now=now, due=due, unique_key=schedule.key, cron=cron)
         payload.check_size(document, len(job.data))
@@ -64,12 +64,10 @@ class MonqueSchedules:
             if added.status is AddStatus.ADDED:
                 return self._scheduled(document)
             await _refuse_if_it_does_not_repeat(self._store, queue, schedule.key)
-        raise StoreUnavailable(
-            f"{self._store.where}: the schedule {schedule.key!r} changed hands in every one of {_ROUNDS} tries"
-        )
+        raise _raced(self._store, schedule.key)
 
     async def unschedule(self, queue: str, key: str) -> bool:
-        """Deletes the job that waits for its next turn. One that runs goes on, and does not repeat."""
+        """Deletes the job that waits for its next run. One that is active goes on, and is not repeated."""
         text("key", key)
         named = {"$or": [{"uniqueKey": key}, {"uniqueKey": {"$exists": False}, "_id": key_of(key)}]}
         own: Document = {"name": queue, "repeatInterval": _RECURRING, **named}
@@ -77,7 +75,7 @@ class MonqueSchedules:
             async with self._store.reaching():
                 gone = await self._store.jobs.find_one_and_delete({**own, "status": "pending"})
             if gone is not None:
-                await self._notes.forget([gone["_id"]])
+                await self._side.forget([gone["_id"]])
                 return True
             async with self._store.reaching():
                 running = await self._store.jobs.update_one(
@@ -87,26 +85,31 @@ class MonqueSchedules:
                     return True
                 if await self._store.jobs.find_one(own, {"_id": 1}) is None:
                     return False
-        raise StoreUnavailable(
-            f"{self._store.where}: the schedule {key!r} changed hands in every one of {_ROUNDS} tries"
-        )
+        raise _raced(self._store, key)
 
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}
         async with self._store.reaching():
             found = await self._store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
-        return [_described(one, self._store.place.tz) for one in found]
+        return [_described(one, self._store.address.tz) for one in found]
 
     def _scheduled(self, document: Document) -> Schedule:
-        """Describes a schedule that was just written, and wakes this connection's workers for its next run."""
-        made = _described(document, self._store.place.tz)
+        """Returns a schedule that was just written, and wakes this connection's workers at its next run."""
+        made = _described(document, self._store.address.tz)
         if made.next_run is not None:
-            self._doorbell.ring(made.queue, ms_of(made.next_run) or 0)
+            self._wakeup.wake(made.queue, ms_of(made.next_run) or 0)
         return made
 
 
+def _raced(store: Store, key: str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{store.where}: other clients changed the schedule {key!r} during each of {_ROUNDS} attempts; try again"
+    )
+
+
 async def _replace(store: Store, document: Document) -> Document | None:
-    """Change the schedule that stands. One whose job runs keeps its due time: the end of the run decides the next."""
+    """Changes an existing schedule and returns its document, or None if there is none. While its job is active the due
+    time stays, since settling the run sets the next one."""
     own = {"name": document["name"], "uniqueKey": document["uniqueKey"], "repeatInterval": _RECURRING}
     change = {name: document[name] for name in ("data", "repeatInterval", "updatedAt")}
     async with store.reaching():
@@ -116,7 +119,7 @@ async def _replace(store: Store, document: Document) -> Document | None:
             return_document=True,
         )
         if stands is None:
-            del change["updatedAt"]  # a running job's own: by it an outcome is recognised
+            del change["updatedAt"]  # the outcome of an active job is recognised by it
             stands = await store.jobs.find_one_and_update(
                 {**own, "status": "processing"}, {"$set": change}, return_document=True
             )

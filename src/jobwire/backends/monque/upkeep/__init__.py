@@ -1,1 +1,1 @@
-"""Duties that run beside the jobs: recovering, scheduling, deleting what is old."""
+"""Duties that run beside the jobs: they recover jobs, run schedules and delete old data."""

@@ -1,6 +1,6 @@
-"""Jobs that others wrote and no worker can run, because no claim finds them or none can hold them.
+"""Fails jobs of other clients that no worker can run, because no claim finds them or none can identify them.
 
-They fail with a reason that names the field. A status that is unknown here is only reported: a newer peer may know it.
+The reason names the field. A job with an unknown status is only reported: the status may be that of a newer peer.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _RUNNABLE_IDS = ["objectId", "string", "int", "long", "binData"]
 SOUND_ID: Document = {"$type": _RUNNABLE_IDS}
 _REPLACING: CodecOptions[RawBSONDocument] = READABLE.with_options(document_class=RawBSONDocument)
 UNDATED: Document = {"$not": {"$gte": DatetimeMS(-(2**63))}}
-"""No date at all. Put like this, the index leads past all that are dates, however many jobs wait. An array of dates
-is not found here, but by the claim when one of them has come."""
+"""The filter of values that are not dates. In this form the index skips all dates, however many jobs wait. An array of
+dates does not match: a claim finds it when one of the dates has come."""
 
 
 class Malformed:
-    """A duty: finds what no claim of the queue would meet."""
+    """The duty that finds malformed jobs which no claim of the queue would find."""
 
     def __init__(self, store: Store, queue: str) -> None:
         self._store = store
@@ -36,9 +36,10 @@ class Malformed:
         self._reported: list[str] = []
 
     async def run(self) -> DutyReport:
+        """Fails jobs without a date, and reports jobs with an unknown status."""
         found = await self._fail_undated()
         strange = await self._unknown()
-        if strange != self._reported:  # they stay as they are, so once is enough
+        if strange != self._reported:  # they are not changed, so they are reported once
             found += strange
             self._reported = strange
         if not found:
@@ -53,17 +54,17 @@ class Malformed:
             for one in found:
                 failed = failure(self._store, fault_of(one) or "malformed job")
                 await self._store.jobs.update_one({"_id": one["_id"], **undated}, {"$set": failed})
-        return _lines(found)
+        return _described(found)
 
     async def _unknown(self) -> list[str]:
         strange: Document = {"name": self._queue, "status": {"$nin": list(STATES)}}
         async with self._store.reaching():
-            return _lines(await self._store.jobs.find(strange, limit=_AT_ONCE).to_list())
+            return _described(await self._store.jobs.find(strange, limit=_AT_ONCE).to_list())
 
 
 async def fail_unsound_ids(store: Store, due: Document, most: int) -> None:
-    """Fail those of the first due jobs of a queue whose `_id` a worker can't use. They are read as they are stored,
-    byte by byte: a text that is not UTF-8 can't be named in another way."""
+    """Fails those of the first due jobs of a queue whose `_id` a worker can't use. They are read as bytes, since a
+    filter can't match a text that is not UTF-8 in another way."""
     async with store.reaching():
         for one in await store.raw_jobs.find(due, {"_id": 1}, sort=[("nextRunAt", 1)], limit=most).to_list():
             fault = id_fault(RawBSONDocument(one.raw, _REPLACING)["_id"])
@@ -71,9 +72,11 @@ async def fail_unsound_ids(store: Store, due: Document, most: int) -> None:
                 await store.jobs.update_one({"$and": [one, {"status": "pending"}]}, {"$set": failure(store, fault)})
 
 
-def _lines(found: Sequence[Document]) -> list[str]:
+def _described(found: Sequence[Document]) -> list[str]:
+    """Returns one text for each job: its id and its fault."""
     return [f"{one['_id']}: {fault_of(one) or 'malformed job'}" for one in found]
 
 
 def failure(store: Store, reason: str) -> Document:
+    """Returns the fields that fail a job."""
     return {"status": "failed", "failReason": reason, "updatedAt": moment(store.clock.now_ms())}

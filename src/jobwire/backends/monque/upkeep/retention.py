@@ -1,4 +1,4 @@
-"""Deleting what is no longer wanted: old finished jobs, and notes of jobs that a peer has deleted."""
+"""Deletes old finished jobs, and side data of jobs that a peer has deleted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bson import ObjectId
 from jobwire.backends.monque.codec import hashable
 from jobwire.backends.monque.connection import indexes
 from jobwire.backends.monque.connection.clock import moment
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import LONG, Document, Store
 from jobwire.boundary import ConsumerSettings, DutyReport
 from jobwire.counted import counted
@@ -19,12 +19,12 @@ _FIRST = ObjectId("0" * 24)
 
 
 class Retention:
-    """What `Worker(keep_completed=…, keep_failed=…)` asks for, on the worker's queue. `cancelled` jobs stay, as in
-    the peer; recurring jobs that failed for good go, as there."""
+    """Keeps as many finished jobs of a worker's queue as `Worker(keep_completed=…, keep_failed=…)` asks for. As in the
+    peer, `cancelled` jobs stay, and recurring jobs that failed for good are deleted."""
 
-    def __init__(self, store: Store, notes: Notes, settings: ConsumerSettings) -> None:
+    def __init__(self, store: Store, side: SideData, settings: ConsumerSettings) -> None:
         self._store = store
-        self._notes = notes
+        self._side = side
         self._queue = settings.queue
         rules = {"completed": settings.keep_completed, "failed": settings.keep_failed}
         self._rules = {status: keep for status, keep in rules.items() if keep is not None and keep != Keep.ALL}
@@ -33,17 +33,19 @@ class Retention:
 
     @property
     def wanted(self) -> bool:
+        """True if the worker has a rule for finished jobs."""
         return bool(self._rules)
 
     async def run(self) -> DutyReport:
-        if not self._indexed and self._store.place.create_indexes:
+        """Deletes finished jobs by the worker's rules."""
+        if not self._indexed and self._store.address.create_indexes:
             async with self._store.reaching(LONG):
                 await self._store.jobs.create_indexes([indexes.retention_index()])
             self._indexed = True
         gone = 0
         for status, keep in self._rules.items():
             gone += await self._delete(status, keep)
-        return DutyReport(note=f"deleted {gone} old jobs" if gone else "")
+        return DutyReport(note=f"deleted {counted(gone, 'old job')}" if gone else "")
 
     async def _delete(self, status: str, keep: Keep) -> int:
         finished: Document = {"name": self._queue, "status": status}
@@ -56,7 +58,7 @@ class Retention:
         return gone
 
     async def _delete_all(self, condition: Document, spare: int) -> int:
-        """Delete all but the newest few that the condition finds."""
+        """Deletes the jobs that meet the condition, except the newest `spare`. Returns the number of them."""
         gone = 0
         while True:
             async with self._store.reaching():
@@ -67,25 +69,27 @@ class Retention:
                 if keys:
                     deleted = await self._store.jobs.delete_many({"_id": {"$in": keys}, **condition})
                     gone += deleted.deleted_count
-            await self._notes.forget(keys)
+            await self._side.forget(keys)
             if len(keys) < _AT_ONCE:
                 return gone
 
     async def sweep(self) -> DutyReport:
-        """Look at the next thousand notes, and delete those whose job is gone; so all are seen in turn."""
+        """Deletes side data of deleted jobs. Each call reads the next thousand documents, so all are read in turn."""
         async with self._store.reaching():
-            notes = await self._store.side.find(
+            found = await self._store.side.find(
                 {"_id": {"$gt": self._swept}}, {"_id": 1, "job": 1}, sort=[("_id", 1)], limit=_AT_ONCE
             ).to_list()
-            about = {note["_id"]: note.get("job", note["_id"]) for note in notes}
+            about = {one["_id"]: one.get("job", one["_id"]) for one in found}
             named = {"_id": {"$in": list(about.values())}}
             living = {hashable(job["_id"]) for job in await self._store.jobs.find(named, {"_id": 1}).to_list()}
             orphans = [key for key, job in about.items() if hashable(job) not in living and self._is_old(key)]
             if orphans:
                 await self._store.side.delete_many({"_id": {"$in": orphans}})
-        self._swept = notes[-1]["_id"] if len(notes) == _AT_ONCE else _FIRST
-        return DutyReport(note=f"deleted {counted(len(orphans), 'note')} of jobs that are gone" if orphans else "")
+        self._swept = found[-1]["_id"] if len(found) == _AT_ONCE else _FIRST
+        return DutyReport(
+            note=f"deleted {counted(len(orphans), 'document')} of side data whose job was deleted" if orphans else ""
+        )
 
     def _is_old(self, key: ObjectId) -> bool:
-        """A job may be added, and noted upon, between the two reads; then it is not older than this."""
+        """Returns False for side data of the last minute: its job may have been added between the two reads."""
         return self._store.clock.now_ms() - round(key.generation_time.timestamp() * 1000) > _YOUNG_MS

@@ -1,1 +1,1 @@
-"""Claiming jobs, running them and settling what became of them."""
+"""Claims jobs, extends their leases and settles their outcomes."""

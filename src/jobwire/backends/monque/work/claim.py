@@ -1,10 +1,12 @@
-"""The line of due jobs, and claiming from its head.
+"""Claims due jobs of one queue.
 
-Jobs are claimed in two steps: the head of the line is read, many jobs at once, and then taken by updates that touch
-only what is still pending. Whoever else claims meanwhile, with the peer's findOneAndUpdate or like us, an update of one
-document is atomic, so each job has one winner. While nobody else takes from the line, one read serves several claims:
-a shortlist of what comes next is kept for a moment, and a claim costs no call of its own but rides with the outcomes.
-When others are seen to take from the line too, there is no shortlist, and claims start at different places of its head.
+Jobs are claimed in two steps. The jobs that are due first are read, many at once, and then claimed by updates that
+match only those still pending. Other workers may claim at the same time, with the peer's findOneAndUpdate or like us:
+an update of one document is atomic, so each job is claimed once.
+
+While no other worker claims from the queue, one read serves several claims: the jobs that come next are kept as a
+shortlist for a moment, and a claim is sent in the same command as the outcomes. Once another worker is noticed, there
+is no shortlist, and each claim begins at a random one of the first due jobs.
 """
 
 from __future__ import annotations
@@ -25,18 +27,19 @@ from jobwire.backends.monque.upkeep import malformed
 from jobwire.backends.monque.work.settle import GONE, Request, several
 
 _LEAST_AHEAD, _MOST_AHEAD = 32, 400
-"""How many jobs are read ahead: twice as many as before if all were needed in time, half as many if they were not."""
+"""Bounds of the number of jobs that are read ahead. It doubles if all of them were claimed in time, else it halves."""
 _AHEAD_BYTES = 1024 * 1024
-"""About so much is read ahead at most: large payloads are read as they are needed."""
+"""About this much is read ahead at most. Large jobs are read when they are needed."""
 _FRESH = 0.1
-"""Seconds for which the shortlist counts: a job that comes into the line before its head waits that much at most."""
+"""Seconds for which the shortlist is used. A job that should run before those on it waits this long at most."""
 _CROWDED_FOR = 1.0
+"""Seconds without a shortlist after another worker was noticed."""
 _TRIES = 3
 _NO_SUCH_INDEX = 2
 
 
-class Line:
-    """One queue's line, as one worker sees it."""
+class Claimer:
+    """Claims jobs of one queue for one worker."""
 
     def __init__(self, store: Store, queue: str, worker: str, beat_ms: int, lease_ms: int) -> None:
         self._store = store
@@ -54,21 +57,22 @@ class Line:
 
     @property
     def crowded(self) -> bool:
+        """True if another worker was noticed lately."""
         return time.monotonic() < self._crowded_until
 
     def note_rivals(self) -> None:
-        """Others take from this line."""
+        """Remembers that another worker claims from this queue."""
         self._crowded_until = time.monotonic() + _CROWDED_FOR
         self._shortlist.clear()
 
-    def forget(self) -> None:
-        """The line was changed by ourselves: read it anew."""
+    def drop_shortlist(self) -> None:
+        """Makes the next claim read the queue again, because this worker has changed it."""
         self._shortlist.clear()
 
-    async def head(self, wanted: int, now: int) -> list[Document]:
-        """Up to that many jobs to be claimed, in order; `done_with` must be called for them."""
+    async def candidates(self, wanted: int, now: int) -> list[Document]:
+        """Returns up to `wanted` jobs to claim, in order. The caller must pass them to `done_with` afterwards."""
         fresh = time.monotonic() - self._read_at <= _FRESH
-        # A short rest is read anew, or its claim would be a small one.
+        # A shortlist that is too short is read again: the claim would get fewer jobs than there are.
         if not fresh or len(self._shortlist) < wanted:
             begun = time.monotonic()
             busy = len(self._taking)
@@ -77,30 +81,34 @@ class Line:
             found = await self._read(max(ahead, wanted) + busy, now)
             if found:
                 self._job_size = len(bson.encode(found[0]))
-            # What another call of this worker was about to take while this one read is not ours to take.
+            # Jobs that another call of this worker was claiming during the read are not ours to claim.
             taken = {key for key, since in self._taking.items() if since >= begun or since == 0.0}
             self._shortlist = deque(one for one in found if one["_id"] not in taken)
             self._read_at = begun
             self._taking = {key: since for key, since in self._taking.items() if since == 0.0}
-        heads = [self._shortlist.popleft() for _ in range(min(wanted, len(self._shortlist)))]
-        for one in heads:
+        candidates = [self._shortlist.popleft() for _ in range(min(wanted, len(self._shortlist)))]
+        for one in candidates:
             self._taking[one["_id"]] = 0.0
-        return heads
+        return candidates
 
-    def done_with(self, heads: list[Document]) -> None:
-        for one in heads:
+    def done_with(self, candidates: list[Document]) -> None:
+        """Marks candidates as claimed, by us or by another worker."""
+        for one in candidates:
             self._taking[one["_id"]] = time.monotonic()
 
+    def _due(self, now: int) -> Document:
+        return {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}}
+
     async def _read(self, limit: int, now: int) -> list[Document]:
-        due = {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}}
+        due = self._due(now)
         found = await self._find(due, limit)
         sound = [one for one in found if id_fault(one["_id"]) is None]
-        if len(sound) < len(found):  # they fail here, or every claim would meet them
+        if len(sound) < len(found):  # they are failed here, else every claim would read them again
             await malformed.fail_unsound_ids(self._store, due, len(found))
         return sound
 
     async def _find(self, due: Document, limit: int) -> list[Document]:
-        # A negative limit asks for one reply, which the server ends at 16 MB: a line of large jobs fills no memory.
+        # A negative limit asks for a single reply, which the server ends at 16 MB: large jobs do not fill the memory.
         async with self._store.reaching():
             try:
                 return await self._store.jobs.find(
@@ -109,11 +117,11 @@ class Line:
             except driver.OperationFailure as error:
                 if error.code != _NO_SUCH_INDEX or self._hint is None:
                     raise
-                self._hint = None  # a collection whose owner makes its indexes himself
+                self._hint = None  # the collection has indexes of its owner's choice
                 return await self._store.jobs.find(due, sort=[("nextRunAt", 1)], limit=-limit).to_list()
 
     def claim_fields(self, token: str, now: int) -> Document:
-        """What a claim writes: the peer's fields, all of them, and our own sub-document."""
+        """Returns the fields that a claim sets: all of the peer's, and our own sub-document."""
         at = moment(now)
         return {
             "status": "processing",
@@ -125,31 +133,31 @@ class Line:
             PRIVATE: {"claim": token, "by": self._worker, "at": at, "until": moment(now + self._lease_ms)},
         }
 
-    def requests(self, heads: list[Document], token: str, now: int) -> list[Request]:
-        """The updates that take the jobs. They also put the new fields into the documents at hand."""
+    def requests(self, candidates: list[Document], token: str, now: int) -> list[Request]:
+        """Returns the updates that claim the jobs, and sets the same fields in the given documents."""
         fields = self.claim_fields(token, now)
         still_there = {"status": "pending", "nextRunAt": {"$lte": moment(now)}}
         by_stalls: dict[int, list[Any]] = {}
-        for one in heads:
+        for one in candidates:
             by_stalls.setdefault(stalls_of(one), []).append(one["_id"])
         requests: list[Request] = []
         for stalls, keys in by_stalls.items():
             change = fields if not stalls else {**fields, PRIVATE: {**fields[PRIVATE], "stalls": stalls}}
             requests.append(several(keys, still_there, {"$set": change}))
-        for one in heads:
+        for one in candidates:
             stalls = stalls_of(one)
             one.update(fields if not stalls else {**fields, PRIVATE: {**fields[PRIVATE], "stalls": stalls}})
         return requests
 
     async def won(self, keys: list[Any], token: str) -> list[Document]:
-        """Which of the jobs this claim got, read back in order."""
+        """Reads and returns the jobs that this claim got, in order."""
         mine = {"_id": {"$in": keys}, "status": "processing", "claimedBy": self._worker, f"{PRIVATE}.claim": token}
         async with self._store.reaching():
             found = {one["_id"]: one for one in await self._store.jobs.find(mine).to_list()}
         return [found[key] for key in keys if key in found]
 
     async def take_among_rivals(self, wanted: int, token: str, now: int) -> tuple[list[Document], bool]:
-        """Claim with others at the line: the jobs, and whether there may be more."""
+        """Claims while other workers do. Returns the jobs, and whether there may be more."""
         if wanted == 1:
             one = await self._take_one(token, now)
             return ([], False) if one is None else ([one], False)
@@ -157,7 +165,7 @@ class Line:
             found = await self._read(3 * wanted, now)
             if not found:
                 return [], False
-            # Rivals that all begin at the very head would meet at every job.
+            # If all workers began at the first due job, they would collide at every job.
             start = random.randint(0, max(0, len(found) - wanted))
             chosen = found[start : start + wanted]
             async with self._store.reaching():
@@ -171,8 +179,8 @@ class Line:
         return [], True
 
     async def _take_one(self, token: str, now: int) -> Document | None:
-        """The peer's own way: the server finds and takes one job in one step."""
-        due = {"name": self._queue, "status": "pending", "nextRunAt": {"$lte": moment(now)}, "_id": malformed.SOUND_ID}
+        """Claims one job as the peer does: the server finds and updates it in one step."""
+        due = {**self._due(now), "_id": malformed.SOUND_ID}
         fields = self.claim_fields(token, now)
         change = {name: {"$literal": value} for name, value in fields.items() if name != PRIVATE}
         stalls = {"$cond": [{"$isNumber": f"${PRIVATE}.stalls"}, {"stalls": f"${PRIVATE}.stalls"}, {}]}
@@ -184,13 +192,13 @@ class Line:
             )  # fmt: skip
             fault = None if one is None else id_fault(one["_id"])
             if fault is not None:
-                # It is named by the claim, since its `_id` was not read as it is stored.
+                # The filter uses the token, since the `_id` was not read as it is stored.
                 mine = {"name": self._queue, "status": "processing", f"{PRIVATE}.claim": token}
                 await self._store.jobs.update_one(mine, {"$set": malformed.failure(self._store, fault), "$unset": GONE})
         return one if fault is None else None
 
     async def next_due(self) -> int | None:
-        """When the first of the pending jobs comes due, in ms; None if there is none."""
+        """Returns the time in ms at which the first pending job is due, None if there is none."""
         dated = {"$gte": EARLIEST, "$not": {"$type": "array"}}
         pending = {"name": self._queue, "status": "pending", "nextRunAt": dated}
         async with self._store.reaching():

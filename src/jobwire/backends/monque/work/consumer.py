@@ -1,4 +1,5 @@
-"""One worker's hold on one queue: claims, outcomes, leases, and the duties of a Monque instance."""
+"""Claims jobs of one queue for one worker, settles their outcomes, extends their leases and does an instance's
+duties."""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backends.monque.address import worker_settings
 from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, private, stalls_of
 from jobwire.backends.monque.connection.clock import moment
 from jobwire.backends.monque.connection.errors import transient
-from jobwire.backends.monque.connection.side_data import Notes
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import ATTEMPT, Document, Store
 from jobwire.backends.monque.upkeep import recover
 from jobwire.backends.monque.upkeep.malformed import Malformed
 from jobwire.backends.monque.upkeep.retention import Retention
-from jobwire.backends.monque.work.claim import Line
+from jobwire.backends.monque.work.claim import Claimer
 from jobwire.backends.monque.work.settle import Plan, Planner, Request, several
-from jobwire.backends.monque.work.wakeup import Bell, Doorbell
+from jobwire.backends.monque.work.wakeup import Waiter, Wakeup
+from jobwire.backends.monque.worker_options import WorkerOptions
 from jobwire.boundary import Claim, Completed, ConsumerSettings, Duty, DutyReport, Outcome, Settled, Verdict
 from jobwire.deadline import deadline
 from jobwire.errors import StoreUnavailable
@@ -36,27 +37,27 @@ _RETRY_PAUSE = 0.05
 _PAUSE_POLL = 0.5
 _SWEEP_EVERY = 300.0
 _RESTART = 0.2
-"""Seconds within which no server dies and comes back."""
+"""Seconds. No server restarts within this time."""
 
 
 class MonqueConsumer:
     """Implements Consumer."""
 
-    def __init__(self, store: Store, notes: Notes, doorbell: Doorbell, settings: ConsumerSettings) -> None:
+    def __init__(self, store: Store, side: SideData, wakeup: Wakeup, settings: ConsumerSettings) -> None:
         self._store = store
-        self._notes = notes
-        self._doorbell = doorbell
+        self._side = side
+        self._wakeup = wakeup
         self._settings = settings
-        self._ours = worker_settings(store.place, settings.native)
-        self._instance = self._ours.instance
+        self._options = WorkerOptions.of(store.address, settings.native)
+        self._instance = self._options.instance
         self._worker = (self._instance.id if self._instance else None) or settings.worker_id
         self._lease_ms = max(1, round(settings.lease * 1000))
         self._beat_ms = max(1, self._lease_ms // _BEATS_PER_LEASE)
-        self._line = Line(store, settings.queue, self._worker, self._beat_ms, self._lease_ms)
-        self._planner = Planner(settings, self._ours, self._worker, store.place.tz)
-        self._retention = Retention(store, notes, settings)
-        self._bell = Bell(store.clock)
-        self._alone = False
+        self._claimer = Claimer(store, settings.queue, self._worker, self._beat_ms, self._lease_ms)
+        self._planner = Planner(settings, self._options, self._worker, store.address.tz)
+        self._retention = Retention(store, side, settings)
+        self._waiter = Waiter(store.clock)
+        self._id_is_ours = False
         self._looking = self._instance.looking if self._instance else asyncio.Lock()
         self._held = 0
         self._last_moment = 0
@@ -65,21 +66,21 @@ class MonqueConsumer:
     # --- claiming and settling --------------------------------------------------------------------------------------
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
-        """One command where nobody else takes from the line: it finishes the outcomes and takes jobs that were read
-        ahead. See `line` for the rest."""
+        """Settles the outcomes and claims jobs. While no other worker claims from the queue this is one command: it
+        settles the outcomes and claims jobs that were read ahead. See `claim` for the other case."""
         await self._store.look_at_clock()
-        await self._be_alone()
+        await self._refuse_twin()
         at = self._next_moment()
         plan = self._planner.plan(outcomes, at)
-        noted = time.monotonic()
-        await self._notes.record(plan.runs)
-        # While this worker waits at the door and hears nothing, there is nothing to read in the line.
-        idle = claim <= 0 or (self._bell.quiet and not plan.reorders)
-        wanted = 0 if idle or await self._notes.paused_lately(self._settings.queue) else claim
+        recorded = time.monotonic()
+        await self._side.record(plan.runs)
+        # A waiting worker that would have been woken, and was not, need not read the queue: no job is due.
+        idle = claim <= 0 or (self._waiter.quiet and not plan.reorders)
+        wanted = 0 if idle or await self._side.paused_lately(self._settings.queue) else claim
         free = self._instance.reserve(wanted) if self._instance else wanted
         got: list[Document] = []
         try:
-            if plan.reorders or not free or self._line.crowded:
+            if plan.reorders or not free or self._claimer.crowded:
                 verdicts = await self._settle_alone(plan)
                 got, more, token = await self._claim_alone(free)
             else:
@@ -87,46 +88,47 @@ class MonqueConsumer:
                 verdicts, got, more = await self._settle_and_claim(plan, free, token)
         finally:
             self._let_go(free - len(got))
-        if plan.runs and time.monotonic() - noted > _RESTART:
-            await self._note_again(plan, verdicts)
+        if plan.runs and time.monotonic() - recorded > _RESTART:
+            await self._record_again(plan, verdicts)
         self._held += len(got)
         self._conclude(len(outcomes))
         next_in = 0.0 if more else None
-        # Only with empty hands, or it would keep claimed jobs from starting.
+        # Only if nothing was claimed, since this read would delay the start of claimed jobs.
         if free and not got and not more:
-            # `wait` looks it up again, and finds the store gone if it is; the verdicts must be heard of.
+            # The verdicts must be returned. If the store is unavailable, `wait` reads the same and raises.
             with contextlib.suppress(StoreUnavailable):
-                due = await self._line.next_due()
+                due = await self._claimer.next_due()
                 next_in = None if due is None else self._store.clock.soon(due)
         return Settled(verdicts, [self._claimed(one, token) for one in got], next_in)
 
-    async def _note_again(self, plan: Plan, verdicts: list[Verdict]) -> None:
-        """A note is not waited for like an outcome: the server may have died with it, and taken the outcome when it was
-        back. After a call that took as long as that, the notes are written once more."""
+    async def _record_again(self, plan: Plan, verdicts: list[Verdict]) -> None:
+        """Records the runs once more after a call that took as long as a restart of the server. Runs are recorded
+        without waiting for the majority, so the server may have lost them and then, after its restart, taken the
+        outcomes."""
         kept = zip(plan.planned, verdicts, strict=True)
-        with contextlib.suppress(StoreUnavailable):  # the verdicts must be heard of
-            await self._notes.record([one.run for one, verdict in kept if one.run and verdict is not Verdict.LOST])
+        with contextlib.suppress(StoreUnavailable):  # the verdicts must be returned
+            await self._side.record([one.run for one, verdict in kept if one.run and verdict is not Verdict.LOST])
 
     async def _settle_and_claim(
         self, plan: Plan, wanted: int, token: str
     ) -> tuple[list[Verdict], list[Document], bool]:
-        heads = await self._line.head(wanted, plan.at_ms)
+        candidates = await self._claimer.candidates(wanted, plan.at_ms)
         try:
-            requests = [*plan.requests, *self._line.requests(heads, token, plan.at_ms)]
+            requests = [*plan.requests, *self._claimer.requests(candidates, token, plan.at_ms)]
             matched = await self._write(requests)
-            if matched == len(plan.planned) + len(heads):
-                return [one.verdict for one in plan.planned], heads, False
+            if matched == len(plan.planned) + len(candidates):
+                return [one.verdict for one in plan.planned], candidates, False
             verdicts = await self._read_verdicts(plan)
-            got = await self._line.won([one["_id"] for one in heads], token)
+            got = await self._claimer.won([one["_id"] for one in candidates], token)
         finally:
-            self._line.done_with(heads)
-        if len(got) < len(heads):
-            self._line.note_rivals()
-        return verdicts, got, len(got) < len(heads)
+            self._claimer.done_with(candidates)
+        if len(got) < len(candidates):
+            self._claimer.note_rivals()
+        return verdicts, got, len(got) < len(candidates)
 
     async def _settle_alone(self, plan: Plan) -> list[Verdict]:
         if plan.reorders:
-            self._line.forget()
+            self._claimer.drop_shortlist()
         matched = await self._write(plan.requests)
         if matched == len(plan.planned):
             return [one.verdict for one in plan.planned]
@@ -136,15 +138,15 @@ class MonqueConsumer:
         token = secrets.token_hex(8)
         if not wanted:
             return [], False, token
-        if self._line.crowded:
-            got, more = await self._line.take_among_rivals(wanted, token, self._store.clock.now_ms())
+        if self._claimer.crowded:
+            got, more = await self._claimer.take_among_rivals(wanted, token, self._store.clock.now_ms())
         else:
             _, got, more = await self._settle_and_claim(Plan(self._next_moment()), wanted, token)
         return got, more, token
 
     async def _write(self, requests: list[Request]) -> int:
-        """How many documents matched. Repeated after a lost answer: what had landed does not match again, and is then
-        found by its `updatedAt` or its token."""
+        """Sends the updates and returns the number of documents that matched. Repeats them after a lost answer: updates
+        that were made do not match again, and are then found by their `updatedAt` or their token."""
         if not requests:
             return 0
         async with self._store.reaching():
@@ -159,7 +161,7 @@ class MonqueConsumer:
         raise AssertionError("unreachable")
 
     async def _read_verdicts(self, plan: Plan) -> list[Verdict]:
-        """Some outcomes were refused: find out which."""
+        """Reads the jobs to find out which outcomes were settled, because not all updates matched."""
         at = moment(plan.at_ms)
         keys = [one.key for one in plan.planned]
         if not keys:
@@ -172,19 +174,19 @@ class MonqueConsumer:
         verdicts: list[Verdict] = []
         seen: set[Any] = set()
         for one in plan.planned:
-            # Two outcomes of one job in one call: only the first can have landed.
+            # Of two outcomes of one job in one call, only the first can have been settled.
             landed = one.key not in seen and one.landed(documents.get(one.key), at)
             seen.add(one.key)
             verdict = one.verdict if landed else Verdict.LOST
             if not landed and one.recurring is not None and one.key in documents:
                 verdict = await self._by_its_new_schedule(one.recurring, documents[one.key])
             verdicts.append(verdict)
-        lost = zip(plan.planned, verdicts, strict=True)
-        await self._notes.strike([one.run for one, verdict in lost if verdict is Verdict.LOST and one.run is not None])
+        pairs = zip(plan.planned, verdicts, strict=True)
+        await self._side.remove_runs([one.run for one, verdict in pairs if verdict is Verdict.LOST and one.run])
         return verdicts
 
     async def _by_its_new_schedule(self, outcome: Completed, document: Document) -> Verdict:
-        """Settle a job whose cron text was changed while it ran, if that is why it was refused."""
+        """Settles a job whose cron expression was changed while it ran, if that is why its update did not match."""
         raw = dict(outcome.claim.job.raw)
         changed = document.get("repeatInterval") != raw.get("repeatInterval")
         held = document.get("status") == "processing" and private(document).get("claim") == outcome.claim.token
@@ -193,17 +195,17 @@ class MonqueConsumer:
         raw["repeatInterval"] = document.get("repeatInterval")
         outcome.claim.job = replace(outcome.claim.job, raw=raw)
         plan = self._planner.plan([outcome], self._next_moment())
-        await self._notes.record(plan.runs)
+        await self._side.record(plan.runs)
         [verdict] = await self._settle_alone(plan)
         return verdict
 
     def _next_moment(self) -> int:
-        """Now, but never twice the same: by its moment the work of one call is told from that of another."""
+        """Returns the present time in ms, but never the same twice: the updates of one call are recognised by it."""
         self._last_moment = max(self._store.clock.now_ms(), self._last_moment + 1)
         return self._last_moment
 
     def _claimed(self, document: Document, token: str) -> Claim:
-        job = job_of(document, None, now=self._store.clock.now_ms(), attempts=self._ours.max_retries)
+        job = job_of(document, None, now=self._store.clock.now_ms(), attempts=self._options.max_retries)
         doomed = fault_of(document)
         if doomed is None and stalls_of(document) > self._settings.max_stalled:
             doomed = STALLED_TOO_OFTEN
@@ -217,14 +219,15 @@ class MonqueConsumer:
         if self._instance is not None:
             self._instance.free(slots)
 
-    async def _be_alone(self) -> None:
-        """Once, before the first claim: no living instance may have our id, or each would finish the other's jobs."""
-        if self._alone:
+    async def _refuse_twin(self) -> None:
+        """Raises StoreRefused, before the first claim, if another live instance has the same id: each would settle the
+        other's jobs."""
+        if self._id_is_ours:
             return
-        async with self._looking:  # or the second lane would meet the first one's claims, and take them for a twin's
-            if not (self._alone or (self._instance is not None and self._instance.known)):
+        async with self._looking:  # else a second lane would take the claims of the first for another instance's
+            if not (self._id_is_ours or (self._instance is not None and self._instance.known)):
                 await recover.refuse_twin(self._store, self._worker, self._beat_ms)
-            self._alone = True
+            self._id_is_ours = True
             if self._instance is not None:
                 self._instance.known = True
 
@@ -235,26 +238,26 @@ class MonqueConsumer:
             async with asyncio.timeout(timeout):
                 if self._instance is not None:
                     await self._instance.has_room()
-                if await self._store.sheltered(self._notes.paused_lately(self._settings.queue)):
+                if await self._store.sheltered(self._side.paused_lately(self._settings.queue)):
                     await self._resumed()
                     return
-                self._bell = Bell(self._store.clock)
-                await self._doorbell.wait(self._settings.queue, timeout, self._line.next_due, self._bell)
+                self._waiter = Waiter(self._store.clock)
+                await self._wakeup.wait(self._settings.queue, timeout, self._claimer.next_due, self._waiter)
 
     async def _resumed(self) -> None:
         while True:
             await asyncio.sleep(_PAUSE_POLL)
-            if not await self._store.sheltered(self._notes.paused(self._settings.queue)):
+            if not await self._store.sheltered(self._side.paused(self._settings.queue)):
                 return
 
     async def pass_on(self) -> None:
-        """Nothing to give: a wake-up reaches every worker that waits."""
+        """Does nothing: a wakeup reaches every worker that waits."""
 
     # --- leases -----------------------------------------------------------------------------------------------------
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
-        """Beat the heart of the jobs. `lockedAt` is renewed too, which the peer does not do for its own: so its
-        start-up recovery never takes a live job of ours."""
+        """Extends the leases and renews the heartbeats. Renews `lockedAt` too, which the peer does not do for its own
+        jobs, so that its recovery at start-up never takes a live job of ours."""
         await self._store.look_at_clock()
         now = self._store.clock.now_ms()
         at = moment(now)
@@ -279,15 +282,15 @@ class MonqueConsumer:
         duties = [
             self._duty("recover stale jobs", self._settings.recover_every, self._recover),
             self._duty("set malformed jobs aside", self._settings.recover_every, self._malformed.run),
-            self._duty("sweep notes of jobs that are gone", _SWEEP_EVERY, self._retention.sweep),
+            self._duty("delete side data of deleted jobs", _SWEEP_EVERY, self._retention.sweep),
         ]
         if self._retention.wanted:
-            duties.append(self._duty("delete old finished jobs", self._ours.retention_interval, self._retention.run))
+            duties.append(self._duty("delete old finished jobs", self._options.retention_interval, self._retention.run))
         return duties
 
     def _duty(self, name: str, every: float, run: Callable[[], Coroutine[Any, Any, DutyReport]]) -> Duty:
-        """A duty that goes on to its end when its worker is closed, see `sheltered`. It never overlaps itself: a run
-        that was given up is joined if it still goes on."""
+        """Returns a duty that goes on to its end when its worker is closed, see `Store.sheltered`. It never overlaps
+        itself: if a run that was given up still goes on, the next call waits for that one."""
         under_way: asyncio.Task[DutyReport] | None = None
 
         def begin_or_join() -> Awaitable[DutyReport]:
@@ -299,15 +302,16 @@ class MonqueConsumer:
         return Duty(name, every, begin_or_join)
 
     async def _recover(self) -> DutyReport:
-        recovered = await recover.recover(self._store, self._settings.queue, round(self._ours.lock_timeout * 1000))
+        recovered = await recover.recover(self._store, self._settings.queue, round(self._options.lock_timeout * 1000))
         if recovered:
-            self._line.forget()
-            self._doorbell.ring(self._settings.queue, 0)
+            self._claimer.drop_shortlist()
+            self._wakeup.wake(self._settings.queue, 0)
         return DutyReport(recovered)
 
     async def reset(self) -> None:
-        """The driver drops dead connections itself; what was read ahead may be old, and another server primary."""
-        self._line.forget()
+        """Drops the shortlist and the server's time, since another server may be primary now. The driver closes broken
+        connections itself."""
+        self._claimer.drop_shortlist()
         self._store.clock.doubt()
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What handlers publish about their jobs, kept in the side collection; see `notes` for its documents."""
+"""Stores the progress and the logs of jobs as side data. `connection.side_data` describes the documents."""
 
 from __future__ import annotations
 

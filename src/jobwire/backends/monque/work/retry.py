@@ -1,12 +1,12 @@
-"""What becomes of a job whose handler failed, by Monque's rules.
+"""Decides what follows a failed run, by Monque's rules.
 
-The n-th failure is followed by 2^n × base, at most cap, spread by a quarter to both sides and cut at the cap again.
-After `max_retries` failures the job has failed. These are settings of the instance that ran the job.
+The wait after the n-th failure is 2^n × base, at most cap, changed at random by up to a quarter and limited by the cap
+again. After `max_retries` failures the job has failed. These are settings of the instance that ran the job.
 """
 
 from __future__ import annotations
 
-from jobwire.backends.monque.address import WorkerSettings
+from jobwire.backends.monque.worker_options import WorkerOptions
 from jobwire.backoff import Curve
 from jobwire.boundary import ConsumerSettings, Failed
 from jobwire.retry import Custom, NextAttempt, next_attempt
@@ -16,22 +16,23 @@ _LONGEST_REASON = 64 * 1024
 
 
 def native_curve(base: float, cap: float) -> Curve:
-    """
+    """Returns Monque's own waits.
+
     >>> [native_curve(1, 86_400).after(n, rng=lambda: 0.5) for n in (1, 2, 3, 40)]
     [2.0, 4.0, 8.0, 86400.0]
     """
     return Curve("exponential", 2 * base, cap, 1 - _SPREAD, 1 + _SPREAD)
 
 
-def decide(failed: Failed, failures: int, settings: ConsumerSettings, ours: WorkerSettings) -> NextAttempt:
-    """Next attempt or failure, with a reason that a document can hold. `failures` counts this one."""
+def decide(failed: Failed, failures: int, settings: ConsumerSettings, options: WorkerOptions) -> NextAttempt:
+    """Returns the next attempt or the failure, with a reason that a document can hold. `failures` includes this one."""
     own = settings.strategy
     decision = next_attempt(
         failed,
         failures=failures,
-        attempts=ours.max_retries,
-        backoff=Custom("", own) if own else native_curve(ours.base_retry_interval, ours.max_backoff_delay),
-        longest=settings.max_backoff if own else ours.max_backoff_delay,
+        attempts=options.max_retries,
+        backoff=Custom("", own) if own else native_curve(options.base_retry_interval, options.max_backoff_delay),
+        longest=settings.max_backoff if own else options.max_backoff_delay,
     )
     reason = decision.reason
     if len(reason) > _LONGEST_REASON:

@@ -1,9 +1,9 @@
-"""Outcomes as updates of job documents, each bound to the claim that it ends.
+"""Turns outcomes into updates of job documents, each bound to the claim that it ends.
 
-An update counts only while the job is `processing`, ours by `claimedBy` (the peer's rule) and of this very claim by
-our private token: the peer can't tell two claims of one instance apart, we can. Every update of one call writes the
-same `updatedAt`. By it a job that was settled by this call is known afterwards, since the server tells only how many
-documents matched, and by it the call may be repeated after a lost answer.
+An update matches only while the job is `processing`, has our `claimedBy` (the peer's rule) and the token of this claim:
+by its own fields, the peer can't distinguish two claims of one instance. Every update of one call writes the same
+`updatedAt`. The server returns only the number of documents that matched, so the jobs that this call has settled are
+recognised by that `updatedAt`. For the same reason the call may be repeated after a lost answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 from pymongo import UpdateMany, UpdateOne
 
-from jobwire.backends.monque.address import WorkerSettings
 from jobwire.backends.monque.codec import ONE_OFF, PRIVATE, cron_of, fail_count, stalls_of
 from jobwire.backends.monque.connection.clock import moment
 from jobwire.backends.monque.connection.side_data import Run
 from jobwire.backends.monque.connection.store import Document
 from jobwire.backends.monque.payload import LIMIT
 from jobwire.backends.monque.work.retry import decide
+from jobwire.backends.monque.worker_options import WorkerOptions
 from jobwire.boundary import Claim, Completed, ConsumerSettings, Failed, Outcome, Released, Snoozed, Verdict
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, megabytes
@@ -38,12 +38,12 @@ Request = UpdateOne | UpdateMany
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One outcome: the verdict if its update matches, and what is noted beside."""
+    """One outcome: the verdict if its update matches, and the run to record."""
 
     claim: Claim
     verdict: Verdict
     recurring: Completed | None = None
-    """The outcome, if the job goes back into the line by its cron text: that may be changed while the job runs."""
+    """The outcome, if the job is to be pending again by its cron expression. That may be changed while the job runs."""
     run: Run | None = None
 
     @property
@@ -51,23 +51,25 @@ class Planned:
         return self.claim.job.raw["_id"]
 
     def landed(self, document: Document | None, at: Any) -> bool:
-        """Whether the document, read after the updates, is as this outcome left it."""
+        """Returns True if the document, read after the updates, is as this outcome leaves it."""
         if document is None or document.get("updatedAt") != at:
             return False
         status = document.get("status")
         if self.recurring and status == "completed":
-            return True  # its schedule was stopped while it ran
+            return True  # its schedule was deleted while it ran
         expected = "pending" if self.recurring else _STATUS.get(self.verdict, "pending")
         return status == expected
 
 
 @dataclass(slots=True)
 class Plan:
+    """The updates that settle the outcomes of one call."""
+
     at_ms: int
     planned: list[Planned] = field(default_factory=list[Planned])
     requests: list[Request] = field(default_factory=list[Request])
     reorders: bool = False
-    """A job goes back into the line, so claims must look at the line after that."""
+    """True if a job becomes pending again. A claim must then read the queue after these updates."""
 
     @property
     def runs(self) -> list[Run]:
@@ -75,11 +77,11 @@ class Plan:
 
 
 class Planner:
-    """Turns outcomes into a plan, for one worker."""
+    """Makes the plans of one worker."""
 
-    def __init__(self, settings: ConsumerSettings, ours: WorkerSettings, worker: str, tz: str) -> None:
+    def __init__(self, settings: ConsumerSettings, options: WorkerOptions, worker: str, tz: str) -> None:
         self._settings = settings
-        self._ours = ours
+        self._options = options
         self._worker = worker
         self._tz = tz
 
@@ -97,17 +99,17 @@ class Planner:
                 case Snoozed():
                     due = at_ms + round(outcome.delay * 1000)
                     self._put_back(plan, outcome.claim, Verdict.SNOOZED, due)
-        # One-off jobs that completed get the same update, so those of one claim share a statement.
+        # All completed jobs that do not repeat get the same update, so those of one claim share a statement.
         done = {"$set": {"status": "completed", "updatedAt": moment(at_ms)}, "$unset": _FINISH}
         for token, keys in alike.items():
-            plan.requests.append(several(keys, self._ours_by(token), done))
+            plan.requests.append(several(keys, self._held_by(token), done))
         return plan
 
-    def _ours_by(self, token: str) -> Document:
+    def _held_by(self, token: str) -> Document:
         return {"status": "processing", "claimedBy": self._worker, f"{PRIVATE}.claim": token}
 
     def _own(self, claim: Claim) -> Document:
-        return {"_id": claim.job.raw["_id"], **self._ours_by(claim.token)}
+        return {"_id": claim.job.raw["_id"], **self._held_by(claim.token)}
 
     def _complete(self, plan: Plan, outcome: Completed, alike: dict[str, list[Any]]) -> None:
         claim, cron = outcome.claim, cron_of(outcome.claim.job.raw)
@@ -116,7 +118,7 @@ class Planner:
             self._fail(plan, Failed(claim, f"Job result size {size}", final=True))
             return
         run = None
-        if self._ours.results and outcome.result != NULL:
+        if self._options.results and outcome.result != NULL:
             run = self._run(plan, claim, result=outcome.result.decode(), repeats=cron is not None)
         if cron is None:
             plan.planned.append(Planned(claim, Verdict.COMPLETED, run=run))
@@ -125,7 +127,7 @@ class Planner:
         try:
             due = Cron.parse(cron).next_ms(plan.at_ms, self._tz)
         except InvalidOption as error:
-            # As the peer does: the run is done, but a job that can't be put back into the line has failed.
+            # As in the peer: the run has completed, but a job whose next time can't be computed has failed.
             self._fail(plan, Failed(claim, str(error)))
             return
         plan.planned.append(Planned(claim, Verdict.COMPLETED, recurring=outcome, run=run))
@@ -142,7 +144,7 @@ class Planner:
     def _fail(self, plan: Plan, outcome: Failed) -> None:
         claim = outcome.claim
         failures = fail_count(claim.job.raw) + 1
-        decision = decide(outcome, failures, self._settings, self._ours)
+        decision = decide(outcome, failures, self._settings, self._options)
         change: Document = {
             "status": "failed" if decision.delay is None else "pending",
             "failCount": failures,
@@ -180,7 +182,8 @@ class Planner:
 
 
 def several(keys: list[Any], condition: Document, change: Document) -> Request:
-    """One statement for all keys. A single one goes as UpdateOne, which the driver itself repeats after a failover."""
+    """Returns one statement for all keys: UpdateOne for a single one, which the driver itself repeats after a
+    failover."""
     if len(keys) == 1:
         return UpdateOne({"_id": keys[0], **condition}, change)
     return UpdateMany({"_id": {"$in": keys}, **condition}, change)

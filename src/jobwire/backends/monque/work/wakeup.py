@@ -1,9 +1,9 @@
-"""Waking workers that wait: one change stream for all of them, or looking now and then where there are none.
+"""Wakes workers that wait: one change stream for all of them, or polling where the server has no change streams.
 
-The stream runs only while somebody waits. Each who waits looks at the line once the stream is open, so nothing can fall
-between a claim that found nothing and the first event. After an error the stream goes on from its token; if the server
-no longer knows that place, it starts anew and everybody looks. The first event wakes at once: there is no debounce that
-a steady flow of inserts could hold up for ever.
+The stream runs only while a worker waits. Each waiting worker reads the queue once the stream is open, so no job is
+missed between a claim that found nothing and the first event. After an error the stream continues from its token. If
+the server does not have that token any more, a new stream begins and every waiting worker reads the queue. The first
+event wakes at once, without a debounce that a steady flow of inserts could extend without end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from pymongo import errors as driver
 
-from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_PLACE, open_stream
+from jobwire.backends.monque.connection.change_stream import AWAIT_MS, UNREADABLE_TOKEN, open_stream
 from jobwire.backends.monque.connection.clock import ServerClock, ms_of
 from jobwire.backends.monque.connection.errors import failure_of
 from jobwire.backends.monque.connection.store import Document, Store
@@ -28,13 +28,13 @@ NextDue = Callable[[], Coroutine[Any, Any, int | None]]
 _log = logging.getLogger("jobwire.monque")
 
 POLL = 1.0
-"""Seconds between two looks where the server pushes nothing (Monque's pollInterval)."""
+"""Seconds between two reads where there is no change stream (Monque's pollInterval)."""
 _OPEN_WITHIN = 2.0
 _LINGER = 2.0
-_PLACE_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
+_TOKEN_LOST = frozenset({136, 260, 280, 286})  # CappedPositionLost, InvalidResumeToken, ChangeStreamFatal, HistoryLost
 _NO_STREAMS = frozenset({40_573, 40_415})
 
-# The peer's events, and `replace` too, which it does not hear.
+# The changes that the peer watches, and `replace`, which it does not.
 PIPELINE: list[Mapping[str, Any]] = [
     {
         "$match": {
@@ -54,91 +54,94 @@ PIPELINE: list[Mapping[str, Any]] = [
 ]
 
 
-class Bell:
-    """One who waits. `due_ms` is the earliest time at which a job of the queue is known to come due."""
+class Waiter:
+    """One waiting worker. `due_ms` is the earliest time at which a job of its queue is known to be due."""
 
     def __init__(self, clock: ServerClock) -> None:
         self._clock = clock
         self.due_ms: int | None = None
         self.look = True
         self.changed = asyncio.Event()
-        self.hears = False
-        """The line has been looked at, and whatever comes into it since then rings here."""
+        self.informed = False
+        """True if the queue has been read, and every change since then arrives here."""
 
-    def ring(self, due_ms: int) -> None:
+    def wake_at(self, due_ms: int) -> None:
+        """Wakes the worker at this time, if it is earlier than the one known."""
         if self.due_ms is None or due_ms < self.due_ms:
             self.due_ms = due_ms
             self.changed.set()
 
     def look_again(self) -> None:
+        """Makes the worker read the queue again: changes may have been missed."""
         self.look = True
-        self.hears = False
+        self.informed = False
         self.changed.set()
 
     @property
     def quiet(self) -> bool:
-        """Nothing is due, and whoever waits here would know."""
-        return self.hears and not self.is_due
+        """True if it is certain that no job is due."""
+        return self.informed and not self.is_due
 
     @property
     def is_due(self) -> bool:
         return self.due_ms is not None and self._clock.soon(self.due_ms) == 0
 
 
-class Doorbell:
-    """Shared by all consumers of a backend."""
+class Wakeup:
+    """The waiting workers of a backend, by queue, and the change stream that wakes them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._bells: dict[str, set[Bell]] = {}
+        self._waiters: dict[str, set[Waiter]] = {}
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
         self._token: Mapping[str, Any] | None = None
 
     @property
     def listening(self) -> bool:
+        """True if the change stream is open."""
         return self._open.is_set()
 
-    def ring(self, queue: str, due_ms: int) -> None:
-        """A job of the queue was written through this very connection."""
-        for bell in self._bells.get(queue, ()):
-            bell.ring(due_ms)
+    def wake(self, queue: str, due_ms: int) -> None:
+        """Wakes the workers of a queue at this time, for a job that was written through this connection."""
+        for waiter in self._waiters.get(queue, ()):
+            waiter.wake_at(due_ms)
 
-    async def wait(self, queue: str, timeout: float, next_due: NextDue, bell: Bell) -> None:
-        """Return when a job of the queue is due, or after the timeout. The bell is new, and of no use afterwards."""
-        self._bells.setdefault(queue, set()).add(bell)
+    async def wait(self, queue: str, timeout: float, next_due: NextDue, waiter: Waiter) -> None:
+        """Returns when a job of the queue is due, or after the timeout. The waiter must be new, and is used once."""
+        self._waiters.setdefault(queue, set()).add(waiter)
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await self._listen()
-                    await self._until_due(bell, next_due)
+                    await self._until_due(waiter, next_due)
         finally:
-            bell.hears = False
-            bells = self._bells[queue]
-            bells.discard(bell)
-            if not bells:
-                del self._bells[queue]
+            waiter.informed = False
+            waiters = self._waiters[queue]
+            waiters.discard(waiter)
+            if not waiters:
+                del self._waiters[queue]
 
-    async def _until_due(self, bell: Bell, next_due: NextDue) -> None:
+    async def _until_due(self, waiter: Waiter, next_due: NextDue) -> None:
         while True:
-            bell.changed.clear()
-            if bell.look:
-                bell.look = False
+            waiter.changed.clear()
+            if waiter.look:
+                waiter.look = False
                 listening = self.listening
                 due = await self._store.sheltered(next_due())
                 if due is not None:
-                    bell.ring(due)
-                bell.hears = listening and self.listening and not bell.look
-            if bell.is_due:
+                    waiter.wake_at(due)
+                waiter.informed = listening and self.listening and not waiter.look
+            if waiter.is_due:
                 return
-            patience = self._store.clock.soon(bell.due_ms) if bell.due_ms is not None else None
-            if not bell.hears:
+            patience = self._store.clock.soon(waiter.due_ms) if waiter.due_ms is not None else None
+            if not waiter.informed:
                 patience = POLL if patience is None else min(patience, POLL)
             try:
                 async with asyncio.timeout(patience):
-                    await bell.changed.wait()
+                    await waiter.changed.wait()
             except TimeoutError:
-                bell.look = not bell.is_due
+                waiter.look = not waiter.is_due
 
     # --- the stream -------------------------------------------------------------------------------------------------
 
@@ -155,11 +158,11 @@ class Doorbell:
 
     async def _watch(self) -> None:
         failures = 0
-        while self._bells:
+        while self._waiters:
             try:
                 await self._read_stream()
                 failures = 0
-            # Whatever it is, an outage of the stream must not be its end: workers would wake by polling from then on.
+            # After any error the stream must be opened again: without it, workers would poll from then on.
             except Exception as error:
                 self._open.clear()
                 self._wake_all()
@@ -167,16 +170,18 @@ class Doorbell:
                 if code in _NO_STREAMS:
                     self._store.streams = False
                     return
-                if code in _PLACE_LOST or code in UNREADABLE_PLACE:
+                if code in _TOKEN_LOST or code in UNREADABLE_TOKEN:
                     self._token = None
                 pause = reconnect_delay(failures)
                 failures += 1
                 reason = error if isinstance(error, JobwireError) else failure_of(error, self._store.where)
-                _log.warning("the change stream broke (%s); polling, and trying again in %.1f s", reason, pause)
+                _log.warning(
+                    "the change stream broke, so workers poll; it is opened again in %.1f s: %s", pause, reason
+                )
                 await asyncio.sleep(pause)
 
     async def _read_stream(self) -> None:
-        """Deliver events until nobody has waited for a while."""
+        """Delivers events until no worker has waited for two seconds."""
         quiet = 0.0
         clock = asyncio.get_running_loop().time
         resumed = self._token is not None
@@ -186,13 +191,13 @@ class Doorbell:
         async with open_stream(self._store, opening) as stream:
             self._open.set()
             if resumed:
-                _log.info("the change stream goes on from where it was")
+                _log.info("the change stream is open again and continues from its last token")
             while True:
                 change = await stream.next()
                 self._token = stream.token
                 if change is not None:
                     self._deliver(change)
-                if self._bells:
+                if self._waiters:
                     quiet = 0.0
                 elif not quiet:
                     quiet = clock()
@@ -205,13 +210,13 @@ class Doorbell:
         document: Document = change.get("fullDocument") or {}
         due = ms_of(document.get("nextRunAt"))
         if document.get("status") == "pending" and due is not None:
-            self.ring(str(document.get("name")), due)
+            self.wake(str(document.get("name")), due)
 
     def _wake_all(self) -> None:
-        """Everybody looks at the line: the stream may be behind."""
-        for bells in self._bells.values():
-            for bell in bells:
-                bell.look_again()
+        """Makes every waiting worker read its queue: the stream may have missed changes."""
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.look_again()
 
     async def close(self) -> None:
         if self._task is not None:

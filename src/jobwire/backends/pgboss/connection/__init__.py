@@ -1,1 +1,1 @@
-"""What talks to the server, and what its errors mean."""
+"""Connections to the server, the schema found there, statements and errors."""

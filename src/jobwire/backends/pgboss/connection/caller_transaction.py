@@ -1,4 +1,4 @@
-"""Statements in a transaction of the caller's own: psycopg connections, sync or async, and SQLAlchemy's over them."""
+"""Runs statements in the caller's own transaction: on psycopg connections, sync or async, and on SQLAlchemy's."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ async def _driver(transaction: Any) -> psycopg.AsyncConnection[Any] | psycopg.Co
 
 
 async def _behind_sqlalchemy(connection: Any) -> Any:
-    """An AsyncConnection, an AsyncSession, a Connection or a Session, down to the driver's own.
+    """Returns the driver's connection of an AsyncConnection, an AsyncSession, a Connection or a Session.
 
-    SQLAlchemy commits only a transaction that it knows of, and it sees nothing of what is said on the driver's
-    connection: it is made to begin one, as its own first statement would.
+    SQLAlchemy commits only a transaction that it began itself, and does not see statements on the driver's connection.
+    So it is made to begin one here, as its own first statement would.
     """
     if hasattr(connection, "get_raw_connection"):
         if not connection.in_transaction():

@@ -1,12 +1,12 @@
-"""What an error of PostgreSQL means to jobwire: try again later, or don't.
+"""Errors of PostgreSQL as jobwire's: StoreUnavailable if the same call may succeed later, else StoreRefused.
 
-Transient, so StoreUnavailable: no connection, a server that starts, stops or fails over (classes 08 and 57, 25006),
-one that is short of something (class 53), a deadlock or a lock not granted (40, 55P03). Everything else the server
-says is StoreRefused. Both carry the server's code as `sqlstate`, for the few that have a meaning of their own.
+StoreUnavailable: no connection, a server that starts, stops or fails over (classes 08 and 57, 25006), one that is
+short of something (class 53), a deadlock or a lock not granted (40, 55P03). Every other error of the server is
+StoreRefused. Both carry the server's code as `sqlstate`, since some callers act on a particular code.
 
-Of a failed login the driver has the server's words and no code. The words for a wrong password, a missing database or
-a missing permission are refusals, as PostgreSQL and PgBouncer write them in English. A server that speaks another
-language is taken to be unavailable then, as before: that costs attempts, and loses nothing.
+After a failed login the driver has the server's message, but no code. A message about a wrong password, a missing
+database or a missing permission means StoreRefused, if PostgreSQL or PgBouncer write it in English. In another language
+it is taken for StoreUnavailable: that costs attempts to connect, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNDEFINED_TABLE = "42P01"
 DUPLICATE_OBJECT = ("42P06", "42P07", "42710", "23505", "42723")
 INSUFFICIENT_PRIVILEGE = "42501"
 TAKES_NO_WRITES = ("25006", "53100")
-"""A standby or a transaction that may only read, and a full disk."""
+"""The codes of a standby or a read-only transaction, and of a full disk."""
 
 _TRANSIENT_CLASSES = ("08", "53", "57", "40")
 _TRANSIENT_CODES = ("25006", "55P03")
@@ -46,7 +46,7 @@ class Refused(StoreRefused):
 
 
 def failure(where: str, words: str, sqlstate: str = "") -> JobwireError:
-    """The jobwire error for what the server said, or for what befell the connection when it said nothing."""
+    """Returns the jobwire error for a message of the server, or for a lost connection if there is no message."""
     words = " ".join(redact(words).split()) or "the connection was lost"
     if sqlstate:
         transient = sqlstate.startswith(_TRANSIENT_CLASSES) or sqlstate in _TRANSIENT_CODES
@@ -59,4 +59,5 @@ def failure(where: str, words: str, sqlstate: str = "") -> JobwireError:
 
 
 def sqlstate_of(error: BaseException) -> str:
+    """Returns the server's code of an error, or an empty text if it has none."""
     return getattr(error, "sqlstate", None) or ""

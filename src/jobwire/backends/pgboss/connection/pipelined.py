@@ -1,8 +1,8 @@
-"""One connection, spoken to in pipelines of prepared statements.
+"""A connection that sends prepared statements in pipelines.
 
-psycopg makes the connection; the conversation goes straight through its libpq layer, since a batch needs one thing
-only: several prepared statements and one Sync, in one round trip, which PostgreSQL runs as one transaction. Measured
-on a no-op drain: half of the time that cursors in pipeline mode take. Values travel as text, in both directions.
+psycopg makes the connection. Statements then go straight through its libpq layer, since a batch needs one thing only:
+several prepared statements and one Sync, in one round trip, which PostgreSQL runs as one transaction. Measured on jobs
+that do nothing: half of the time that cursors in pipeline mode take. Values are sent as text, in both directions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from jobwire.redact import redact
 
 Value = bytes | None
 
-# Plans of prepared statements are kept, and one made for a small table is poison when it has grown. The statements of
-# this backend are all meant to walk an index in its order, so what leads elsewhere is switched off, and rows are priced
-# above pages: without statistics the planner takes a queue's name to be as good as a job's id (measured on 5,000 jobs:
-# 2.7k jobs/s with its own prices, 11k with these).
+# PostgreSQL keeps the plans of prepared statements, and a plan made for a small table is far too slow once the table
+# has grown. Every statement of this backend is meant to walk an index in its order, so other ways are switched off, and
+# rows cost more than pages: without statistics the planner takes a queue's name to be as selective as a job's id
+# (measured on 5,000 jobs: 2.7k jobs/s with the default costs, 11k with these).
 _SETTINGS = (
     "SET client_encoding TO 'UTF8'; SET timezone TO 'UTC'; "
     "SET datestyle TO 'ISO'; SET client_min_messages TO warning; SET jit TO off; "
@@ -37,26 +37,27 @@ _SETTINGS = (
 )
 _PLAN_FOR = 5.0
 CALL_WITHIN = 15.0
-"""Seconds without a sign of the server after which a call is given up. It is a sign that it takes in a large batch."""
+"""Seconds without any data from or to the server after which a call is given up. A large batch that is still being sent
+counts as data."""
 LONG_CALL_WITHIN = 300.0
 """The same for statements that may have a whole table to go through."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """A statement with a name of its own, prepared on each connection that first meets it."""
+    """A statement with a unique name. Each connection prepares it when it first runs it."""
 
     name: bytes
     text: bytes
     values: tuple[str, ...] = ()
-    """The names of its values, in the order of their numbers."""
+    """The names of its values, in the order of `$1`, `$2` and so on."""
 
 
 Call = tuple[Statement, Mapping[str, Value]]
 
 
-class Wire:
-    """A connection that one caller at a time may use."""
+class PipelinedConnection:
+    """A connection to PostgreSQL that one caller at a time may use."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], where: str) -> None:
         self._connection = connection
@@ -67,19 +68,19 @@ class Wire:
         self._prepared: dict[bytes, tuple[bytes, float]] = {}
         self._turns = 0
         self._arrival: asyncio.Future[None] | None = None
-        self._told: Callable[[str, str], None] | None = None
+        self._notified: Callable[[str, str], None] | None = None
         self._lost: Exception | None = None
         self._within = CALL_WITHIN
         self.epoch = 0
-        """When it was made, as its pool counts."""
+        """The number of resets of its pool before it was made."""
         self.taken = 0.0
-        """When its pool last gave it to a caller."""
+        """The time at which its pool last gave it to a caller."""
         self._pg.enter_pipeline_mode()
         self._loop.add_reader(self._socket, self._readable)
 
     @classmethod
-    async def connect(cls, url: str, where: str) -> Wire:
-        """Connect and prepare the session, or raise within the time for connecting and that of a call."""
+    async def connect(cls, url: str, where: str) -> PipelinedConnection:
+        """Connects and sets up the session. Raises within the timeout for connecting plus that of a call."""
         try:
             connection = await psycopg.AsyncConnection.connect(**parameters(url), autocommit=True)
         except psycopg.ProgrammingError as error:  # the driver does not understand the URL
@@ -106,23 +107,23 @@ class Wire:
 
     @property
     def silent(self) -> bool:
-        """Whether a call on it was given up because the server gave no sign."""
+        """True if a call on it was given up because the server did not answer."""
         return isinstance(self._lost, TimeoutError)
 
     @property
     def reusable(self) -> bool:
-        """Whether another caller may have it: it works, and no transaction was left open on it."""
+        """True if another caller may use it: it works, and no transaction was left open on it."""
         return not self.broken and self._is_idle()
 
     def close(self) -> None:
-        """Leave without a word; a statement under way is rolled back or committed by the server."""
+        """Closes the socket at once. The server rolls back or commits a statement that is under way."""
         self._leave_loop()
         self._lost = self._lost or ConnectionError("closed")
         self._pg.finish()
         self._wake()
 
     async def run(self, calls: Sequence[Call], within: float = CALL_WITHIN) -> list[list[Row]]:
-        """Run the statements in order as one transaction; the rows of each. If one fails, none has happened.
+        """Runs the statements in order as one transaction. Returns the rows of each. If one fails, none has happened.
 
         A call that is given up, by its deadline or by its caller, leaves the connection closed.
         """
@@ -148,7 +149,7 @@ class Wire:
         await self._flush()
         answers: list[list[Row]] = []
         fault: pq.abc.PGresult | None = None
-        place = 0
+        index = 0
         while True:
             while pg.is_busy():
                 await self._arrived()
@@ -158,8 +159,8 @@ class Wire:
             status = result.status
             if status == pq.ExecStatus.PIPELINE_SYNC:
                 break
-            name = fresh[place]
-            place += 1
+            name = fresh[index]
+            index += 1
             if status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
                 if name is None:
                     answers.append(rows_of(result))
@@ -173,7 +174,8 @@ class Wire:
         return answers
 
     def _prepare(self, statement: Statement) -> list[bytes]:
-        """Prepare the statement, or prepare it anew if its plan is old: the table may have grown since."""
+        """Prepares the statement, again if its plan is old: the table may have grown since. Returns the name of the
+        statement once for each message that was sent."""
         known = self._prepared.get(statement.name)
         now = self._loop.time()
         if known is not None and now < known[1]:
@@ -188,7 +190,7 @@ class Wire:
         return [statement.name, statement.name]
 
     async def script(self, text: str) -> None:
-        """Run several statements without values as one transaction, as the simple protocol does."""
+        """Runs several statements without values as one transaction, as the simple protocol does."""
         self._within = LONG_CALL_WITHIN
         self._pg.exit_pipeline_mode()
         try:
@@ -215,13 +217,14 @@ class Wire:
 
     # --- notifications ----------------------------------------------------------------------------------------------
 
-    def listen(self, told: Callable[[str, str], None]) -> None:
-        """Call back with channel and payload of every notification, and with two empty texts when the line is cut."""
-        self._told = told
+    def listen(self, notified: Callable[[str, str], None]) -> None:
+        """Calls `notified` with channel and payload of every notification, and with two empty texts when the connection
+        is lost."""
+        self._notified = notified
 
-    def _heard(self, notify: pq.PGnotify) -> None:
-        if self._told is not None:
-            self._told(notify.relname.decode(), notify.extra.decode(errors="replace"))
+    def _notify(self, notify: pq.PGnotify) -> None:
+        if self._notified is not None:
+            self._notified(notify.relname.decode(), notify.extra.decode(errors="replace"))
 
     # --- the socket -------------------------------------------------------------------------------------------------
 
@@ -260,17 +263,17 @@ class Wire:
         try:
             self._pg.consume_input()
             while (notify := self._pg.notifies()) is not None:
-                self._heard(notify)
+                self._notify(notify)
         except psycopg.Error as error:
             self._lost = error
             self._leave_loop()
-            if self._told is not None:
-                self._told("", "")
+            if self._notified is not None:
+                self._notified("", "")
         self._wake()
 
     def _leave_loop(self) -> None:
-        """Stop watching the socket. At once when the connection is lost: the driver has closed the socket then, and the
-        next one that the process opens may get its number."""
+        """Stops watching the socket. This must happen at once when the connection is lost: the driver has closed the
+        socket then, and the next one that the process opens may get its number."""
         if self._socket >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)

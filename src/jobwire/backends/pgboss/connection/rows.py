@@ -1,4 +1,5 @@
-"""What the server sends back, as Python values. A value that Python has no place for costs itself and no other."""
+"""Reads the server's replies as Python values. A value that Python can't hold becomes None or Unreadable, and the rest
+of the row is read."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import orjson
 from jobwire import codec
 from jobwire.errors import MalformedPayload
 
-if TYPE_CHECKING:  # the rules of the protocol, which need no driver, come to this module
+if TYPE_CHECKING:  # the protocol's rules import this module, and they must work without the driver
     from psycopg import pq
 
 Row = tuple[Any, ...]
@@ -20,13 +21,13 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Stands for JSON that jsonb holds and Python can't read: nested too deeply, or a number of too many digits."""
+    """A value of jsonb that Python can't read: nested too deeply, or with a number of too many digits."""
 
     reason: str
 
 
 def rows_of(result: pq.abc.PGresult) -> list[Row]:
-    """The rows of a result, read by the types of its columns."""
+    """Returns the rows of a result, each value read by the type of its column."""
     count = result.ntuples
     if not count:
         return []
@@ -63,14 +64,14 @@ def _json(raw: bytes) -> Any:
     try:
         return orjson.loads(raw)
     except (ValueError, RecursionError):
-        pass  # a number beyond floats, which the exact reader takes, or what no reader takes
+        pass  # a number beyond floats, which the exact reader below can read, or something that none can read
     try:
         return codec.loads(raw)
     except MalformedPayload as fault:
         return Unreadable(str(fault))
 
 
-# By the number of the type; what is not here (uuid, enums) is a text.
+# By the number of the type. Types that are not listed (uuid, enums) are read as text.
 _READERS: dict[int, Callable[[bytes], Any]] = {
     16: _flag,
     20: int,

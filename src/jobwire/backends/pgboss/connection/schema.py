@@ -1,4 +1,4 @@
-"""What a database holds: which schema of pg-boss, told by its number and its columns."""
+"""The pg-boss schema of a database: its version, its columns, and the names that are derived from its name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ OLDEST, NEWEST = 26, 46
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A pg-boss schema as it was found. Columns decide what may be written; the number only whether to go on."""
+    """A pg-boss schema as it was found. The version decides whether jobwire works with it, the columns decide what is
+    written."""
 
     name: str
-    """As configured: `pgboss`, or a name in double quotes."""
+    """The name as it is configured: `pgboss`, or a name in double quotes."""
     version: int
     columns: Mapping[str, frozenset[str]]
     has_clock: bool = True
@@ -28,23 +29,25 @@ class Layout:
 
     @property
     def side(self) -> str:
-        """The schema beside it that is jobwire's own."""
+        """The schema of jobwire's side data, for use in SQL."""
         return identifier(side_name(self.name))
 
     @property
     def now(self) -> str:
+        """The SQL for the database's time, as pg-boss reads it in this schema."""
         return f"{self.schema}.job_now()" if self.has_clock else "now()"
 
     @property
     def is_newer(self) -> bool:
-        """Made by a release that this code does not know: its duties are left to it."""
+        """True if a newer release of pg-boss made it than this code was written for. Maintenance and schedules are then
+        left to that release."""
         return self.version > NEWEST
 
     def table(self, name: str) -> str:
         return f'{self.schema}."{name}"'
 
     def has(self, word: str) -> bool:
-        """Whether `job` has the column, or the table named before a dot has; a bare table name is asked for itself."""
+        """Returns True if the schema has this column of `job`, this `table.column`, or this table."""
         table, dot, column = word.partition(".")
         if dot:
             return column in self.columns.get(table, ())
@@ -52,7 +55,8 @@ class Layout:
 
 
 def identifier(name: str) -> str:
-    """A schema name as SQL takes it: in its quotes, or folded to lower case as PostgreSQL does without them."""
+    """Returns a schema name for use in SQL: with its own quotes, or in lower case as PostgreSQL folds unquoted
+    names."""
     return name if name.startswith('"') else f'"{name.lower()}"'
 
 
@@ -61,21 +65,23 @@ def side_name(name: str) -> str:
 
 
 def bare(name: str) -> str:
+    """Returns a schema name as the catalog holds it."""
     return identifier(name)[1:-1]
 
 
 def channel(name: str) -> str:
-    """Where pg-boss says that a queue has new jobs."""
+    """Returns the channel on which pg-boss announces queues that have new jobs."""
     return f"pgboss_{_digest(name)[:24]}"
 
 
 def own_channel(name: str) -> str:
-    """Where jobwire tells its own workers of what pg-boss keeps quiet about: jobs put off, put back, promoted."""
+    """Returns the channel on which jobwire wakes its own workers for what pg-boss does not announce: jobs that are
+    delayed, released, promoted or recovered."""
     return f"jobwire_{_digest(name)[:24]}"
 
 
 def lock_key(database: str, name: str, suffix: str = "") -> int:
-    """The advisory lock that every client of a schema takes for a purpose."""
+    """Returns the key of the advisory lock that every client of a schema takes for one purpose."""
     digest = hashlib.sha224(f"{database}.pgboss.{name}{suffix}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
@@ -87,12 +93,12 @@ def _digest(name: str) -> str:
 def check_version(name: str, version: int) -> None:
     if version < OLDEST:
         raise StoreRefused(
-            f"schema {name} is of pg-boss schema version {version}; jobwire works with {OLDEST} (pg-boss 11.1) to "
+            f"schema {name} has pg-boss schema version {version}; jobwire works with {OLDEST} (pg-boss 11.1) to "
             f"{NEWEST} (12.38): let Node pg-boss migrate it first"
         )
 
 
-# What this backend writes or reads in every version; newer columns are asked for one by one.
+# The columns that this backend uses in every version. It checks for newer columns one by one (`Layout.has`).
 _NEEDED = {
     "job": {
         *(
@@ -128,6 +134,6 @@ def check_columns(name: str, version: int, columns: Mapping[str, frozenset[str]]
         missing = sorted(needed - columns.get(table, frozenset()))
         if missing:
             raise StoreRefused(
-                f"schema {name} says that it is pg-boss schema {version}, but {table} has no {', '.join(missing)}: "
+                f"schema {name} has pg-boss schema version {version}, but {table} has no {', '.join(missing)}: "
                 f"jobwire works with versions {OLDEST} to {NEWEST}"
             )

@@ -1,11 +1,12 @@
-"""pg-boss's schema on a database that has none, by SQL of our own: Node pg-boss 12.38 starts on it as on its own."""
+"""Makes pg-boss's schema on a database that has none, with SQL of our own. Node pg-boss 12.38 starts on it as on a
+schema that it made itself."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 from jobwire.backends.pgboss.connection.errors import DUPLICATE_OBJECT, Refused
-from jobwire.backends.pgboss.connection.pipelined import Wire
+from jobwire.backends.pgboss.connection.pipelined import PipelinedConnection
 from jobwire.backends.pgboss.connection.schema import NEWEST, identifier, lock_key
 from jobwire.backends.pgboss.connection.statements import source, statement
 from jobwire.backends.pgboss.connection.values import text
@@ -15,7 +16,7 @@ _LOOK = statement("look", "SELECT current_database(), to_regclass(:table) IS NOT
 
 
 def script(name: str, database: str, today: datetime) -> str:
-    """Everything that makes the schema, as one transaction under the lock that every client takes for it."""
+    """Returns the SQL that makes the schema in one transaction, under the lock that every client takes for it."""
     schema = identifier(name)
     steps = [line.split(": ", 1) for line in source("job_table").splitlines() if not line.startswith("--")]
     commands = [(when, command.format(schema=schema)) for when, command in steps]
@@ -42,22 +43,23 @@ def script(name: str, database: str, today: datetime) -> str:
     )
 
 
-async def install_on(wire: Wire, name: str) -> bool:
-    """Make the schema unless it is there; whether it was made by this call."""
-    [[(database, there, now)]] = await wire.run([(_LOOK, {"table": text(f"{identifier(name)}.version")})])
+async def install_on(connection: PipelinedConnection, name: str) -> bool:
+    """Makes the schema unless it is there. Returns True if this call made it."""
+    [[(database, there, now)]] = await connection.run([(_LOOK, {"table": text(f"{identifier(name)}.version")})])
     if there:
         return False
     try:
-        await wire.script(script(name, database, now))
+        await connection.script(script(name, database, now))
     except Refused as error:
-        if error.sqlstate not in DUPLICATE_OBJECT:  # somebody else made it at the same moment
+        if error.sqlstate not in DUPLICATE_OBJECT:  # another client made it at the same moment
             raise
         return False
     return True
 
 
 async def install(url: str) -> bool:
-    """Make pg-boss's schema in the database of a `pgboss+postgresql://…` URL; False if it was there already."""
+    """Makes pg-boss's schema in the database of a `pgboss+postgresql://…` URL. Returns False if it was there
+    already."""
     address: Address = parse(url)
     if address.folder is not None:
         from jobwire.backends.pgboss.connection.store import Store  # noqa: PLC0415 - the store makes the schema by this module
@@ -67,11 +69,11 @@ async def install(url: str) -> bool:
         await store.close()
         return True
     name = address.options.get("schema", "pgboss")
-    wire = await Wire.connect(address.driver_url, f"PostgreSQL at {address.redacted}")
+    connection = await PipelinedConnection.connect(address.driver_url, f"PostgreSQL at {address.redacted}")
     try:
-        return await install_on(wire, name)
+        return await install_on(connection, name)
     finally:
-        wire.close()
+        connection.close()
 
 
 def _day(schema: str, day: datetime) -> str:

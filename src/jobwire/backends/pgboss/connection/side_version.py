@@ -19,19 +19,19 @@ from jobwire.backends.pgboss.connection.statements import source, statement
 from jobwire.backends.side_version import FIRST
 
 STEPS: Sequence[str] = ()
-"""SQL statements that lead from one version to the next, each ended by a semicolon, with `{side}` for the schema. They
-run in one transaction with the change of the number, so exactly once."""
+"""SQL statements that lead from one version to the next, each ended by a semicolon, with `{side}` for the schema. Each
+step runs exactly once: it is in one transaction with the change of the version."""
 
 Run = Callable[[Sequence[Call]], Coroutine[Any, Any, list[list[Row]]]]
 RunScript = Callable[[str], Coroutine[Any, Any, None]]
 
 
-class PgSideData:
-    """Implements SideData. `sql/side.sql` makes version 1; later versions are made from it by steps, also on a new
-    database."""
+class PgSideVersion:
+    """Implements SideVersion. `sql/connection/side.sql` makes version 1. Later versions are made from it by steps, on a
+    new database too."""
 
     def __init__(self, layout: Layout, where: str, run: Run, run_script: RunScript) -> None:
-        self.place = f"schema {layout.side} of {where}"
+        self.where = f"schema {layout.side} of {where}"
         self._side = layout.side
         self._lock = lock_key("jobwire", layout.name, ".side")
         self._run = run
@@ -48,7 +48,7 @@ class PgSideData:
         return found[0][0] if found else None
 
     async def make(self) -> None:
-        """Makes the schema with its tables, of version 1. Does nothing where they are."""
+        """Makes the schema with its tables, of version 1. Does nothing if they exist."""
         await self._under_lock(source("side").format(side=self._side) + self._number())
 
     async def stamp(self) -> object:
@@ -57,7 +57,7 @@ class PgSideData:
         except Unreachable as error:
             if error.sqlstate not in TAKES_NO_WRITES:
                 raise
-            return FIRST  # a standby, or a full disk: reading goes on, and a later opening will do
+            return FIRST  # a standby, or a full disk: reading works, and a later open writes the version
         return await self.read()
 
     async def advance(self, version: int, step: str) -> None:
@@ -71,10 +71,12 @@ class PgSideData:
         return source("side_version").format(side=self._side, first=FIRST)
 
     async def _under_lock(self, script: str) -> None:
-        """One at a time: PostgreSQL's IF NOT EXISTS does not hold for two that create at once."""
+        """Runs the script while no other process does: IF NOT EXISTS fails when two sessions create at the same
+        time."""
         wait = f"SET LOCAL lock_timeout TO '30s';\nSELECT pg_advisory_xact_lock({self._lock});\n"
         try:
             await self._run_script(wait + script)
         except Refused as error:
-            if error.sqlstate not in DUPLICATE_OBJECT:  # an earlier release, which takes no lock, was faster
+            # An earlier release of jobwire, which takes no lock, may have made them at the same time.
+            if error.sqlstate not in DUPLICATE_OBJECT:
                 raise

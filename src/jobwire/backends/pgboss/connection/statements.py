@@ -1,9 +1,9 @@
 """The SQL of this backend: one file per statement, `sql/<duty>/<name>.sql`, fitted to the schema that was found.
 
-A line that ends in `--? words` stays only where every word holds, one that ends in `--! word` only where it does not. A
-word is a column of `job` (`group_id`), of another table (`queue.notify`), a table (`job_dependency`), or a feature
-that the caller asks for. `{job}` is the table of the queue in hand, `{now}` the database's time as pg-boss reads it,
-`:name` a value.
+A line that ends in `--? words` is kept only if every word holds, a line that ends in `--! word` only if it does not. A
+word is a column of `job` (`group_id`), a column of another table (`queue.notify`), a table (`job_dependency`), or a
+feature that the caller asks for. `{job}` is the table of the queue, `{now}` the database's time as pg-boss reads it,
+`:name` a value. A line `{columns}`, `{claim}` or `{forget_side}` stands for the text of that file.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jobwire.backends.pgboss.connection.pipelined import Statement
 from jobwire.backends.pgboss.connection.schema import Layout
 
 _CONDITION = re.compile(r"^(.*?)\s*--([?!]) ([\w. ]+)$")
+_PART = re.compile(r"^\{(columns|claim|forget_side)\}\n", re.MULTILINE)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 
@@ -35,7 +36,8 @@ def _sources() -> dict[str, Traversable]:
 
 
 def statement(name: str, text: str) -> Statement:
-    """A statement whose values have names: `:queue` becomes `$1`, `$2` ..., in the order of first use.
+    """Returns a statement whose values have names: `:queue` becomes `$1`, the next name `$2`, in the order of first
+    use.
 
     The same text has the same name, so backends that share a connection share what is prepared on it.
     """
@@ -45,8 +47,13 @@ def statement(name: str, text: str) -> Statement:
     return Statement(f"jobwire_{name}_{digest}".encode(), numbered.encode(), tuple(order))
 
 
+BEGIN = statement("begin", "BEGIN")
+COMMIT = statement("commit", "COMMIT")
+ROLLBACK = statement("rollback", "ROLLBACK")
+
+
 class Statements:
-    """Statements of one schema, each made once per table and set of features."""
+    """The statements of one schema, each made once per table and set of features."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -62,7 +69,7 @@ class Statements:
 
     def _fitted(self, text: str, table: str, features: frozenset[str]) -> str:
         layout = self.layout
-        text = text.replace("{columns}", source("columns")) if "{columns}" in text else text
+        text = _PART.sub(lambda found: source(found[1]), text)
         lines: list[str] = []
         for line in text.splitlines():
             found = _CONDITION.match(line)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server with a pg-boss schema: its connections, what the schema holds, and jobwire's schema beside it."""
+"""A PostgreSQL server with a pg-boss schema: its connections, its columns, and the schema of jobwire's side data."""
 
 from __future__ import annotations
 
@@ -11,16 +11,25 @@ from psycopg.pq import Conninfo
 
 from jobwire import embedded
 from jobwire.backends.pgboss.connection import schema_install, side_version
-from jobwire.backends.pgboss.connection.pipelined import LONG_CALL_WITHIN, Call, Value, Wire
+from jobwire.backends.pgboss.connection.pipelined import LONG_CALL_WITHIN, Call, PipelinedConnection, Value
 from jobwire.backends.pgboss.connection.pool import Pool
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import Layout, bare, check_columns, check_version, identifier
+from jobwire.backends.pgboss.connection.schema import (
+    NEWEST,
+    Layout,
+    bare,
+    channel,
+    check_columns,
+    check_version,
+    identifier,
+    own_channel,
+)
 from jobwire.backends.pgboss.connection.shared import Shared, join, leave
-from jobwire.backends.pgboss.connection.side_version import PgSideData
+from jobwire.backends.pgboss.connection.side_version import PgSideVersion
 from jobwire.backends.pgboss.connection.statements import Statements, source, statement
 from jobwire.backends.pgboss.connection.values import text
 from jobwire.backends.pgboss.work.handler_connections import Lending, Lent
-from jobwire.backends.pgboss.work.wakeup import Doorbell
+from jobwire.backends.pgboss.work.wakeup import Wakeup
 from jobwire.backends.side_version import bring_up_to_date
 from jobwire.errors import JobwireError, NewerSideData, NotSupported, StoreUnavailable
 from jobwire.urls import Address, check_driver_options
@@ -29,33 +38,38 @@ _log = logging.getLogger("jobwire.pgboss")
 
 _CLEANING = ("clean", "delete_old", "drain", "obliterate", "orphans", "redrive", "retained", "side_orphans")
 _LONG = frozenset({"counts", "count_queues", *_CLEANING})
-"""Statements that may have a whole table to go through."""
+"""Statements that may read a whole table, and so get a longer timeout."""
 _DETECT = statement("detect", source("detect"))
 _SIDE = statement("side_exists", "SELECT to_regclass(:table) IS NOT NULL")
 _MAY_CREATE = statement("may_create", "SELECT has_database_privilege(current_database(), 'CREATE')")
 
 
 class Store:
-    """Shared by everything of one backend. Connections are made when they are needed."""
+    """The server as all parts of one backend use it. Connections are made when they are needed."""
 
     def __init__(self, address: Address, *, side_is_known: bool = False) -> None:
         check_driver_options(address, {"ssl", *(one.keyword.decode() for one in Conninfo.get_defaults())})
         self.address = address
         self.name = address.options.get("schema", "pgboss")
         self.where = f"PostgreSQL at {address.redacted}"
+        self.own_channel = text(own_channel(self.name))
+        """The channel that wakes jobwire's workers only, as a value of a statement."""
+        self.channels = {"channel": text(channel(self.name)), "own_channel": self.own_channel}
+        """Both channels, pg-boss's and jobwire's own, as values of a statement."""
         self._statements: Statements | None = None
         self.has_side = False
-        """jobwire's own schema is there, of this release's version."""
+        """True if the schema of side data exists and has this release's version."""
         self._side_is_known = side_is_known
-        """The version of the side data needs no check. A twin makes none: it renews leases of jobs that run already."""
+        """True if the version of the side data has been checked already, as in a twin. A twin must not refuse to start:
+        it extends leases of jobs that run already."""
         self.may_make_side = True
-        """Whether the role may make jobwire's own schema; it may be there all the same, made by another."""
+        """True if the role may create the schema of side data. If not, another role may have created it."""
         self._url = address.driver_url
         self._server: embedded.Server | None = None
         self._shared: Shared | None = None
         self.lending = Lending(self.where)
         self._opening = asyncio.Lock()
-        self._siding = asyncio.Lock()
+        self._making_side = asyncio.Lock()
         self.is_open = False
 
     @property
@@ -79,37 +93,37 @@ class Store:
         return self.shared.pool
 
     @property
-    def doorbell(self) -> Doorbell:
-        return self.shared.doorbell
+    def wakeup(self) -> Wakeup:
+        return self.shared.wakeup
 
     async def open(self) -> None:
-        """Reach the server and learn what its schema holds; an empty database gets the schema, as Node gives it one."""
+        """Connects and reads what the schema holds. Makes the schema in an empty database, as Node does."""
         async with self._opening:
             if self.is_open:
                 return
             try:
-                await self._reach()
+                await self._connect()
             except BaseException:
                 await self.close()
                 raise
             self.is_open = True
 
-    async def _reach(self) -> None:
+    async def _connect(self) -> None:
         if self.address.folder is not None and self._server is None:
             self._server = await asyncio.to_thread(embedded.postgres, self.address.folder)
             self._url = self._server.url
         self._shared = self._shared or join(self._url, self.where, self.name)
         layout = await self._detect()
         if layout is None:
-            async with self.wire() as wire:
-                await schema_install.install_on(wire, self.name)
+            async with self.connection() as connection:
+                await schema_install.install_on(connection, self.name)
             layout = await self._detect()
         if layout is None:
             raise StoreUnavailable(f"{self.where} has no schema {self.name}, and it could not be made")
         if layout.is_newer:
             _log.warning(
-                "schema %s is of version %d, newer than this jobwire knows: its own clients must do maintenance "
-                "and schedules", self.name, layout.version,
+                "schema %s has version %d, and this jobwire knows up to %d: workers run its jobs, and leave "
+                "maintenance and schedules to Node pg-boss", self.name, layout.version, NEWEST,
             )  # fmt: skip
         self._statements = Statements(layout)
         [[(has_side,)], [(self.may_make_side,)]] = await self.run([self._side_call(), (_MAY_CREATE, {})])
@@ -127,32 +141,33 @@ class Store:
             await asyncio.to_thread(server.close)
 
     async def reset(self) -> None:
-        """Drop every connection: those that are idle now, the others when they are given back."""
+        """Closes every connection: idle ones at once, the others when they are given back."""
         if self._shared is not None:
             self._shared.pool.reset()
-            self._shared.doorbell.check()
+            self._shared.wakeup.check()
         await self.lending.reset()
 
-    # --- conversations ----------------------------------------------------------------------------------------------
+    # --- statements -------------------------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def wire(self) -> AsyncGenerator[Wire]:
-        """A connection for the caller alone."""
+    async def connection(self) -> AsyncGenerator[PipelinedConnection]:
+        """Yields a connection for the caller alone."""
         pool = self.pool
-        wire = await pool.take()
+        connection = await pool.take()
         try:
-            yield wire
+            yield connection
         finally:
-            pool.give(wire)
+            pool.give(connection)
 
     async def run(self, calls: Sequence[Call]) -> list[list[Row]]:
-        """The statements as one transaction in one round trip. Raises StoreUnavailable if the server gives no sign."""
+        """Runs the statements as one transaction in one round trip. Returns the rows of each. Raises StoreUnavailable
+        if the server does not answer."""
         return await self.pool.run(calls)
 
     async def ask(
         self, name: str, /, values: Mapping[str, Value], *, table: str = "job", features: Sequence[str] = ()
     ) -> list[Row]:
-        """The rows of one statement."""
+        """Runs one statement and returns its rows."""
         call = (self.statements.get(name, table, self.features(*features)), values)
         [rows] = await self.pool.run([call], LONG_CALL_WITHIN if name in _LONG else None)
         return rows
@@ -160,10 +175,11 @@ class Store:
     async def look(
         self, name: str, /, values: Mapping[str, Value], *, table: str = "job", features: Sequence[str] = ()
     ) -> list[Row]:
-        """The same for readers, who see what is in jobwire's own schema as soon as it is there.
+        """Runs one statement that reads jobs, and returns its rows. They include side data as soon as there is any.
 
-        Whoever makes the schema may write to it between our choice of the statement and its turn. The schema is
-        therefore looked for after the reading, in the same round trip, and the reading repeated if it has appeared.
+        Another process may create the schema of side data and write to it after we have chosen the statement and before
+        it runs. So the schema is looked for after the reading, in the same round trip, and the reading is repeated if
+        the schema has appeared.
         """
         if not self.has_side:
             statement = self.statements.get(name, table, features)
@@ -174,10 +190,10 @@ class Store:
         return await self.ask(name, values, table=table, features=features)
 
     async def lend(self, *, blocking: bool) -> Lent:
-        """A connection for a handler, in a transaction that has begun."""
+        """Returns a connection for a handler, in a transaction that has begun."""
         return await self.lending.lend(self._url, blocking=blocking)
 
-    # --- what is there ----------------------------------------------------------------------------------------------
+    # --- the schemas ------------------------------------------------------------------------------------------------
 
     async def _detect(self) -> Layout | None:
         [rows] = await self.run([(_DETECT, {"schema": text(bare(self.name))})])
@@ -202,52 +218,56 @@ class Store:
         return _SIDE, {"table": text(f"{self.layout.side}.log")}
 
     async def find_side(self) -> bool:
-        """Returns True if jobwire's own schema is there; another process may have made it since the last look."""
+        """Returns True if the schema of side data exists. Another process may have made it since the last call."""
         if not self.has_side and await self._side_exists():
             await self._use_side()
         return self.has_side
 
     async def _use_side(self) -> None:
-        """Begins to use jobwire's own schema, which is there. Raises NewerSideData if a newer release made it."""
+        """Begins to use the schema of side data, which exists. Raises NewerSideData if a newer release made it."""
         if not self._side_is_known:
-            await bring_up_to_date(self._side_data(), side_version.STEPS)
+            await bring_up_to_date(self._side_version(), side_version.STEPS)
         self.has_side = True
 
-    def _side_data(self) -> PgSideData:
-        return PgSideData(self.layout, self.where, self.run, self._run_script)
+    def _side_version(self) -> PgSideVersion:
+        return PgSideVersion(self.layout, self.where, self.run, self._run_script)
 
     async def _run_script(self, script: str) -> None:
-        async with self.wire() as wire:
-            await wire.script(script)
+        async with self.connection() as connection:
+            await connection.script(script)
 
     async def need_side(self) -> None:
-        """Make jobwire's own schema, if it is not there. Raises what the server says if it may not be made."""
+        """Makes the schema of side data if it does not exist. Raises StoreRefused if the role may not create it."""
         if self.has_side:
             return
-        async with self._siding:
+        async with self._making_side:
             if await self.find_side():
                 return
-            await self._side_data().make()
+            await self._side_version().make()
             await self._use_side()
 
     def check_side(self, feature: str) -> None:
-        """Raise NotSupported for what needs jobwire's own schema where that is missing and may not be made."""
+        """Raises NotSupported if the feature needs the schema of side data, and that is missing and can't be made."""
         if not self.has_side and not self.may_make_side:
             raise NotSupported(
                 "pgboss", f"{feature} without schema {self.layout.side}",
-                "let a role that may create schemas in this database run a worker once, and grant this one its tables",
+                "let a role that may create schemas in this database run a worker once, and grant this role its tables",
             )  # fmt: skip
 
     async def try_side(self) -> bool:
-        """The same for a worker, which can do without: whether the schema is there."""
+        """Makes the schema of side data for a worker, which can work without it. Returns True if the schema exists."""
         try:
             await self.need_side()
         except NewerSideData:
             raise
         except JobwireError as error:
-            _log.warning("no schema %s: pause, rate limits, progress and logs are off (%s)", self.layout.side, error)
+            _log.warning(
+                "schema %s can't be made (%s): the worker goes on without pause, rate limits, progress and logs",
+                self.layout.side, error,
+            )  # fmt: skip
             return False
         return True
 
     def features(self, *more: str) -> tuple[str, ...]:
+        """Returns the features of a statement, with `side` if there is side data."""
         return (*more, "side") if self.has_side else more

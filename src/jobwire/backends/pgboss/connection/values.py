@@ -1,4 +1,4 @@
-"""Values of statements as PostgreSQL reads them from text."""
+"""Writes values of statements as the text that PostgreSQL reads."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def moment(value: datetime | None) -> Value:
 
 
 def plain_list(values: Sequence[object]) -> bytes:
-    """An array of ids, numbers or flags: values that hold no comma, quote or brace."""
+    """Returns an array of ids, numbers or flags: values without commas, quotes and braces."""
     return ("{" + ",".join("NULL" if value is None else str(value) for value in values) + "}").encode()
 
 
 def text_list(values: Sequence[str | None]) -> bytes:
-    """An array of any texts."""
+    """Returns an array of any texts."""
     return ("{" + ",".join("NULL" if value is None else _quoted(value) for value in values) + "}").encode()
 
 

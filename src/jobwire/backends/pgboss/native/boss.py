@@ -1,4 +1,4 @@
-"""What only pg-boss has: settings of queues, publish and subscribe, flows, redrive, changing jobs that wait.
+"""Features that only pg-boss has: settings of queues, publish and subscribe, flows, redrive, changing jobs that wait.
 
     async with connect("pgboss+postgresql://…") as connection:
         boss = Boss(connection)
@@ -18,7 +18,6 @@ import orjson
 
 from jobwire import codec as json_codec
 from jobwire.backends.pgboss.backend import PgBossBackend
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.values import moment, number, plain_list, text
 from jobwire.backends.pgboss.native.change_jobs import Changing, Upserted
 from jobwire.backends.pgboss.native.flows import GraphJob, add_flow
@@ -35,7 +34,7 @@ from jobwire.options import seconds as seconds_of
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """A queue and its settings; `raw` is its whole row, the counts of the last monitoring among it."""
+    """A queue and its settings. `raw` is its whole row, with the counts of the last monitoring."""
 
     name: str
     policy: str
@@ -46,7 +45,7 @@ class QueueInfo:
 
 
 class Boss:
-    """Takes a Connection (or anything with such a `backend`) whose protocol is pg-boss."""
+    """pg-boss's own features on a Connection (or any object with such a `backend`)."""
 
     def __init__(self, connection: Any) -> None:
         backend: object = connection.backend
@@ -56,18 +55,17 @@ class Boss:
         self._store = backend.store
         self._queues = backend.queues
         self._changing = Changing(backend.store, backend.queues, backend.adding)
-        self._own_bell = text(own_channel(backend.store.name))
 
     # --- queues -----------------------------------------------------------------------------------------------------
 
     async def create_queue(self, name: str, **settings: Any) -> None:
-        """Make a queue with pg-boss's defaults for what is not given; one that exists stays as it is."""
+        """Makes a queue, with pg-boss's defaults for settings that are not given. Leaves one that exists as it is."""
         check_name("queue", name)
         await self._queues.create(name, {"policy": "standard", **check_settings(settings)})
         self._queues.forget(name)
 
     async def update_queue(self, name: str, **settings: Any) -> None:
-        """Change settings of a queue for the jobs to come. Policy and partition never change."""
+        """Changes settings of a queue for jobs that are added later. Policy and partition can't be changed."""
         for fixed in ("policy", "partition"):
             if fixed in settings:
                 raise InvalidOption(fixed, settings[fixed], "can't be changed after the queue was made")
@@ -77,10 +75,11 @@ class Boss:
         self._queues.forget(name)
 
     async def delete_queue(self, name: str) -> None:
-        """Delete a queue with its jobs, schedules and subscriptions."""
+        """Deletes a queue with its jobs, schedules and subscriptions."""
         await drop_queue(self._store, self._queues, name)
 
     async def queues(self) -> list[QueueInfo]:
+        """Returns every queue, sorted by name."""
         return [
             QueueInfo(name, row["policy"], row["partition"], row.get("notify", False), row["dead_letter"], row)
             for name, row in await self._store.ask("queues", {})
@@ -89,21 +88,22 @@ class Boss:
     # --- publish and subscribe --------------------------------------------------------------------------------------
 
     async def subscribe(self, event: str, queue: str) -> None:
-        """Let the queue have a copy of every job published under the event from now on."""
+        """Subscribes the queue: it gets a copy of every job that is published under the event from now on."""
         await self._store.ask("subscribe", {"event": text(event), "queue": text(queue)})
 
     async def unsubscribe(self, event: str, queue: str) -> bool:
+        """Ends the subscription. Returns False if there was none."""
         return bool(await self._store.ask("unsubscribe", {"event": text(event), "queue": text(queue)}))
 
     async def publish(self, event: str, data: Any = None, **options: Any) -> dict[str, Added]:
-        """Send a copy of the job to every queue that has subscribed; what became of each."""
+        """Adds a copy of the job to every queue that has subscribed to the event. Returns the result by queue."""
         rows = await self._store.ask("subscribers", {"event": text(event)})
         return {name: await self._changing.send(name, data, options) for (name,) in rows}
 
     # --- sending with a limit ---------------------------------------------------------------------------------------
 
     async def send(self, queue: str, data: Any = None, **options: Any) -> Added:
-        """Send a job with pg-boss's own options, as Node's `send`."""
+        """Adds a job with pg-boss's own options, as Node's `send` does."""
         return await self._changing.send(queue, data, options)
 
     async def throttled(self, queue: str, data: Any, seconds: Seconds, key: str | None = None, **options: Any) -> Added:
@@ -126,7 +126,7 @@ class Boss:
         match: Literal["newest", "oldest", "all"] = "newest",
         **changes: Any,
     ) -> list[str]:
-        """Change jobs that wait, by id or by key; `data` and pg-boss's options. Their ids."""
+        """Changes `data` and options of jobs that wait, chosen by id or by key. Returns their ids."""
         return await self._changing.update(queue, id, singletonKey, match, changes)
 
     async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Upserted:  # noqa: N803
@@ -134,7 +134,7 @@ class Boss:
         return await self._changing.upsert(queue, singletonKey, data, options)
 
     async def resume(self, queue: str, job_ids: Sequence[str]) -> int:
-        """Let cancelled jobs wait for their turn again; how many."""
+        """Makes cancelled jobs wait again. Returns the number of them."""
         acted = await self._backend.admin.act("resume", queue, job_ids)
         return sum(one.value == "done" for one in acted)
 
@@ -155,20 +155,21 @@ class Boss:
         ids: Sequence[str] | None = None,
         limit: int = 1000,
     ) -> int:
-        """Move jobs that wait in a dead letter queue back to where they came from, oldest first; how many."""
-        row = await self._queues.find(queue)
-        if row is None:
-            raise StoreRefused(f"there is no queue {queue!r}")
+        """Moves jobs from a dead letter queue back to the queues that they came from, oldest first. Returns the number
+        of them."""
+        row = await self._queues.get(queue)
         values = {
             "queue": text(queue), "destination": text(destination), "source": text(source),
             "data": None if data is None else json_codec.dumps(data), "before": moment(created_before),
-            "ids": None if ids is None else plain_list(ids), "limit": number(limit), "own_bell": self._own_bell,
+            "ids": None if ids is None else plain_list(ids), "limit": number(limit),
+            "own_channel": self._store.own_channel,
         }  # fmt: skip
         [(moved, _)] = await self._store.ask("redrive", values, table=row.table)
         return int(moved)
 
     async def supervise(self, native: PgBossWorker | None = None) -> str:
-        """One pass of monitoring and maintenance now, for the queues whose turn it is; what it found to do."""
+        """Makes one pass of monitoring and maintenance now, over the queues that are due. Returns a text that describes
+        what was done, empty if there was nothing to do."""
         options = WorkerOptions.of(native)
         words = await self._backend.supervision.run(options)
         if self._store.layout.has("version.flow_on"):

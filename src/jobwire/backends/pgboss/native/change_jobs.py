@@ -1,4 +1,4 @@
-"""Sending with pg-boss's own options, and changing jobs that wait."""
+"""Adds jobs with pg-boss's own options, and changes jobs that wait."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jobwire import codec as json_codec
-from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
-from jobwire.backends.pgboss.connection.schema import channel, own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import text
-from jobwire.backends.pgboss.produce.add import Adding, no_such_queue
-from jobwire.backends.pgboss.produce.ids import is_id, new_ids
+from jobwire.backends.pgboss.produce.add import Adding
+from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.queues import Queues
-from jobwire.backends.pgboss.rules import check_options
+from jobwire.backends.pgboss.rules import check_options, encoded
+from jobwire.backends.uuid7 import new_id
 from jobwire.boundary import Added
 from jobwire.errors import InvalidOption
 from jobwire.model import AddStatus
@@ -32,19 +30,17 @@ class Upserted(NamedTuple):
 
 
 class Changing:
+    """Adds and changes jobs of one store. `Boss` describes what each method does."""
+
     def __init__(self, store: Store, queues: Queues, adding: Adding) -> None:
         self._store = store
         self._queues = queues
         self._adding = adding
-        self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
 
     async def send(self, name: str, data: Any, options: Mapping[str, Any], **columns: Any) -> Added:
         check_options(options)
-        queue = await self._queues.find(name)
-        if queue is None:
-            raise no_such_queue(name)
-        [job_id] = new_ids(1)
-        row = {"id": job_id, **columns_of(options), **columns, "data": orjson.Fragment(_encoded(data))}
+        queue = await self._queues.get(name)
+        row = {"id": new_id(), **columns_of(options), **columns, "data": orjson.Fragment(encoded("data", data))}
         [added] = await self._adding.insert(queue, [row])
         return added
 
@@ -70,14 +66,15 @@ class Changing:
         if "data" in changes:
             features.append("with_data")
         values = {
-            "queue": text(name), "id": text(job_id), "key": text(key), **self._bells,
+            "queue": text(name), "id": text(job_id), "key": text(key), **self._store.channels,
             "options": orjson.dumps(columns_of(options)), "data": _column(changes.get("data")),
         }  # fmt: skip
         rows = await self._store.ask("update_jobs", values, table=queue.table, features=features)
         return [row[0] for row in rows]
 
     async def upsert(self, name: str, key: str, data: Any, options: Mapping[str, Any]) -> Upserted:
-        """Changes the job, else sends one, else changes the one that came in between."""
+        """Changes the job that waits. If there is none, adds one. If another client has added one meanwhile, changes
+        that."""
         changes = {**options, "data": data}
         changed = await self.update(name, None, key, "newest", changes)
         if not changed:
@@ -90,12 +87,5 @@ class Changing:
         return Upserted(changed[0], AddStatus.DUPLICATE, updated=True)
 
 
-def _encoded(data: Any) -> bytes:
-    encoded = json_codec.dumps(data)
-    if not storable(encoded):
-        raise InvalidOption("data", "…", CAN_NOT_HOLD)
-    return encoded
-
-
 def _column(data: Any) -> bytes | None:
-    return None if data is None else _encoded(data)
+    return None if data is None else encoded("data", data)

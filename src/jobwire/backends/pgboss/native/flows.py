@@ -9,22 +9,16 @@ from typing import Any
 
 import orjson
 
-from jobwire import codec as json_codec
-from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.connection.pipelined import Call
-from jobwire.backends.pgboss.connection.statements import statement
+from jobwire.backends.pgboss.connection.statements import BEGIN, COMMIT, ROLLBACK
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text_list
-from jobwire.backends.pgboss.produce.add import Adding, no_such_queue
-from jobwire.backends.pgboss.produce.ids import new_ids
+from jobwire.backends.pgboss.produce.add import Adding
 from jobwire.backends.pgboss.produce.native_options import columns_of
-from jobwire.backends.pgboss.queues import QueueRow, Queues
-from jobwire.backends.pgboss.rules import check_options
+from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.rules import check_options, encoded
+from jobwire.backends.uuid7 import new_ids
 from jobwire.errors import InvalidOption, NotSupported, StoreRefused
-
-_BEGIN = statement("begin", "BEGIN")
-_COMMIT = statement("commit", "COMMIT")
-_ROLLBACK = statement("rollback", "ROLLBACK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +36,8 @@ class GraphJob:
 
 
 async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[GraphJob]) -> dict[str, str]:
+    """Adds the jobs in one transaction. Returns the id of each by its ref. Raises StoreRefused if one is not
+    admitted."""
     if not store.layout.has("job_dependency"):
         raise NotSupported("pgboss", "flows before schema 31")
     _check(jobs)
@@ -50,10 +46,10 @@ async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[
     rows: dict[str, list[dict[str, Any]]] = {}
     for job in jobs:
         waits_for = len(set(job.depends_on))
-        row = {**columns_of(job.options), "id": ids[job.ref], "data": orjson.Fragment(json_codec.dumps(job.data))}
+        row = {**columns_of(job.options), "id": ids[job.ref], "data": orjson.Fragment(encoded("data", job.data))}
         row |= {"blocked": waits_for > 0, "pending": waits_for, "blocking": job.ref in parents}
         rows.setdefault(job.queue, []).append(row)
-    tables = {name: await _queue(queues, name) for name in rows}
+    tables = {name: await queues.get(name) for name in rows}
     inserts: list[Call] = [adding.call(tables[name], own) for name, own in rows.items()]
     by_ref = {job.ref: job for job in jobs}
     edges = [(job, by_ref[ref]) for job in jobs for ref in dict.fromkeys(job.depends_on)]
@@ -66,21 +62,14 @@ async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[
             "parent_ids": plain_list([ids[parent.ref] for _, parent in edges]),
         },
     )
-    async with store.wire() as wire:
-        answers = await wire.run([(_BEGIN, {}), *inserts, depend])
+    async with store.connection() as connection:
+        answers = await connection.run([(BEGIN, {}), *inserts, depend])
         there = {row[0] for answer in answers[1:-1] for row in answer}
         left_out = [ref for ref, job_id in ids.items() if job_id not in there]
-        await wire.run([(_ROLLBACK if left_out else _COMMIT, {})])
+        await connection.run([(ROLLBACK if left_out else COMMIT, {})])
     if left_out:
         raise StoreRefused(f"no job of the flow was added: {', '.join(left_out)} would break the policy of its queue")
     return ids
-
-
-async def _queue(queues: Queues, name: str) -> QueueRow:
-    queue = await queues.find(name)
-    if queue is None:
-        raise no_such_queue(name)
-    return queue
 
 
 def _check(jobs: Sequence[GraphJob]) -> None:
@@ -90,8 +79,7 @@ def _check(jobs: Sequence[GraphJob]) -> None:
     refs = Counter(job.ref for job in jobs)
     for job in jobs:
         check_options(job.options)
-        if not storable(json_codec.dumps(job.data)):
-            raise InvalidOption(f"{job.ref}.data", "…", CAN_NOT_HOLD)
+        encoded(f"{job.ref}.data", job.data)
         if refs[job.ref] > 1:
             raise InvalidOption("ref", job.ref, "must be given once only")
         for ref in job.depends_on:
@@ -104,6 +92,6 @@ def _check_cycles(waiting: dict[str, set[str]]) -> None:
     while waiting:
         free = [ref for ref, others in waiting.items() if not others & waiting.keys()]
         if not free:
-            raise InvalidOption("depends_on", sorted(waiting), "must not go round in a circle")
+            raise InvalidOption("depends_on", sorted(waiting), "must not form a cycle")
         for ref in free:
             del waiting[ref]

@@ -1,4 +1,4 @@
-"""What an operator does to jobs and to a queue as a whole."""
+"""Changes jobs and whole queues on behalf of an operator."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ from collections.abc import Sequence
 
 from jobwire.backends.pgboss.connection.errors import UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import flag, number, plain_list, text
+from jobwire.backends.pgboss.operate.read import PAGES
 from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.boundary import Acted
 from jobwire.errors import InvalidOption, WrongState
 from jobwire.model import State
 
-_CLEANED = {
-    State.WAITING: ("page_waiting",),
-    State.DELAYED: ("page_delayed",),
-    State.COMPLETED: ("page_completed", "page_finished"),
-    State.FAILED: ("page_failed", "page_finished"),
-    State.CANCELLED: ("page_cancelled", "page_finished"),
-}
+_CLEANED = (State.WAITING, State.DELAYED, State.COMPLETED, State.FAILED, State.CANCELLED)
 
 
 class Admin:
@@ -30,21 +24,21 @@ class Admin:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._own_bell = text(own_channel(store.name))
 
     async def act(self, action: str, name: str, job_ids: Sequence[str]) -> list[Acted]:
-        """retry, resume, promote, cancel or remove jobs; what each came to."""
+        """Retries, resumes, promotes, cancels or removes jobs: `action` names the statement. Returns the result of
+        each."""
         queue = await self._queues.find(name)
         ids = [job_id for job_id in job_ids if is_id(job_id)]
         if queue is None or not ids:
             return [Acted.NOT_FOUND] * len(job_ids)
-        values = {"queue": text(name), "ids": plain_list(ids), "own_bell": self._own_bell}
+        values = {"queue": text(name), "ids": plain_list(ids), "own_channel": self._store.own_channel}
         try:
             rows = await self._store.ask(action, values, table=queue.table)
         except Refused as error:
             if error.sqlstate != UNIQUE_VIOLATION:
                 raise
-            # The queue's policy has no room for one of them; alone, the others may find theirs.
+            # The queue's policy does not admit one of them, and so none was changed: each is tried alone.
             if len(ids) == 1:
                 return [Acted.WRONG_STATE if job_id in ids else Acted.NOT_FOUND for job_id in job_ids]
             return [acted for job_id in job_ids for acted in await self.act(action, name, [job_id])]
@@ -62,13 +56,12 @@ class Admin:
 
     async def clean(self, name: str, state: State, older_than: float, limit: int) -> list[str]:
         queue = await self._queues.find(name)
-        features = _CLEANED.get(state)
-        if features is None:
+        if state not in _CLEANED:
             raise InvalidOption("state", state.value, f"must be one of {', '.join(_CLEANED)}")
         if queue is None:
             return []
         values = {"queue": text(name), "age": number(older_than), "limit": number(limit)}
-        return [row[0] for row in await self._store.ask("clean", values, table=queue.table, features=features)]
+        return [row[0] for row in await self._store.ask("clean", values, table=queue.table, features=PAGES[state])]
 
     async def obliterate(self, name: str, force: bool) -> None:
         queue = await self._queues.find(name)

@@ -1,4 +1,4 @@
-"""Deleting a queue. One with a table of its own takes an exclusive lock on all job tables for a moment."""
+"""Deletes a queue. If it has a table of its own, this locks all job tables exclusively for a moment."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _FIRST, _LONGEST = 0.025, 0.4
 
 
 async def drop_queue(store: Store, queues: Queues, name: str) -> None:
-    """Delete the queue and everything in it. WrongState if another queue, or a job of one, names it as dead letter."""
+    """Deletes the queue with its jobs, schedules and subscriptions. Raises WrongState if another queue, or a job there,
+    has it as its dead letter queue."""
     queue = await queues.reread(name)
     if queue is None:
         return
-    leaning = await store.ask("leans_on", {"queue": text(name)})
-    if leaning:
-        who = ", ".join(sorted(row[0] for row in leaning))
-        raise WrongState(f"queue {name!r} is the dead letter queue of {who}")
+    sources = await store.ask("dead_letter_sources", {"queue": text(name)})
+    if sources:
+        names = ", ".join(sorted(row[0] for row in sources))
+        raise WrongState(f"queue {name!r} can't be deleted: it is the dead letter queue of {names}")
     lock = {"lock": await queues.lock("delete-queue")}
     calls: list[Call] = [(store.statements.get("lock"), lock)]
     if queue.partition:
@@ -37,7 +38,8 @@ async def drop_queue(store: Store, queues: Queues, name: str) -> None:
     calls.append((store.statements.get("delete_queue"), {"queue": text(name)}))
     for tried in range(1, _TRIES + 1):
         try:
-            # Waiting with the tables half locked would hold everybody up: give up at once, and come again.
+            # Waiting for one table while others are locked would stop every client. So a lock that is not free fails at
+            # once, and all of them are tried again.
             await store.run(calls)
             break
         except JobwireError as error:

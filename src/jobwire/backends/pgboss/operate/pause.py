@@ -1,8 +1,7 @@
-"""A stop of all claims from a queue. pg-boss has none, so it is kept in side data, which our workers heed."""
+"""Pauses queues. pg-boss has no pause, so it is side data, which only jobwire's workers read."""
 
 from __future__ import annotations
 
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import text
 
@@ -12,15 +11,14 @@ class PgPause:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._own_bell = text(own_channel(store.name))
 
     async def pause(self, queue: str) -> None:
         await self._store.need_side()
-        await self._store.ask("hold", {"queue": text(queue)})
+        await self._store.ask("pause", {"queue": text(queue)})
 
     async def resume(self, queue: str) -> None:
         if await self.paused(queue):
-            await self._store.ask("unhold", {"queue": text(queue), "own_bell": self._own_bell})
+            await self._store.ask("unpause", {"queue": text(queue), "own_channel": self._store.own_channel})
 
     async def paused(self, queue: str) -> bool:
-        return await self._store.find_side() and bool(await self._store.ask("is_held", {"queue": text(queue)}))
+        return await self._store.find_side() and bool(await self._store.ask("is_paused", {"queue": text(queue)}))

@@ -1,4 +1,4 @@
-"""Looking at jobs and counting them."""
+"""Reads jobs by id and in pages, and counts them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COUNTED = (
     State.CANCELLED,
     State.WAITING_CHILDREN,
 )
-_PAGES = {
+PAGES = {
     State.WAITING: ("page_waiting",),
     State.DELAYED: ("page_delayed",),
     State.ACTIVE: ("page_active",),
@@ -31,9 +31,12 @@ _PAGES = {
     State.FAILED: ("page_failed", "page_finished"),
     State.CANCELLED: ("page_cancelled", "page_finished"),
 }
+"""The features of `sql/operate/page` and `sql/operate/clean` that choose the jobs of a state."""
 
 
 class Reading:
+    """Reads the queues of one store."""
+
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
@@ -49,7 +52,7 @@ class Reading:
 
     async def jobs(self, name: str, state: State, limit: int, cursor: str | None, *, skip: int, reverse: bool) -> Page:
         queue = await self._queues.find(name)
-        features = _PAGES.get(state)
+        features = PAGES.get(state)
         if (
             queue is None
             or features is None
@@ -59,7 +62,7 @@ class Reading:
         values: dict[str, Value] = {"queue": text(name), "limit": number(limit + 1)}
         features = (*features, "backward" if reverse else "forward")
         if cursor is not None:
-            values |= _place(cursor)
+            values |= _position(cursor)
             features = (*features, "after")
         if skip:
             values["skip"] = number(skip)
@@ -77,14 +80,16 @@ class Reading:
 
 
 def _cursor(job: Job) -> str:
-    """Where a page ended: priority, due time, the moment that the order goes by, id."""
+    """Returns the position of a page's last job: priority, due time, the time that jobs of its state are sorted by,
+    id."""
     moment = "completed_on" if job.state.finished else "started_on" if job.state is State.ACTIVE else "created_on"
-    # As the database writes them: it knows times that Python has no number for.
+    # Times are copied as the database writes them, since Python can't hold all of them.
     due, at = job.raw.get("start_after", ""), job.raw.get(moment) or "infinity"
     return f"{-job.priority}_{due}_{at}_{job.id}"
 
 
-def _place(cursor: str) -> dict[str, Value]:
+def _position(cursor: str) -> dict[str, Value]:
+    """Returns the values of `sql/operate/page` for a cursor. Raises InvalidOption if it is not one."""
     try:
         priority, due, moment, job_id = cursor.split("_")
         if not is_id(job_id):

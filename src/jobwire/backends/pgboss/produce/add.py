@@ -1,4 +1,4 @@
-"""Adding jobs: what the caller asks for, in pg-boss's terms, and which job keeps another from being added."""
+"""Adds jobs: turns options into columns, stores the rows, and finds out why a job was not added."""
 
 from __future__ import annotations
 
@@ -17,49 +17,45 @@ from jobwire.backends.pgboss.connection.errors import (
 )
 from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import channel, own_channel
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text
-from jobwire.backends.pgboss.produce.ids import new_ids
 from jobwire.backends.pgboss.produce.native_options import columns_of, is_plain, options_of
-from jobwire.backends.pgboss.queues import QueueRow, Queues
+from jobwire.backends.pgboss.queues import QueueRow, Queues, no_such_queue
+from jobwire.backends.uuid7 import new_ids
 from jobwire.boundary import Added, PreparedJob
-from jobwire.errors import InvalidOption, StoreRefused
+from jobwire.errors import InvalidOption
 from jobwire.model import AddStatus
 
 _TOGETHER = 2000
 _BETWEEN = b"\x1f"
-"""In JSON it is always written as an escape."""
+"""Stands between the data of two jobs. JSON never holds this character: it is written as an escape there."""
 _MOVED = (UNDEFINED_TABLE, CHECK_VIOLATION, FOREIGN_KEY_VIOLATION)
 NEEDS_KEY = "a queue of policy key_strict_fifo takes no job without a key"
 NO_INDEX = "the queue has a table of its own, made for another policy: it can't hold unique keys"
 
 
 def row_of(job: PreparedJob, job_id: str, policy: str) -> dict[str, Any]:
-    """The job as `sql/insert` reads it; what is left out is the queue's."""
+    """Returns the job as `sql/produce/insert` reads it. Missing columns get the queue's values."""
     new = job.new
     row: dict[str, Any] = {"id": job_id, "data": orjson.Fragment(job.data)}
     row |= columns_of(options_of(new))
     if new.unique is not None and policy == "standard":
-        # On a standard queue a key means nothing. Policies are enforced by a job's own column, so this one job
-        # carries the policy that admits one job of a key until it has finished.
+        # On a standard queue a key means nothing. pg-boss enforces policies by a column of the job, so this job gets
+        # the policy that admits one job of a key until it has finished.
         row["policy"] = "exclusive"
     return row
 
 
 class Adding:
-    """The producer's side of a store."""
+    """Adds jobs to the queues of one store."""
 
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._bells = {"bell": text(channel(store.name)), "own_bell": text(own_channel(store.name))}
 
     async def add(self, name: str, jobs: Sequence[PreparedJob], transaction: Any = None) -> list[Added]:
         """Adds jobs in order, inside the caller's transaction if one is given."""
-        queue = await self._queues.find(name)
-        if queue is None:
-            raise no_such_queue(name)
+        queue = await self._queues.get(name)
         if not jobs:
             return []
         ids = new_ids(len(jobs))
@@ -83,20 +79,20 @@ class Adding:
         for start in range(0, len(jobs), _TOGETHER):
             together = slice(start, start + _TOGETHER)
             data = _BETWEEN.join([job.data for job in jobs[together]])
-            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._bells}
+            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._store.channels}
             try:
                 [[(count, _)]] = await self._store.run([(statement, values)])
             except Refused as error:
                 if error.sqlstate not in (*_MOVED, UNIQUE_VIOLATION):
                     raise
                 count = 0
-            if not count:  # the queue is not what it was: the other way asks where it is, and what it is now
+            if not count:  # the queue was deleted or has another policy or table: the general way reads its row again
                 done = [Added(job_id) for job_id in ids[:start]]
                 return done + await self._add_rows(queue, jobs[start:], ids[start:], None)
         return [Added(job_id) for job_id in ids]
 
     async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any = None) -> list[Added]:
-        """Stores rows. Returns one answer each."""
+        """Stores rows. Returns one answer for each."""
         for row in rows:
             _check(queue, row)
         found = await self._insert_into(queue, rows, transaction)
@@ -108,13 +104,13 @@ class Adding:
         refused = [row for row in rows if row["id"].lower() not in there]
         holders = await self._holders(queue, refused, transaction) if refused else {}
         answers: list[Added] = []
-        told: set[str] = set()
+        answered: set[str] = set()
         for row in rows:
             job_id = row["id"].lower()
-            if job_id in told:
+            if job_id in answered:
                 answers.append(Added(job_id, AddStatus.DUPLICATE))
             elif job_id in there:
-                told.add(job_id)
+                answered.add(job_id)
                 answers.append(Added(job_id))
             elif job_id in holders:
                 answers.append(holders[job_id])
@@ -125,7 +121,7 @@ class Adding:
     async def _insert_into_next_slot(
         self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], there: Collection[str], transaction: Any
     ) -> set[str]:
-        """Jobs that ask for it wait for the next time slot where this one is taken; the ids of those that could."""
+        """Stores the jobs that asked for the next time slot, if their own is taken. Returns the ids of those stored."""
         late = [
             {**row, "next_slot": True}
             for row in rows
@@ -143,7 +139,7 @@ class Adding:
         except Refused as error:
             if error.sqlstate not in _MOVED:
                 raise
-        # The queue was deleted, or made anew with another table: ask again where it is.
+        # The queue was deleted, or deleted and made again with another table: read its row again.
         fresh = await self._queues.reread(queue.name)
         if fresh is None:
             return [(None, 0)]
@@ -151,14 +147,15 @@ class Adding:
         return found
 
     def call(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]]) -> Call:
-        """The statement that stores rows."""
-        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._bells}
-        # Most jobs bring nothing but data, and reading columns that are not there costs as much as reading them.
+        """Returns the statement that stores rows, with its values."""
+        values = {"queue": text(queue.name), "jobs": orjson.dumps(rows), **self._store.channels}
+        # Most jobs have nothing but data, and the server takes as long to read a missing column as a given one.
         plain = all(len(row) == 2 for row in rows)
         return self._store.statements.get("insert", queue.table, ("plain" if plain else "with_options",)), values
 
     async def _holders(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any) -> dict[str, Added]:
-        """Returns the jobs that keep these from being added. One that is gone by now has an empty id."""
+        """Returns an answer for each job that was not added, with the id of the job that holds its id, key or slot.
+        That is empty if the other job is gone by now."""
         asked = [{key: value for key, value in row.items() if key != "data"} for row in rows]
         values = {"queue": text(queue.name), "jobs": orjson.dumps(asked)}
         call: Call = (self._store.statements.get("refusal", queue.table), values)
@@ -174,8 +171,3 @@ def _check(queue: QueueRow, row: Mapping[str, Any]) -> None:
         raise InvalidOption("unique", None, NEEDS_KEY)
     if queue.partition and row.get("policy") is not None:
         raise InvalidOption("unique", row.get("singleton_key"), NO_INDEX)
-
-
-def no_such_queue(name: str) -> StoreRefused:
-    """Returns the error for a queue that does not exist, or was deleted."""
-    return StoreRefused(f"there is no queue {name!r}")

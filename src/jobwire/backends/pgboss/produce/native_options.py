@@ -1,4 +1,4 @@
-"""pg-boss's own names for the options of a job, as Node writes them into schedules and takes them from callers."""
+"""The options of a job by pg-boss's names, as Node takes them from callers and stores them in schedules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COLUMNS = {
 
 
 def columns_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as `sql/insert` reads them. Unknown ones are passed over, as pg-boss does."""
+    """Returns the columns of `sql/produce/insert` for the options. Skips unknown options, as pg-boss does."""
     row = {column: options[name] for name, column in COLUMNS.items() if options.get(name) is not None}
     group = options.get("group")
     if isinstance(group, Mapping):
@@ -43,7 +43,8 @@ def columns_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def start_of(value: Any) -> dict[str, Any]:
-    """When a job may start: a number of seconds, a moment (UTC unless it says otherwise) or an interval of PostgreSQL.
+    """Returns the column for the start of a job, given as a number of seconds, as a time (UTC if it has no zone) or as
+    an interval of PostgreSQL.
 
     >>> start_of("2030-01-01 10:00"), start_of("90"), start_of("5 minutes")
     ({'run_at': '2030-01-01 10:00Z'}, {'delay': 90.0}, {'after': '5 minutes'})
@@ -63,7 +64,7 @@ def start_of(value: Any) -> dict[str, Any]:
 
 
 def is_plain(job: NewJob) -> bool:
-    """Whether the job brings nothing but data."""
+    """Returns True if the job has nothing but data."""
     return not (
         job.extra
         or job.id is not None
@@ -79,7 +80,7 @@ def is_plain(job: NewJob) -> bool:
 
 
 def options_of(job: NewJob) -> dict[str, Any]:
-    """A job's options by pg-boss's names, for a schedule to keep."""
+    """Returns the options of a job by pg-boss's names."""
     options: dict[str, Any] = {}
     if job.id is not None:
         options["id"] = job.id

@@ -1,4 +1,4 @@
-"""Schedules: rows that every scheduler of the schema, Node's or jobwire's, reads in its pass."""
+"""Stores schedules as rows. Every scheduler of the schema, Node's or jobwire's, reads them in its passes."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class ScheduleRow:
         return cls(name, key, cron, timezone or "UTC", data, options, created, now, kind)
 
     def described(self) -> Schedule:
+        """Returns the schedule as callers see it."""
         return Schedule(
             key=self.key,
             queue=self.name,
@@ -62,8 +63,10 @@ class ScheduleRow:
             return None
         try:
             return Cron.parse(self.cron, repeats=True).next_after(self.now, self.timezone)
-        except InvalidOption as error:  # a peer may have stored what it can read and we can't
-            _log.warning("schedule %s of queue %s can't be read: %s", self.key, self.name, error)
+        except InvalidOption as error:  # a peer may have stored a form of cron that we can't read
+            _log.warning(
+                "schedule %r of queue %r can't be read, so its next run is unknown: %s", self.key, self.name, error
+            )
             return None
 
 

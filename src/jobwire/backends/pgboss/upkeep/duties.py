@@ -1,4 +1,4 @@
-"""What a pg-boss worker does now and then beside its jobs, shared with every other supervisor of the schema."""
+"""The duties of a worker, which it shares with every other supervisor of the schema, Node's too."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from jobwire.boundary import ConsumerSettings, Duty, DutyReport
 
 
 class Duties:
+    """Makes the duties of the workers of one store."""
+
     def __init__(self, store: Store, cron: CronPass, supervision: Supervision) -> None:
         self._store = store
         self._cron = cron
         self._supervision = supervision
 
     def of(self, settings: ConsumerSettings, options: WorkerOptions) -> Sequence[Duty]:
-        """The duties of one worker. Claims in the database see to it that each is done once in its period."""
+        """Returns the duties of one worker. Each is claimed in the database, so one supervisor does it in each
+        period."""
 
         lease = lease_of(settings)
 
@@ -46,6 +49,6 @@ class Duties:
             if self._store.layout.has("version.flow_on"):
                 duties.append(Duty("unblock flows", options.flowIntervalSeconds, flows))
         if options.schedule:
-            # More often than the interval, since a pass that another scheduler made late would shift ours.
+            # More often than the interval, since the pass is claimed from the time of the last one, which may be late.
             duties.append(Duty("make jobs of schedules", options.cronMonitorIntervalSeconds / 3, cron))
         return duties

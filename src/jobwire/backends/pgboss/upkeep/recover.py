@@ -1,6 +1,6 @@
-"""Recovers jobs whose worker has died: their leases are not renewed, so their heartbeats end.
+"""Recovers jobs whose worker has died: their leases are not extended, so their heartbeats expire.
 
-The jobs run again without being charged an attempt, up to `max_stalled` times each; after that they fail.
+The jobs run again without being charged an attempt, up to `max_stalled` times each. After that they fail.
 """
 
 from __future__ import annotations
@@ -8,54 +8,50 @@ from __future__ import annotations
 import math
 
 from jobwire.backends.pgboss.codec import failure_output
-from jobwire.backends.pgboss.connection.pipelined import Value
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import number, plain_list, text
+from jobwire.backends.pgboss.connection.values import number, text
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.work.fence import failing, fence
 from jobwire.boundary import ConsumerSettings
 
 STALLED = "job stalled more than allowable limit"
 
 
 def lease_of(settings: ConsumerSettings) -> int:
-    """A worker's lease in whole seconds, as `heartbeat_seconds` holds it."""
+    """Returns a worker's lease in whole seconds, as `heartbeat_seconds` holds it."""
     return max(1, math.ceil(settings.lease))
 
 
 class Recovery:
+    """Recovers jobs of the queues of one store."""
+
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
-        self._own_bell = text(own_channel(store.name))
 
     @property
     def possible(self) -> bool:
-        """Whether there are heartbeats to go by, and a place to count in."""
+        """True if the schema has heartbeats, and there is side data to count recoveries in."""
         return self._store.has_side and self._store.layout.has("heartbeat_on")
 
     async def run(self, name: str, max_stalled: int, lease: int) -> list[str]:
-        """Recover up to a thousand jobs of a queue; the ids of all that were looked after."""
+        """Recovers up to a thousand jobs of a queue, and fails those that were recovered too often. Returns the ids of
+        both."""
         queue = await self._queues.find(name)
         if queue is None or not self.possible:
             return []
         values = {
-            "queue": text(name), "most": number(max_stalled), "lease": number(lease), "own_bell": self._own_bell,
+            "queue": text(name), "most": number(max_stalled), "lease": number(lease),
+            "own_channel": self._store.own_channel,
         }  # fmt: skip
         rows = await self._store.ask("recover", values, table=queue.table)
         doomed = [(job_id, attempt, started) for job_id, back, attempt, started, _ in rows if not back]
         if doomed:
             ids, attempts, starts = zip(*doomed, strict=True)
-            fail: dict[str, Value] = {
-                "queue": text(name),
-                "ids": plain_list(ids),
-                "attempts": plain_list(attempts),
-                "starts": ('{"' + '","'.join(starts) + '"}').encode(),
-                "heartbeats": plain_list([None] * len(ids)),
-                "outputs": b"[" + b",".join([failure_output(STALLED, "")] * len(ids)) + b"]",
-                "finals": plain_list(["true"] * len(ids)),
-                "waits": plain_list([None] * len(ids)),
-                "reserves": plain_list([1] * len(ids)),
+            count, output = len(doomed), failure_output(STALLED, "")
+            fail = {
+                **fence(name, ids, attempts, starts, [None] * count),
+                **failing([output] * count, [True] * count, [None] * count, [1] * count),
             }
             await self._store.ask("fail_or_retry", fail, table=queue.table)
         return [row[0] for row in rows]

@@ -1,7 +1,8 @@
-"""Supervision, shared with Node: every duty is claimed in the database, and whoever claims it does the whole of it.
+"""Monitors and cleans queues, in turns that are shared with Node's supervisors.
 
-One pass monitors the queues that are due (counts them, fails jobs that ran too long or gave no sign of life, warns of a
-backlog) and cleans those that are due for that (deletes what has been kept long enough).
+A turn is claimed in the database, and the supervisor that claims it does the whole of it. One pass monitors the queues
+that are due: it counts their jobs, fails those that ran too long or whose heartbeats stopped, and warns of a backlog.
+Then it cleans the queues that are due for that: it deletes jobs that have been kept long enough.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import orjson
 
 from jobwire.backends.pgboss.connection.pipelined import Value
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import number, plain_list, text, text_list
+from jobwire.backends.pgboss.connection.values import number, text, text_list
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.upkeep.recover import Recovery
+from jobwire.backends.pgboss.work.fence import failing, fence
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.counted import counted
 
@@ -33,18 +34,22 @@ NO_HEARTBEAT = b'{"value":{"message":"job heartbeat timeout"}}'
 
 
 class Supervision:
+    """Runs the passes of one store."""
+
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
         self.recovery = Recovery(store, queues)
 
     async def run(self, options: WorkerOptions, max_stalled: int = 1, lease: int = 30) -> str:
-        """One pass; a line for the log if there was something to do."""
+        """Makes one pass. Returns a text for the log, empty if there was nothing to do."""
         monitored = await self._monitor(options, max_stalled, lease)
         deleted = await self._maintain(options)
         words: list[str] = []
         if monitored:
-            words.append(f"failed or recovered {counted(monitored, 'job')} that ran too long or gave no sign of life")
+            words.append(
+                f"failed or recovered {counted(monitored, 'job')} that ran too long or whose heartbeats stopped"
+            )
         if deleted:
             words.append(f"deleted {counted(deleted, 'job')} that had been kept long enough")
         return "; ".join(words)
@@ -61,7 +66,8 @@ class Supervision:
         return failed
 
     async def _count(self, table: str, names: Sequence[str], options: WorkerOptions) -> bool:
-        """Count the queues, unless that is not wanted just now; whether it was done."""
+        """Counts the jobs of the queues. Returns False if that was left out: it took too long lately, or another
+        supervisor does it."""
         values = {"names": text_list(names), "lock": await self._queues.lock("queue-stats")}
         began = time.monotonic()
         rows = await self._store.ask("count_queues", values, table=table)
@@ -74,7 +80,7 @@ class Supervision:
         return bool(rows)
 
     async def _warn_of_backlog(self, name: str, queued: int, limit: int, keep: bool) -> None:
-        _log.warning("queue %s has a backlog of %s, more than %d", name, counted(queued, "job"), limit)
+        _log.warning("queue %r has a backlog of %s, more than %d", name, counted(queued, "job"), limit)
         if keep and self._store.layout.has("warning"):
             data = {"name": name, "queuedCount": queued, "warningQueueSize": limit}
             message = f"queue {name} has {counted(queued, 'queued job')}, more than {limit:,}"
@@ -82,8 +88,8 @@ class Supervision:
             await self._store.ask("warn", values)
 
     async def _sweep(self, table: str, names: Sequence[str], max_stalled: int, lease: int) -> int:
-        """Fail jobs that ran too long, as a worker would have: each while it is still the attempt that we saw. Those
-        of dead workers are recovered, as their own queue's workers would have done."""
+        """Fails jobs that ran too long, each only if it is still in the attempt that was read. Recovers jobs of dead
+        workers. Returns the number of both."""
         failed = 0
         while True:
             values = {"names": text_list(names), "lease": number(lease)}
@@ -126,11 +132,12 @@ class Supervision:
     # --- flows ------------------------------------------------------------------------------------------------------
 
     async def unblock(self, every: float, *, force: bool = False) -> None:
-        """Let go of jobs whose parents have completed, if it is our turn."""
+        """Makes jobs ready whose parents have completed, if it is time for that and no other supervisor has claimed
+        it."""
         if not force and not await self._store.ask("flow_claim", {"every": number(every)}):
             return
         while True:
-            [(parents, _)] = await self._store.ask("unblock", {"own_bell": text(own_channel(self._store.name))})
+            [(parents, _)] = await self._store.ask("unblock", {"own_channel": self._store.own_channel})
             if parents < _SWEPT:
                 return
 
@@ -147,15 +154,10 @@ def _by_table(turn: Sequence[Row]) -> list[tuple[str, list[str]]]:
 
 
 def _failing(name: str, overdue: Sequence[Row]) -> dict[str, Value]:
-    outputs = [NO_HEARTBEAT if row[6] else TIMED_OUT for row in overdue]
+    _, ids, attempts, starts, heartbeats, reserves, silent = zip(*overdue, strict=True)
+    outputs = [NO_HEARTBEAT if one else TIMED_OUT for one in silent]
+    count = len(overdue)
     return {
-        "queue": text(name),
-        "ids": plain_list([row[1] for row in overdue]),
-        "attempts": plain_list([row[2] for row in overdue]),
-        "starts": ('{"' + '","'.join(row[3] for row in overdue) + '"}').encode(),
-        "heartbeats": plain_list([row[4] for row in overdue]),
-        "outputs": b"[" + b",".join(outputs) + b"]",
-        "finals": plain_list(["false"] * len(overdue)),
-        "waits": plain_list([None] * len(overdue)),
-        "reserves": plain_list([row[5] for row in overdue]),
+        **fence(name, ids, attempts, starts, heartbeats),
+        **failing(outputs, [False] * count, [None] * count, reserves),
     }

@@ -1,7 +1,7 @@
 """Claims of pg-boss jobs, and the transaction that a handler may take for writes that commit with its job.
 
-A claim is told from every other of the same job by its attempt and the moment of its start: pg-boss's own fence is the
-attempt alone, which stays the same when a job is handed back uncharged.
+A claim differs from every other claim of the same job by its attempt and the time of its start. pg-boss itself compares
+the attempt only, which stays the same when a job is released without being charged.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from jobwire.model import Job, State
 
 @dataclass(slots=True, eq=False)
 class PgClaim(Claim):
-    """A claim with what its settling needs."""
+    """A claim with the values that settling it needs."""
 
     attempt: int = 0
     started: str = ""
     own_heartbeat: int | None = None
-    """The job's own heartbeat, to be restored when the lease ends."""
+    """The job's own heartbeat, which it gets back when the claim ends."""
     store: Store | None = None
     lapsed: bool = False
-    """Another client took the job back from a worker that died, and this is the first claim since."""
+    """True if another client recovered the job from a worker that died, and this is the first claim since."""
     ended: bool = False
     """Its outcome is being settled: a thread that goes on regardless gets no transaction any more."""
     lent: Lent | None = None
     committed: Verdict | Outcome | None = None
-    """What the commit came to, kept for when the call that it was part of is made again."""
+    """The result of the commit, kept in case the call that it was part of is repeated."""
 
     @property
     def transactional(self) -> bool:
@@ -59,10 +59,11 @@ class PgClaim(Claim):
         return self.lent
 
     async def commit(self, outcome: Completed, complete: Call) -> Verdict | Outcome:
-        """Complete the job and commit what the handler wrote, both or neither; the verdict, or what to settle instead.
+        """Completes the job and commits what the handler wrote, both or neither. Returns the verdict, or the outcome to
+        settle instead.
 
-        A call that was cut off leaves the commit unknown. The job is then released: if the commit has landed, that
-        changes nothing, and if not, the job runs again, as its writes are gone too.
+        If the connection is lost during the commit, its result is unknown. The job is then released: if the commit has
+        happened, the release changes nothing, and if not, the job runs again, as its writes are gone too.
         """
         if self.committed is not None:
             return self.committed
@@ -95,13 +96,13 @@ class PgClaim(Claim):
 
 _LAST_ATTEMPT = 2**31 - 1
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
-"""For a time that Python has no number for: -infinity, or before our era."""
+"""Stands for a time that Python can't hold: -infinity, or before year 1."""
 
 
 def read_claims(
     store: Store, queue: QueueRow, rows: list[Row], *, lease: int, worker_timeout: float | None = None
 ) -> list[PgClaim]:
-    """Rows of `sql/fetch` in the order in which they should start."""
+    """Returns the claims of rows of `sql/work/fetch`, in the order in which they should start."""
     if len(rows) > 1:
         rows.sort(key=_order)
     name = queue.name
@@ -110,7 +111,7 @@ def read_claims(
     for row in rows:
         job_id, data, priority, attempt, attempts, expire, created, due, started, key, heartbeat, group, lapsed = row
         if lapsed and heartbeat == lease:
-            heartbeat = None  # the lease of the worker that died, and not the job's own
+            heartbeat = None  # the lease of the worker that died, not the job's own
         doomed = None
         if isinstance(data, Unreadable):
             doomed, data = f"data: {data.reason}", None
@@ -122,7 +123,7 @@ def read_claims(
             started_at=datetime.fromisoformat(started),
             raw={"singleton_key": key, "group_id": group, "expire_seconds": expire},
         )  # fmt: skip
-        # A limit that only repeats the queue's default leaves room for the worker's own.
+        # Where the job's limit is the queue's default, the worker's own timeout counts.
         own = None if worker_timeout is not None and expire == usual else float(expire)
         claims.append(
             PgClaim(job, f"{attempt}:{started}", own, doomed, 0.0, attempt, started, heartbeat, store, lapsed)

@@ -1,4 +1,4 @@
-"""One worker's hold on one pg-boss queue: claims, outcomes, leases."""
+"""Claims jobs of one pg-boss queue for one worker, settles their outcomes and extends their leases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.connection.errors import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
-from jobwire.backends.pgboss.connection.pipelined import Call, Value
+from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text
@@ -17,8 +17,9 @@ from jobwire.backends.pgboss.upkeep.duties import Duties
 from jobwire.backends.pgboss.upkeep.recover import STALLED, lease_of
 from jobwire.backends.pgboss.work import rate_limit
 from jobwire.backends.pgboss.work.claims import PgClaim, read_claims
+from jobwire.backends.pgboss.work.fence import fence_of
 from jobwire.backends.pgboss.work.fetch import FetchPlan
-from jobwire.backends.pgboss.work.settle import Settling, own, starts_of
+from jobwire.backends.pgboss.work.settle import Settling, own
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import (
     Claim,
@@ -31,15 +32,17 @@ from jobwire.boundary import (
     Settled,
     Verdict,
 )
+from jobwire.counted import counted
 from jobwire.errors import JobwireError
 
 _log = logging.getLogger("jobwire.pgboss")
 
 _EXTEND_BATCH = 500
 _SHORT_BEAT = 3.0
-"""pg-boss allows heartbeats of ten seconds and more."""
+"""Seconds between two extensions for jobs whose own heartbeat is shorter than the lease. pg-boss allows heartbeats of
+ten seconds and more."""
 _CONTENDED = 0.05
-"""How soon to look again after another worker was quicker to take a key."""
+"""Seconds until the next claim after another worker has claimed a job of the same key first."""
 
 
 class PgConsumer:
@@ -90,8 +93,8 @@ class PgConsumer:
                 return await self._moved(outcomes)
             if error.sqlstate != UNIQUE_VIOLATION and not (outcomes and claim):
                 raise
-        # Nothing of the call has happened. Another worker took a key between our look and our write, or a row that
-        # could not be claimed stood in the way: outcomes must not wait for either.
+        # Nothing of the call has happened. Another worker claimed a job of the same key between our read and our write,
+        # or a row could not be claimed: outcomes must not wait for either, so they are settled without a claim.
         try:
             settled = await self._exchange(queue, outcomes, 0)
         except Refused as error:
@@ -121,12 +124,13 @@ class PgConsumer:
     async def looked(
         self, queue: QueueRow, verdicts: Sequence[Verdict], claims: list[PgClaim], asked: int, due: float | None
     ) -> Settled:
-        """What to tell the engine of a claim: all of what it asked for, or less and when to come back."""
+        """Returns the result of a claim for the engine: as many jobs as it asked for, or fewer and when to claim
+        again."""
         if any(claim.lapsed for claim in claims):
             await self._count_lapses(queue, claims)
         if len(claims) >= asked:
             self._light = False
-            self._store.doorbell.ring_on(self._name)
+            self._store.wakeup.wake_another(self._name)
             return Settled(verdicts, claims)
         if not self._light:
             [[(due,)]] = await self._store.run([self._next_due(queue)])
@@ -143,7 +147,8 @@ class PgConsumer:
         return self._store.statements.get("next_due", queue.table), {"queue": text(self._name)}
 
     async def _settle_alone(self, queue: QueueRow, outcome: Outcome) -> Verdict:
-        """An outcome whose queued state is taken by another job of its key: as in pg-boss, it fails."""
+        """Settles one outcome by itself. If another job of its key already waits, the job can't go back to the queue:
+        it fails, as in pg-boss."""
         attempts: list[Outcome] = [outcome]
         claim = outcome.claim
         if isinstance(outcome, Failed):
@@ -161,12 +166,13 @@ class PgConsumer:
             return self.settling.verdicts([attempt], kinds, answers)[0]
         return Verdict.LOST
 
-    # --- handlers with a transaction of their own -------------------------------------------------------------------
+    # --- transactions of handlers -----------------------------------------------------------------------------------
 
     async def _commit(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[Verdict | None]]:
-        """Jobs whose handlers took a connection are completed on it and committed with what the handler wrote.
+        """Completes jobs whose handlers took a connection, and commits them together with what the handler wrote.
 
-        The outcomes that are left to settle, and the verdicts in the order of all; None for those that are left.
+        Returns the outcomes that are left to settle, and a verdict for each given outcome: None for those that are
+        left.
         """
         ends = await asyncio.gather(*(self._commit_one(queue, outcome) for outcome in outcomes))
         left = [end for end in ends if not isinstance(end, Verdict)]
@@ -193,11 +199,11 @@ class PgConsumer:
             queue = self._queue = await self._queues.ensure(self._name)
             if first:
                 await self._store.try_side()
-                await self._store.doorbell.answer()
+                await self._store.wakeup.start()
         return queue
 
     async def _moved(self, outcomes: Sequence[Outcome]) -> Settled:
-        """The queue's own table is gone, and every job of ours with it."""
+        """Reports every claim as lost: the queue's own table was deleted with all its jobs."""
         self._queues.forget(self._name)
         self._queue = None
         return Settled([Verdict.LOST] * len(outcomes))
@@ -207,11 +213,12 @@ class PgConsumer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while (left := deadline - loop.time()) > 0:
-            # Without a bell the queue is looked at; with one, jobs that nobody rings for wait until the time is over.
-            quiet = queue.notify and self._store.doorbell.works
-            if await self._store.doorbell.sleep(self._name, left if quiet else min(left, self.options.poll)):
+            # A queue without notifications is polled. In one with notifications, a job that comes without one (from a
+            # foreign client, or because it was delayed by Node) waits until the timeout.
+            notified = queue.notify and self._store.wakeup.listening
+            if await self._store.wakeup.wait(self._name, left if notified else min(left, self.options.poll)):
                 return
-            if not quiet and await self._is_anything_there(queue):
+            if not notified and await self._is_anything_there(queue):
                 return
 
     async def _is_anything_there(self, queue: QueueRow) -> bool:
@@ -219,7 +226,7 @@ class PgConsumer:
         return bool(rows)
 
     async def pass_on(self) -> None:
-        self._store.doorbell.ring(self._name)
+        self._store.wakeup.wake_one(self._name)
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
         queue = await self._queues.find(self._name)
@@ -228,14 +235,9 @@ class PgConsumer:
         lost: list[Claim] = []
         for start in range(0, len(claims), _EXTEND_BATCH):
             held = [own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
-            values: dict[str, Value] = {
-                "queue": text(self._name),
-                "ids": plain_list([claim.job.id for claim in held]),
-                "attempts": plain_list([claim.attempt for claim in held]),
-                "starts": starts_of(held),
-            }
+            values = fence_of(self._name, held)
             try:
-                kept = {row[0] for row in await self._store.ask("touch", values, table=queue.table)}
+                kept = {row[0] for row in await self._store.ask("extend", values, table=queue.table)}
             except Refused as error:
                 if error.sqlstate != UNDEFINED_TABLE:
                     raise
@@ -248,8 +250,7 @@ class PgConsumer:
         return [*self._duties.of(self.settings, self.options), beat]
 
     def claims_of(self, queue: QueueRow, rows: list[Row]) -> list[PgClaim]:
-        """The claims of a fetch. Remembers those of jobs that promise a sign of life more often than the lease is
-        renewed."""
+        """Returns the claims of a fetch. Remembers those of jobs whose own heartbeat is shorter than the lease."""
         claims = read_claims(self._store, queue, rows, lease=self._lease_seconds, worker_timeout=self.settings.timeout)
         for claim in claims:
             if claim.own_heartbeat is not None and claim.own_heartbeat < self.settings.lease:
@@ -257,15 +258,18 @@ class PgConsumer:
         return claims
 
     async def _count_lapses(self, queue: QueueRow, claims: list[PgClaim]) -> None:
-        """Fail jobs whose workers died too often; those that other clients took back were not counted by them."""
+        """Counts the recoveries that other clients made, since those do not count them. Marks jobs that were recovered
+        too often, so that they fail."""
         lapsed = {claim.job.id: claim for claim in claims if claim.lapsed}
         if not self._store.has_side:
             return
         try:
             values = {"queue": text(self._name), "ids": plain_list(list(lapsed))}
             rows = await self._store.ask("count_lapse", values, table=queue.table)
-        except JobwireError as error:  # the claims are ours already, and more than a count
-            _log.warning("could not count how often the workers of %d jobs died: %s", len(lapsed), error)
+        except JobwireError as error:  # the jobs are claimed already, and must run even if they can't be counted
+            _log.warning(
+                "could not count the recoveries of %s, which run all the same: %s", counted(len(lapsed), "job"), error
+            )
             return
         for job_id, times in rows:
             if times > self.settings.max_stalled:
@@ -280,11 +284,11 @@ class PgConsumer:
         await self._store.reset()
 
     async def close(self) -> None:
-        """Connections belong to the backend, which may have other consumers."""
+        """Does nothing: connections belong to the backend, which may have other consumers."""
 
 
 def _checked(outcome: Outcome) -> Outcome:
-    """A result that the database can't hold fails its job, and not the batch that it is in."""
+    """Returns the outcome, or a failure if the database can't hold the result: it must not fail the whole batch."""
     if isinstance(outcome, Completed) and not storable(outcome.result):
         return Failed(outcome.claim, f"the result can't be stored: {CAN_NOT_HOLD}", final=True)
     return outcome

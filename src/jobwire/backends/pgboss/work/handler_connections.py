@@ -1,8 +1,8 @@
-"""Connections lent to handlers: what is written on one commits with the job's completion, or not at all.
+"""Connections for handlers: what is written on one commits with the job's completion, or not at all.
 
-A lent connection is already in a transaction, so the driver's own `transaction()` blocks are savepoints in it, and it
-refuses to be committed, rolled back or closed by its borrower. A plain function gets a blocking connection. Its thread
-can't be stopped when the job is taken from it, so that connection is cut then, and never lent again.
+Such a connection is already in a transaction, so the driver's own `transaction()` blocks are savepoints in it, and it
+refuses to be committed, rolled back or closed by the handler. A plain function gets a blocking connection. Its thread
+can't be stopped when the claim is lost, so that connection is then closed and never used again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEPT = 10
 _IDLE = 10.0
 """Seconds after which a connection that no handler has asked for is closed."""
 _LAST_CALL = 5.0
-"""How long a thread's last statement may take to notice that its connection is cut."""
+"""Seconds that a thread's last statement may take to notice that its connection is closed."""
 
 
 def _refuse(action: str) -> WrongState:
@@ -33,7 +33,7 @@ def _refuse(action: str) -> WrongState:
 
 
 class LentConnection(psycopg.AsyncConnection[Any]):
-    """For a coroutine."""
+    """A connection for a handler that is a coroutine."""
 
     lent = False
 
@@ -62,7 +62,7 @@ class LentConnection(psycopg.AsyncConnection[Any]):
 
 
 class BlockingLentConnection(psycopg.Connection[Any]):
-    """For a plain function in its thread."""
+    """A connection for a handler that is a plain function in a thread."""
 
     lent = False
 
@@ -94,22 +94,23 @@ Lent = LentConnection | BlockingLentConnection
 
 
 class Lending:
-    """The connections of one store that handlers have, and those that wait for the next one."""
+    """The connections of one store that handlers use, and idle ones for the next handlers."""
 
     def __init__(self, where: str) -> None:
         self.within = CALL_WITHIN
-        """Seconds that beginning, committing or rolling back may take."""
+        """Seconds that BEGIN, COMMIT or ROLLBACK may take."""
         self._where = where
         self._idle: list[Lent] = []
         self._used: set[Lent] = set()
-        """Lent since the sweeper last looked."""
+        """Those that a handler has used since `_sweep` last looked."""
         self._sweeping: asyncio.Task[None] | None = None
         self._resets = 0
         self._out: dict[Lent, int] = {}
-        """With the count of resets when they were lent: what is older than the last one is not kept."""
+        """Those that handlers have, each with the number of resets before that. One from before the last reset is not
+        kept."""
 
     async def lend(self, url: str, *, blocking: bool) -> Lent:
-        """A connection in a transaction that has begun."""
+        """Returns a connection in a transaction that has begun."""
         age = self._resets
         while True:
             fitting = [one for one in self._idle if isinstance(one, BlockingLentConnection) is blocking]
@@ -127,7 +128,7 @@ class Lending:
                 await _close(connection)
                 if kept is None:
                     raise failure(self._where, str(error), sqlstate_of(error)) from None
-                continue  # it had died while it was idle
+                continue  # it broke while it was idle
             except BaseException:
                 await _close(connection)
                 raise
@@ -137,7 +138,8 @@ class Lending:
             return connection
 
     async def commit(self, connection: Lent) -> None:
-        """Commit what was said on it, and keep it for the next handler. Raises TimeoutError if that takes too long."""
+        """Commits what was written on it, and keeps it for the next handler. Raises TimeoutError if that takes too
+        long."""
         connection.lent = False
         async with asyncio.timeout(self.within):
             if isinstance(connection, LentConnection):
@@ -147,7 +149,7 @@ class Lending:
         await self._keep(connection)
 
     async def roll_back(self, connection: Lent) -> None:
-        """Undo what was said on it. Its borrower must have ended, unless it is a thread."""
+        """Rolls back what was written on it. Its handler must have ended, unless that is a thread."""
         if isinstance(connection, LentConnection):
             connection.lent = False
             try:
@@ -164,13 +166,13 @@ class Lending:
             await self.drop(connection)
 
     async def drop(self, connection: Lent) -> None:
-        """Cut the connection, whatever is under way on it; the server rolls back what was not committed."""
+        """Closes the connection, even while a statement runs on it. The server rolls back what was not committed."""
         self._out.pop(connection, None)
         connection.lent = False
         await _close(connection)
 
     async def reset(self) -> None:
-        """Close what nobody uses, and keep none of those that are out."""
+        """Closes idle connections, and marks those that handlers have, so that they are closed afterwards."""
         self._resets += 1
         idle, self._idle = self._idle, []
         for connection in idle:
@@ -186,7 +188,7 @@ class Lending:
 
     async def _keep(self, connection: Lent) -> None:
         fresh = self._out.pop(connection, None) == self._resets
-        # A borrower may have changed what the next one takes for granted.
+        # A handler may have changed settings that the next one relies on.
         clean = not connection.closed and not connection.autocommit and connection.row_factory is tuple_row
         if fresh and clean and len(self._idle) < _KEPT:
             self._idle.append(connection)
@@ -196,7 +198,8 @@ class Lending:
             await _close(connection)
 
     async def _sweep(self) -> None:
-        """Close connections that were idle for a whole period; those in use take turns, the last one back first."""
+        """Closes connections that were idle for a whole period. The one that came back last is used first, so the
+        others stay idle."""
         while self._idle:
             before = list(self._idle)
             self._used.clear()
@@ -229,12 +232,12 @@ async def _close(connection: Lent) -> None:
 
 
 def _cut(connection: BlockingLentConnection) -> None:
-    """End both directions of the socket, under a duplicate: another thread may be waiting on it."""
+    """Shuts both directions of the socket down, through a duplicate: another thread may be waiting on it."""
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
         try:
             line.shutdown(socket.SHUT_RDWR)
         except OSError:
-            return  # cut already
+            return  # closed already
 
 
 def _close_after_last_call(connection: BlockingLentConnection) -> None:

@@ -1,4 +1,4 @@
-"""What handlers publish about their jobs. pg-boss has no columns for it, so it is kept in side data."""
+"""Stores the progress and the logs of jobs. pg-boss has no columns for them, so they are side data."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class PgLogs:
 
 
 async def _has_side(store: Store) -> bool:
-    """Returns True if there are tables for progress and logs. Where the role may not create them nothing is kept, as
-    the worker has warned, and jobs go on."""
+    """Returns True if there are tables for progress and logs. If the role may not create them, nothing is stored and
+    the jobs run all the same: the worker has logged a warning."""
     if store.may_make_side:
         await store.need_side()
     return await store.find_side()

@@ -1,7 +1,7 @@
-"""Rate limits, which pg-boss lacks: so many starts in so much time, per queue and per key. Jobs beyond it wait.
+"""Rate limits, which pg-boss does not have: a number of starts in a period, per queue and per key. Other jobs wait.
 
-Windows are kept in jobwire's own schema. A window opens with the first start after the last one has closed. Workers
-with a limit claim one after the other, each under the lock of the queue's row, so the count is exact over all of them.
+Windows are side data. A window opens with the first start after the last one has closed. Workers with a limit claim one
+after the other, each under the lock of the queue's row, so the count is exact over all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobwire.backends.pgboss.connection.pipelined import Call
-from jobwire.backends.pgboss.connection.statements import statement
+from jobwire.backends.pgboss.connection.statements import BEGIN, COMMIT
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import number, plain_list, text, text_list
 from jobwire.backends.pgboss.queues import QueueRow
@@ -23,36 +23,38 @@ from jobwire.boundary import ConsumerSettings, Outcome, Settled
 if TYPE_CHECKING:
     from jobwire.backends.pgboss.work.consumer import PgConsumer
 
-_BEGIN = statement("begin", "BEGIN")
-_COMMIT = statement("commit", "COMMIT")
 QUEUE_KEY = ""
+"""The key of the window that counts for the whole queue."""
 
 
 def is_wanted(settings: ConsumerSettings, options: WorkerOptions) -> bool:
+    """Returns True if the worker has a rate limit."""
     return settings.rate is not None or options.keyRate is not None
 
 
 async def exchange(
     consumer: PgConsumer, store: Store, queue: QueueRow, outcomes: Sequence[Outcome], *, wanted: int, lease: bytes
 ) -> Settled:
-    """Settle, and claim no more than the windows allow."""
+    """Settles the outcomes, and claims no more jobs than the windows allow."""
     await store.need_side()
     settings, options = consumer.settings, consumer.options
     rate = settings.rate
     calls, kinds = consumer.settling.calls(queue, outcomes)
     name = {"queue": text(queue.name)}
-    async with store.wire() as wire:
-        begun = await wire.run([(_BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
+    async with store.connection() as connection:
+        begun = await connection.run([(BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
         verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
         started, left = begun[-1][0]
         allowed = wanted if rate is None else min(wanted, rate.jobs - started)
         claims: list[PgClaim] = []
         if allowed > 0:
-            fetch = FetchPlan.of(queue, options, store, paced=True)
-            found = await wire.run(fetch.calls(queue.name, allowed, lease))
+            fetch = FetchPlan.of(queue, options, store, rate_limited=True)
+            found = await connection.run(fetch.calls(queue.name, allowed, lease))
             claims = consumer.claims_of(queue, found[-1])
         counted = _counted(store, queue, settings, options, claims)
-        ends = await wire.run([*counted, (store.statements.get("rate_next"), _next(queue, options)), (_COMMIT, {})])
+        ends = await connection.run(
+            [*counted, (store.statements.get("rate_next"), _next(queue, options)), (COMMIT, {})]
+        )
     blocked = 0.0
     if rate is not None and started + len(claims) >= rate.jobs:
         blocked = left if started else rate.per
@@ -65,8 +67,8 @@ async def exchange(
 def _counted(
     store: Store, queue: QueueRow, settings: ConsumerSettings, options: WorkerOptions, claims: Sequence[PgClaim]
 ) -> list[Call]:
-    """Statements that add the claims to the windows they fall into."""
-    count = store.statements.get("pace_count")
+    """Returns the statements that count the claims in the windows of the queue and of their keys."""
+    count = store.statements.get("rate_count")
     rate = settings.rate
     calls: list[Call] = []
     if rate is not None and claims:

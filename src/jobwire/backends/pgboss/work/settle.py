@@ -1,112 +1,100 @@
-"""Outcomes as statements: what finishes a batch of jobs, and what became of each."""
+"""Turns outcomes into statements, and the rows of those into verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jobwire.backends.pgboss.codec import failure_output, output_of
 from jobwire.backends.pgboss.connection.pipelined import Call, Value
 from jobwire.backends.pgboss.connection.rows import Row
-from jobwire.backends.pgboss.connection.schema import own_channel
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import plain_list, text
+from jobwire.backends.pgboss.connection.values import plain_list
 from jobwire.backends.pgboss.queues import QueueRow
 from jobwire.backends.pgboss.work.claims import PgClaim
+from jobwire.backends.pgboss.work.fence import failing, fence_of, json_array
 from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
 
 _CENTURY = 3e9
-"""Seconds. A longer wait would leave the times that PostgreSQL knows."""
+"""Seconds. A longer delay could end beyond the times that PostgreSQL can hold."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Outcomes of one kind, as the columns of a statement, and where they stood."""
+    """The claims that one statement settles, and the positions of their outcomes in the call."""
 
-    places: list[int]
+    positions: list[int]
     claims: list[PgClaim]
 
 
 class Settling:
-    """The outcomes of one queue's jobs."""
+    """Settles outcomes of one queue's jobs."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._name = name
-        self._own_bell = text(own_channel(store.name))
 
     def calls(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[Batch]]:
-        """The statements that finish the outcomes, and which of them each one holds."""
+        """Returns the statements that settle the outcomes, and the batch of each statement."""
         calls: list[Call] = []
         kinds: list[Batch] = []
-        completed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
+        completed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
         if completed:
             batch = _batch(completed)
-            outputs = b"[" + b",".join([output_of(outcome.result) for _, outcome in completed]) + b"]"
-            calls.append(self._call("complete", queue, batch, outputs=outputs))
+            outputs = json_array([output_of(outcome.result) for _, outcome in completed])
+            calls.append(self._call("complete", queue, batch, {"outputs": outputs}))
             kinds.append(batch)
         if len(completed) == len(outcomes):
             return calls, kinds
-        failed = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
+        failed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
         if failed:
             batch = _batch(failed)
-            outputs = b"[" + b",".join([failure_output(fault.error, fault.stack) for _, fault in failed]) + b"]"
-            finals = plain_list(["true" if fault.final else "false" for _, fault in failed])
-            waits = plain_list([fault.delay for _, fault in failed])
-            reserves = plain_list([1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed))
-            calls.append(
-                self._call(
-                    "fail_or_retry", queue, batch, outputs=outputs, finals=finals, waits=waits, reserves=reserves
-                )
+            values = failing(
+                [failure_output(fault.error, fault.stack) for _, fault in failed],
+                [fault.final for _, fault in failed],
+                [fault.delay for _, fault in failed],
+                [1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed),
             )
+            calls.append(self._call("fail_or_retry", queue, batch, values))
             kinds.append(batch)
-        back = [(place, one) for place, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
+        back = [(position, one) for position, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
         if back:
             batch = _batch(back)
             waits = plain_list([min(one.delay, _CENTURY) if isinstance(one, Snoozed) else None for _, one in back])
-            calls.append(self._call("put_back", queue, batch, waits=waits, own_bell=self._own_bell))
+            values = {"waits": waits, "own_channel": self._store.own_channel}
+            calls.append(self._call("release_or_snooze", queue, batch, values))
             kinds.append(batch)
         return calls, kinds
 
-    def _call(self, name: str, queue: QueueRow, batch: Batch, **values: Value) -> Call:
-        held = batch.claims
-        fence: dict[str, Value] = {
-            "queue": text(self._name),
-            "ids": plain_list([claim.job.id for claim in held]),
-            "attempts": plain_list([claim.attempt for claim in held]),
-            "starts": starts_of(held),
-            "heartbeats": plain_list([claim.own_heartbeat for claim in held]),
-        }
-        return self._store.statements.get(name, queue.table), fence | values
+    def _call(self, name: str, queue: QueueRow, batch: Batch, values: Mapping[str, Value]) -> Call:
+        return self._store.statements.get(name, queue.table), {**fence_of(self._name, batch.claims), **values}
 
     def verdicts(
         self, outcomes: Sequence[Outcome], kinds: Sequence[Batch], answers: Sequence[Sequence[Row]]
     ) -> list[Verdict]:
+        """Returns a verdict for each outcome, from the rows of the statements. An outcome without a row is lost."""
         verdicts = [Verdict.LOST] * len(outcomes)
         for batch, rows in zip(kinds, answers, strict=False):
             if not rows:
                 continue
             settled = {row[0]: row for row in rows}
-            for place in batch.places:
-                outcome = outcomes[place]
-                # One job twice in a batch: the second is a repetition, and the row is gone when it has been counted.
+            for position in batch.positions:
+                outcome = outcomes[position]
+                # A job may be in a batch twice. Only the first outcome can have been settled, so its row is taken out.
                 row = settled.pop(outcome.claim.job.id, None)
                 if row is not None:
-                    verdicts[place] = _verdict(outcome, row)
+                    verdicts[position] = _verdict(outcome, row)
         return verdicts
 
 
 def own(claim: Claim) -> PgClaim:
+    """Returns the claim with its type of this backend."""
     assert isinstance(claim, PgClaim)  # noqa: S101 - made by this backend
     return claim
 
 
-def _batch(placed: Sequence[tuple[int, Outcome]]) -> Batch:
-    return Batch([place for place, _ in placed], [own(outcome.claim) for _, outcome in placed])
-
-
-def starts_of(claims: Sequence[PgClaim]) -> bytes:
-    return ('{"' + '","'.join(claim.started for claim in claims) + '"}').encode()
+def _batch(numbered: Sequence[tuple[int, Outcome]]) -> Batch:
+    return Batch([position for position, _ in numbered], [own(outcome.claim) for _, outcome in numbered])
 
 
 def _verdict(outcome: Outcome, row: Row) -> Verdict:

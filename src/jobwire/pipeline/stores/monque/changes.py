@@ -62,7 +62,7 @@ def nth(collections: Collections, start: ClusterTime, end: ClusterTime, count: i
 def _between(
     collections: Collections, stages: list[Document], start: ClusterTime, end: ClusterTime, lookup: str | None
 ) -> Iterator[Mapping[str, Any]]:
-    relevant = {"$match": {"ns.coll": collections.place.collection, **_RELEVANT}}
+    relevant = {"$match": {"ns.coll": collections.address.collection, **_RELEVANT}}
     try:
         # On the database: a stream on a collection ends when the collection is dropped.
         with collections.database.watch(

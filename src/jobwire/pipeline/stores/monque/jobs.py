@@ -98,7 +98,7 @@ def read(
     collections: Collections, part: Slice, condition: Document, store: str, queue: str
 ) -> Iterator[pa.RecordBatch]:
     """Yields the jobs of one partition in the columns of `JOBS`."""
-    records = Records(store, queue, collections.place.max_retries, now_ms())
+    records = Records(store, queue, collections.address.max_retries, now_ms())
     rows = Rows(JOBS)
     with collections.reaching():
         noted = collections.has_notes()

@@ -13,7 +13,7 @@ from pymongo.collection import Collection
 from pymongo.database import Database
 from pymongo.read_concern import ReadConcern
 
-from jobwire.backends.monque.address import place_of
+from jobwire.backends.monque.address import collection_address
 from jobwire.backends.monque.connection.errors import reaching
 from jobwire.backends.monque.connection.side_version import VERSION_ID
 from jobwire.backends.monque.connection.store import READABLE
@@ -30,12 +30,12 @@ class Collections:
     """Connects to the server when it is created."""
 
     def __init__(self, address: Address) -> None:
-        self.place = place_of(address)
-        self.where = self.place.where
-        given = self.place.driver_options
+        self.address = collection_address(address)
+        self.where = self.address.where
+        given = self.address.driver_options
         defaults = {key: value for key, value in _DEFAULTS.items() if key.lower() not in given}
         try:
-            self.client: MongoClient[Document] = MongoClient(self.place.driver_url, tz_aware=True, **defaults)
+            self.client: MongoClient[Document] = MongoClient(self.address.driver_url, tz_aware=True, **defaults)
         except (driver.ConfigurationError, driver.InvalidURI, ValueError) as error:
             raise InvalidOption("url", self.where, str(error)) from None
         try:
@@ -49,15 +49,15 @@ class Collections:
 
     @property
     def database(self) -> Database[Document]:
-        return self.client.get_database(self.place.database, codec_options=READABLE)
+        return self.client.get_database(self.address.database, codec_options=READABLE)
 
     @property
     def jobs(self) -> Collection[Document]:
-        return self.database[self.place.collection]
+        return self.database[self.address.collection]
 
     @property
     def side(self) -> Collection[Document]:
-        return self.database[self.place.side]
+        return self.database[self.address.side]
 
     def notes(self, keys: list[Any]) -> dict[str, Document]:
         """Returns jobwire's side data of these `_id`s, by their texts: an `_id` may be of any type."""

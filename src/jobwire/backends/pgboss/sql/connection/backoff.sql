@@ -1,4 +1,4 @@
--- Counting took long: leave it be for a while, longer the longer it took.
+-- Suspends counting after it took long: the longer it took, the longer.
 UPDATE {schema}.version SET monitor_backoff_on = {now} + least(3600, greatest(
     2 * extract(epoch FROM current_setting('autovacuum_naptime')::interval), least(:took::float8, 600)
 )) * interval '1 second'

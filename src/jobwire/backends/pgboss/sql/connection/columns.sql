@@ -1,4 +1,4 @@
--- What a reader of jobs is given of each, everything else as one JSON object at the end.
+-- The columns of a job for `get` and `page`. The last one is a JSON object of all columns but data and output.
 j.id, j.state, {now}, j.data, j.priority, j.retry_count, j.retry_limit, j.start_after, j.created_on, j.started_on,
 j.completed_on, j.output,
 j.blocked, --? blocked

@@ -1,2 +1,2 @@
--- The name of the database, part of every advisory lock's key.
+-- Returns the name of the database, which is part of the key of every advisory lock.
 SELECT current_database()::text

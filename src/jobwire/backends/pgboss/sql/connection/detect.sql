@@ -1,4 +1,4 @@
--- What the schema holds: its version, whether it has a clock of its own, the columns of its tables.
+-- Returns the tables of a schema with their columns, and a row `job_now()` if it has that function.
 SELECT c.relname, array_to_json(array_agg(a.attname))
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

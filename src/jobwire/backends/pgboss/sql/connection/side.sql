@@ -1,13 +1,13 @@
--- What pg-boss has no place for, in a schema of jobwire's own beside it.
+-- Makes the schema of side data: what pg-boss has no columns for.
 CREATE SCHEMA IF NOT EXISTS {side};
 
--- Queues that jobwire's workers must leave alone.
+-- Queues that are paused for jobwire's workers.
 CREATE TABLE IF NOT EXISTS {side}.held (
     name text PRIMARY KEY,
     since timestamptz NOT NULL DEFAULT now()
 );
 
--- Rate limits: how many jobs have started in the window that runs now. The key '' is the queue as a whole.
+-- Rate limits: the number of jobs that have started in the present window. The key '' is that of the whole queue.
 CREATE TABLE IF NOT EXISTS {side}.pace (
     name text NOT NULL,
     key text NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS {side}.pace (
     PRIMARY KEY (name, key)
 );
 
--- How often a job was taken back from a worker that died.
+-- The number of times that each job was recovered.
 CREATE TABLE IF NOT EXISTS {side}.stall (
     name text NOT NULL,
     id uuid NOT NULL,

@@ -1,5 +1,5 @@
--- The version of the side data: one row. Every role that may use the schema may read it, also one that was granted the
--- tables of an earlier release one by one.
+-- Makes the table of the side data's version, with its one row. Every role that may use the schema may read it, even one
+-- that was granted the tables of an earlier release one by one.
 CREATE TABLE IF NOT EXISTS {side}.version (
     is_only_row boolean PRIMARY KEY DEFAULT true CHECK (is_only_row),
     version integer NOT NULL

@@ -3,7 +3,7 @@ CREATE FUNCTION {schema}.job_now() RETURNS timestamptz LANGUAGE sql STABLE AS $b
     SELECT pg_catalog.now()
 $body$;
 
--- A command written for the table `job` and its indexes `job_iN`, turned towards one of the tables behind it.
+-- Rewrites a command for the table `job` and its indexes `job_iN` for one of the tables behind it.
 CREATE FUNCTION {schema}.job_table_format(command text, table_name text) RETURNS text LANGUAGE sql IMMUTABLE AS $body$
     SELECT regexp_replace(
         regexp_replace(command, '\.job\y', '.' || quote_ident(table_name), 'g'),
@@ -35,7 +35,7 @@ BEGIN
 END
 $body$;
 
--- The same for later: the commands are queued as background migrations.
+-- Stores the commands as background migrations, to be run later.
 CREATE FUNCTION {schema}.job_table_run_async(
     command_name text, version integer, command text, tbl_name text DEFAULT NULL, queue_name text DEFAULT NULL
 ) RETURNS void LANGUAGE plpgsql AS $body$

@@ -1,4 +1,4 @@
--- What every job table carries (a line each: "when: command"); the shared table carries all of it.
+-- The constraints and indexes of every job table, a line each: "policy: command". The shared table has all of them.
 always: ALTER TABLE {schema}.job ADD PRIMARY KEY (name, id)
 always: ALTER TABLE {schema}.job ADD CONSTRAINT q_fkey FOREIGN KEY (name) REFERENCES {schema}.queue (name) ON DELETE RESTRICT DEFERRABLE INITIALLY DEFERRED
 always: ALTER TABLE {schema}.job ADD CONSTRAINT dlq_fkey FOREIGN KEY (dead_letter) REFERENCES {schema}.queue (name) ON DELETE RESTRICT DEFERRABLE INITIALLY DEFERRED

@@ -1,5 +1,5 @@
--- Move jobs that wait in a dead letter queue back to where they came from, as fresh jobs with that queue's present settings; a job that
--- is refused there fails where it is. How many were moved.
+-- Moves jobs from a dead letter queue back to the queues that they came from, as new jobs with the present settings of those queues. A job
+-- that is refused there fails in the dead letter queue. Returns the number of jobs that were moved.
 WITH dead AS MATERIALIZED (
     SELECT j.*, coalesce(:destination::text, j.source_name) AS destination, gen_random_uuid() AS new_id
     FROM {job} j
@@ -41,7 +41,7 @@ WITH dead AS MATERIALIZED (
         )
     FROM dead d JOIN {schema}.queue q ON q.name = d.destination
     WHERE j.name = :queue AND j.id = d.id AND NOT EXISTS (SELECT FROM moved m WHERE m.id = d.new_id)
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, m.name) FROM moved m GROUP BY m.name
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, m.name) FROM moved m GROUP BY m.name
 )
-SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM rung)
+SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM notified)

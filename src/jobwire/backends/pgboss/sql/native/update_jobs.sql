@@ -1,5 +1,5 @@
--- Change queued jobs, by id or by key, and ring if one may run now. Only what the JSON object names is changed; if only the start moves, how
--- long a job is kept moves with it.
+-- Changes queued jobs, chosen by id or by key, and notifies workers if one is ready. Changes only what the JSON object names. If only the start
+-- moves, the time until which a job is kept moves by as much.
 WITH o AS (
     SELECT r.*, t.start_after
     FROM json_to_record(:options::json) AS r (
@@ -43,10 +43,10 @@ WITH o AS (
     FROM chosen c, o
     WHERE j.name = :queue AND j.id = c.id AND j.state < 'active'
     RETURNING j.id, j.start_after
-), rung AS MATERIALIZED (
-    SELECT pg_notify(CASE WHEN bool_or(c.start_after <= {now}) THEN :bell ELSE :own_bell END, :queue)
+), notified AS MATERIALIZED (
+    SELECT pg_notify(CASE WHEN bool_or(c.start_after <= {now}) THEN :channel ELSE :own_channel END, :queue)
     FROM changed c
     WHERE (SELECT q.notify FROM {schema}.queue q WHERE q.name = :queue) --? queue.notify
     HAVING count(*) > 0
 )
-SELECT c.id, (SELECT count(*) FROM rung) FROM changed c
+SELECT c.id, (SELECT count(*) FROM notified) FROM changed c

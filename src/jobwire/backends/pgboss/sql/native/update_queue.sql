@@ -1,4 +1,4 @@
--- Change settings of a queue: only those whose names are in the JSON object; a null there clears what may be empty.
+-- Changes the settings of a queue that are in the JSON object. A null there clears a setting that may be empty.
 UPDATE {schema}.queue SET
     retry_limit = CASE WHEN o ? 'retryLimit' THEN (o->>'retryLimit')::integer ELSE retry_limit END,
     retry_delay = CASE WHEN o ? 'retryDelay' THEN (o->>'retryDelay')::integer ELSE retry_delay END,

@@ -1,4 +1,4 @@
--- Cancel jobs that have not finished, running ones too, as pg-boss does.
+-- Cancels jobs that have not finished, active ones too, as pg-boss does.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), stopped AS (

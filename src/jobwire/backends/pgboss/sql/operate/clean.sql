@@ -1,4 +1,4 @@
--- Delete the oldest jobs of a state that are in it for longer than so many seconds; their ids.
+-- Deletes the oldest jobs that have been in a state for longer than `age` seconds. Returns their ids.
 WITH old AS (
     SELECT j.id FROM {job} j
     WHERE j.name = :queue

@@ -1,4 +1,4 @@
--- How many jobs of a queue are in each state.
+-- Returns the number of a queue's jobs in each state.
 SELECT
     count(*) FILTER (WHERE j.state < 'active' AND j.start_after <= {now}
         AND NOT j.blocked --? blocked

@@ -1,4 +1,4 @@
--- Jobs by their ids.
+-- Returns jobs by their ids.
 SELECT
 {columns}
 FROM {job} j

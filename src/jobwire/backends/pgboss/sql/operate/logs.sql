@@ -1,2 +1,2 @@
--- The lines of a job's log, oldest first.
+-- Returns the lines of a job's log, oldest first.
 SELECT line FROM {side}.log WHERE name = :queue AND id = :id::uuid ORDER BY line_no

@@ -1,4 +1,5 @@
--- Delete every job of a queue, its schedules and what jobwire keeps of it; the queue and its settings stay. How many are active.
+-- Deletes every job of a queue, its schedules and its side data. The queue and its settings stay. Returns the number of active jobs, and
+-- deletes nothing if there are any, unless forced.
 WITH busy AS MATERIALIZED (
     SELECT count(*) AS jobs FROM {job} j WHERE j.name = :queue AND j.state = 'active'
 ), allowed AS MATERIALIZED (
@@ -15,7 +16,7 @@ WITH busy AS MATERIALIZED (
     DELETE FROM {side}.log l WHERE l.name = :queue AND EXISTS (SELECT FROM allowed) --? side
 ), forgiven AS ( --? side
     DELETE FROM {side}.stall t WHERE t.name = :queue AND EXISTS (SELECT FROM allowed) --? side
-), unpaced AS ( --? side
+), windows AS ( --? side
     DELETE FROM {side}.pace c WHERE c.name = :queue AND EXISTS (SELECT FROM allowed) --? side
 )
 SELECT jobs FROM busy

@@ -1,5 +1,5 @@
--- Jobs of one state in the order in which they would run, finished ones newest first, after the one that a cursor names.
--- Backward: in the opposite order. A row of a foreign writer without the moment that counts is taken for the latest.
+-- Returns jobs of one state in the order in which they would run, finished ones newest first, after the one that a cursor names.
+-- Backward: in the opposite order. A foreign client's row without the time that jobs are sorted by comes last in time.
 SELECT
 {columns}
 FROM {job} j

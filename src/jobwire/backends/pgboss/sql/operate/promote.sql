@@ -1,4 +1,4 @@
--- Make delayed jobs ready now; how long they are kept moves with it.
+-- Makes delayed jobs ready now. The time until which they are kept moves by as much.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), moved AS (
@@ -8,8 +8,8 @@ WITH was AS (
     FROM was w
     WHERE j.name = :queue AND j.id = w.id AND w.state < 'active' AND j.start_after > {now}
     RETURNING j.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, :queue) FROM moved HAVING count(*) > 0
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, :queue) FROM moved HAVING count(*) > 0
 )
-SELECT w.id, w.state, m.id IS NOT NULL, (SELECT count(*) FROM rung)
+SELECT w.id, w.state, m.id IS NOT NULL, (SELECT count(*) FROM notified)
 FROM was w LEFT JOIN moved m ON m.id = w.id

@@ -1,4 +1,4 @@
--- Let cancelled jobs wait for their turn again.
+-- Makes cancelled jobs wait again.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), again AS (
@@ -10,8 +10,8 @@ WITH was AS (
     FROM was w
     WHERE j.name = :queue AND j.id = w.id AND w.state = 'cancelled'
     RETURNING j.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, :queue) FROM again HAVING count(*) > 0
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, :queue) FROM again HAVING count(*) > 0
 )
-SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM rung)
+SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM notified)
 FROM was w LEFT JOIN again a ON a.id = w.id

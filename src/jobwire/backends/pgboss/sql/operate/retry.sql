@@ -1,5 +1,5 @@
--- Run finished jobs again: failed and completed ones get one attempt more, cancelled ones start afresh. Two rows of answers
--- for a job: what it was, and what it is now.
+-- Runs finished jobs again. Failed and completed ones get one attempt more, cancelled ones start from the beginning. Returns for each job
+-- the state that it had, and whether it was changed.
 WITH was AS (
     SELECT j.id, j.state FROM {job} j WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) FOR UPDATE
 ), again AS (
@@ -12,8 +12,8 @@ WITH was AS (
     FROM was w
     WHERE j.name = :queue AND j.id = w.id AND w.state > 'active'
     RETURNING j.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, :queue) FROM again HAVING count(*) > 0
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, :queue) FROM again HAVING count(*) > 0
 )
-SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM rung)
+SELECT w.id, w.state, a.id IS NOT NULL, (SELECT count(*) FROM notified)
 FROM was w LEFT JOIN again a ON a.id = w.id

@@ -1,2 +1,2 @@
--- Make a queue by pg-boss's own function; one that exists stays as it is.
+-- Makes a queue by pg-boss's own function, which leaves one that exists as it is.
 SELECT {schema}.create_queue(:queue, :options::jsonb)

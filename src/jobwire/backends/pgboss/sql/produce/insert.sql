@@ -1,6 +1,7 @@
--- Add jobs, given as JSON, each option falling back to the queue's, and ring for them. One row per job that was added: one that a
--- unique index refuses is left out, and without the queue a row of null comes back. Jobs of one call are a microsecond apart, so that they
--- run in the order given. One for the next slot of its throttle waits until this slot has ended and a second more, as in Node.
+-- Adds jobs, given as JSON, and notifies workers of them. A missing option gets the queue's value. Returns one row per job that was
+-- added: a job that a unique index refuses is left out, and without the queue a row of null is returned. Jobs of one call are a microsecond
+-- apart, so that they run in the order given. A job for the next slot of its throttle waits until this slot has ended and a second more, as
+-- in Node.
 WITH q AS (
     SELECT * FROM {schema}.queue WHERE name = :queue
 ), added AS (
@@ -37,7 +38,7 @@ WITH q AS (
         t.start_after, --? with_options
         q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.expire_seconds, --! with_options
         q.deletion_seconds, NULL, NULL, {now}, --! with_options
-        {now} + (r.place - 1) * interval '1 microsecond',
+        {now} + (r.nth - 1) * interval '1 microsecond',
         t.start_after + coalesce(r.retention_seconds, q.retention_seconds) * interval '1 second', --? with_options
         coalesce(r.dead_letter, q.dead_letter), --? with_options
         coalesce(r.policy, q.policy) --? with_options
@@ -64,7 +65,7 @@ WITH q AS (
         , expire_seconds, deletion_seconds, retention_seconds, singleton_key, singleton_seconds --? with_options
         , singleton_offset, singleton_on, dead_letter, policy, group_id, group_tier, heartbeat_seconds --? with_options
         , blocked, blocking, pending, upsert_by_key, next_slot --? with_options
-        , place
+        , nth
     )
     , LATERAL ( --? with_options
         SELECT CASE WHEN r.next_slot THEN {now} + interval '1 second' * ( --? with_options
@@ -78,12 +79,12 @@ WITH q AS (
     ) t --? with_options
     ON CONFLICT DO NOTHING
     RETURNING id, start_after
-), rung AS MATERIALIZED (
-    SELECT pg_notify(CASE WHEN bool_or(a.start_after <= {now}) THEN :bell ELSE :own_bell END, :queue)
+), notified AS MATERIALIZED (
+    SELECT pg_notify(CASE WHEN bool_or(a.start_after <= {now}) THEN :channel ELSE :own_channel END, :queue)
     FROM added a
     WHERE (SELECT notify FROM q) --? queue.notify
     HAVING count(*) > 0
 )
-SELECT a.id, (SELECT count(*) FROM rung) FROM added a
+SELECT a.id, (SELECT count(*) FROM notified) FROM added a
 UNION ALL
 SELECT NULL, 0 WHERE NOT EXISTS (SELECT FROM q)

@@ -1,4 +1,4 @@
--- The settings of a queue that decide how to speak to it.
+-- Returns the settings of a queue on which statements depend.
 SELECT policy, table_name, partition,
     notify, --? queue.notify
     false, --! queue.notify

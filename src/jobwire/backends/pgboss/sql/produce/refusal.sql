@@ -1,5 +1,5 @@
--- Which jobs keep others, given as JSON, from being added: by their id or key (duplicate), or by a time slot or a policy
--- without a key (throttled). A job that is gone by now is null.
+-- Returns for each job, given as JSON, that was not added: `duplicate` if another one has its id or key, `throttled` if its
+-- time slot is taken or a policy without a key admits no more; and the id of that other job, null if it is gone by now.
 SELECT r.id,
     CASE
         WHEN same.id IS NOT NULL THEN 'duplicate'

@@ -1,2 +1,2 @@
--- Drop the schedule of a key.
+-- Deletes the schedule of a key.
 DELETE FROM {schema}.schedule WHERE name = :queue AND key = :key RETURNING 1

@@ -1,4 +1,4 @@
--- Create or replace the schedule of a key.
+-- Creates or replaces the schedule of a key.
 INSERT INTO {schema}.schedule (
     name, key, cron, timezone, data, options
     , kind --? schedule.kind

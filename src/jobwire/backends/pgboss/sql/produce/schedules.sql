@@ -1,4 +1,4 @@
--- Schedules, of one queue or of all, with the database's time.
+-- Returns schedules, of one queue or of all, with the database's time.
 SELECT s.name, s.key, s.cron, coalesce(s.timezone, 'UTC'), s.data, s.options, s.created_on, {now}
     , s.kind --? schedule.kind
     , 'cron' --! schedule.kind

@@ -1,4 +1,4 @@
--- Count jobs that another client took back from a worker of ours that died, once each; how often that has happened to them.
+-- Counts, once each, jobs that another client recovered from a worker of ours. Returns how often each job was recovered.
 WITH x AS (
     UPDATE {job} j SET output = NULL
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active' AND j.output IS NOT NULL

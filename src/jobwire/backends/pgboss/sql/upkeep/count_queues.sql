@@ -1,5 +1,5 @@
--- Count the jobs of queues that share a table, and write the counts where every client reads them; but not while counting was
--- found to be slow, and not while somebody else counts.
+-- Counts the jobs of queues that share a table, and stores the counts where every client reads them. Does nothing while counting is suspended
+-- because it was slow, or while another client counts.
 WITH may AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(:lock::bigint)
         AND NOT EXISTS (SELECT FROM {schema}.version v WHERE v.monitor_backoff_on > {now}) --? version.monitor_backoff_on

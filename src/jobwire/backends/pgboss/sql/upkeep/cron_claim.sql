@@ -1,5 +1,5 @@
--- Take the turn for a pass over the schedules, if it is time for one: when the last pass was. Where rules are stored that only Node can
--- read, the turn is left to Node, whose pass it would silence.
+-- Claims the turn for a pass over the schedules, if one is due. Returns the time of the last pass. Where rules are stored that only Node can
+-- read, the turn is left to Node: a pass of ours would keep it from making its own.
 WITH turn AS (
     SELECT v.cron_on, v.version FROM {schema}.version v
     WHERE (v.cron_on IS NULL OR v.cron_on <= {now} - :every::float8 * interval '1 second')

@@ -1,4 +1,4 @@
--- Delete jobs that have been finished, or have waited, for longer than they are to be kept; how many.
+-- Deletes jobs that have been finished, or have waited, for longer than they are kept. Returns the number of them.
 WITH old AS (
     SELECT j.name, j.id FROM {job} j
     WHERE j.name = :queue AND (
@@ -9,11 +9,6 @@ WITH old AS (
     FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM {job} j USING old WHERE j.name = old.name AND j.id = old.id RETURNING j.id
-), forgotten AS ( --? side
-    DELETE FROM {side}.progress p USING gone g WHERE p.name = :queue AND p.id = g.id --? side
-), unlogged AS ( --? side
-    DELETE FROM {side}.log l USING gone g WHERE l.name = :queue AND l.id = g.id --? side
-), forgiven AS ( --? side
-    DELETE FROM {side}.stall t USING gone g WHERE t.name = :queue AND t.id = g.id --? side
+{forget_side}
 )
 SELECT count(*) FROM gone

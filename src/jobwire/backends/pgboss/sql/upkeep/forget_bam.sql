@@ -1,2 +1,2 @@
--- Forget index builds that were still to come for a table that goes.
+-- Deletes background index builds of a table that is about to be deleted.
 DELETE FROM {schema}.bam WHERE table_name = :table AND status IN ('pending', 'in_progress', 'failed')

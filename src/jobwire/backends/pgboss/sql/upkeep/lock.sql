@@ -1,2 +1,2 @@
--- Wait for the advisory lock that clients of the schema take for a purpose.
+-- Waits for the advisory lock that clients of the schema take for one purpose.
 SELECT pg_advisory_xact_lock(:lock::bigint)

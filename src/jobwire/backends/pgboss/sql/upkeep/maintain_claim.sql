@@ -1,4 +1,4 @@
--- Take the turn to clean queues whose last time is long enough ago; which queues are ours, and their tables.
+-- Claims the turn to clean the queues that are due. Returns their names and tables.
 WITH turn AS (
     SELECT q.name FROM {schema}.queue q
     WHERE coalesce(q.maintain_on, '-infinity') <= {now} - :every::float8 * interval '1 second'

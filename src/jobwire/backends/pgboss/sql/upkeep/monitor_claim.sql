@@ -1,6 +1,6 @@
--- Take the turn to monitor queues whose last time is long enough ago; which queues are ours, and their tables.
--- Where a Node supervisor keeps the history of the queues, the turn is left to it; its last entries tell, and before the first of them
--- its entry among the instances: a turn of ours at the right moment each time would keep it from ever writing one.
+-- Claims the turn to monitor the queues that are due. Returns their names and tables. Where a Node supervisor stores the history of the queues,
+-- the turn is left to it: if we took each turn at the right moment, it would never write an entry. Such a supervisor is recognised by its last
+-- entries and, before the first of them, by its row among the instances.
 WITH turn AS (
     SELECT q.name FROM {schema}.queue q
     WHERE NOT EXISTS (SELECT FROM {schema}.queue_stats s WHERE s.captured_on > {now} - interval '10 minutes') --? queue_stats

@@ -1,4 +1,4 @@
--- Give turns back that came to nothing.
+-- Gives back turns in which nothing was done.
 UPDATE {schema}.queue
 SET monitor_claim_on = NULL --? queue.monitor_claim_on
 SET monitor_on = NULL --! queue.monitor_claim_on

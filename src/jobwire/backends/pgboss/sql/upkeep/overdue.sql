@@ -1,5 +1,5 @@
--- Active jobs of queues that ran longer than they may, or gave no sign of life for longer than they promised. Seconds are taken from now, and
--- not added to a stored time, which may be near the end of all times.
+-- Returns active jobs of queues that have run for longer than they may, or whose heartbeats have expired. Intervals are subtracted from the
+-- present time and not added to a stored one, since that sum may be beyond the last time that PostgreSQL can hold.
 SELECT j.name, j.id, j.retry_count, j.started_on::text,
     CASE WHEN j.heartbeat_seconds = :lease::integer THEN q.heartbeat_seconds ELSE j.heartbeat_seconds END, --? heartbeat_seconds
     NULL::integer, --! heartbeat_seconds

@@ -1,5 +1,6 @@
--- Take back jobs of a queue that give no sign of life. They are not charged: what a claim of ours had added to their attempts stays. A
--- heartbeat that is as long as our lease was our lease, and the queue's own is put back. One that this has happened to too often fails.
+-- Recovers jobs of a queue whose heartbeats have expired. They are not charged: what their claim had added to `retry_limit` stays. A
+-- heartbeat that is as long as our lease was set by a claim of ours, so the queue's own is restored. Jobs that were recovered too often are
+-- returned without being changed, for the caller to fail.
 WITH x AS MATERIALIZED (
     SELECT j.id, coalesce(t.times, 0) + 1 AS times
     FROM {job} j LEFT JOIN {side}.stall t ON t.name = j.name AND t.id = j.id
@@ -23,8 +24,8 @@ WITH x AS MATERIALIZED (
                 AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
         ))
     RETURNING j.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, :queue) FROM back HAVING count(*) > 0
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, :queue) FROM back HAVING count(*) > 0
 )
-SELECT x.id, b.id IS NOT NULL, j.retry_count, j.started_on::text, (SELECT count(*) FROM rung)
+SELECT x.id, b.id IS NOT NULL, j.retry_count, j.started_on::text, (SELECT count(*) FROM notified)
 FROM x JOIN {job} j ON j.name = :queue AND j.id = x.id LEFT JOIN back b ON b.id = x.id

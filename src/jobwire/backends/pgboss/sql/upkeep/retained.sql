@@ -1,4 +1,4 @@
--- Write down how many finished jobs a queue still keeps, but for those of the last moments, which every count adds.
+-- Stores the number of finished jobs that a queue keeps, except those of the last ten seconds, which every count adds.
 UPDATE {schema}.queue q
 SET retained_count = (
         SELECT count(*) FROM {job} j WHERE j.name = :queue AND j.state IN ('completed', 'cancelled')

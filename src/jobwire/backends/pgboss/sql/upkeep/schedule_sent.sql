@@ -1,2 +1,2 @@
--- Note the job that a schedule has made last.
+-- Stores the id of the job that a schedule made last.
 UPDATE {schema}.schedule SET last_job_id = :id::uuid WHERE name = :queue AND key = :key

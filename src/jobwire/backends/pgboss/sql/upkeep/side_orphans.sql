@@ -1,4 +1,4 @@
--- Forget what is kept of jobs that peers have deleted, and windows that have closed long ago.
+-- Deletes side data of jobs that peers have deleted, and windows that closed a day ago.
 WITH p AS (
     DELETE FROM {side}.progress x
     WHERE x.name = :queue AND NOT EXISTS (SELECT FROM {job} j WHERE j.name = x.name AND j.id = x.id)

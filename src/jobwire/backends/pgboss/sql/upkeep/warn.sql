@@ -1,2 +1,2 @@
--- Keep a warning where Node keeps its own.
+-- Stores a warning where Node stores its own.
 INSERT INTO {schema}.warning (type, message, data) VALUES (:type, :message, :data::jsonb)

@@ -1,5 +1,5 @@
--- Complete jobs that are still ours; the outputs are a JSON array, the rest arrays of the same length. States are compared as text, so
--- that no index on states tempts the planner away from the primary key.
+-- Completes jobs whose claims are valid. The outputs are a JSON array, the other values arrays of the same length. States are compared as
+-- text, so that the planner uses the primary key and no index on states.
 UPDATE {job} j
 SET state = 'completed',
     completed_on = {now},

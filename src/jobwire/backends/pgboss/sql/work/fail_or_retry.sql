@@ -1,23 +1,23 @@
--- Fail jobs that are still ours: retried after pg-boss's wait (or the one given) while they may be, else failed for good, with a
--- copy in their dead letter queue. Waits end within a century, however absurd the numbers are that another client stored.
+-- Fails jobs whose claims are valid. A job that has attempts left gets its next attempt after pg-boss's wait (or the one given). Any other
+-- has failed for good, with a copy in its dead letter queue. Waits end within a century, whatever numbers another client stored.
 WITH held AS MATERIALIZED (
     SELECT j.id,
-        :outputs::jsonb -> (p.place - 1) AS output,
-        (:heartbeats::integer[])[p.place] AS heartbeat,
-        l.most, j.retry_count < l.most AND NOT (:finals::boolean[])[p.place]
+        :outputs::jsonb -> (p.nth - 1) AS output,
+        (:heartbeats::integer[])[p.nth] AS heartbeat,
+        l.most, j.retry_count < l.most AND NOT (:finals::boolean[])[p.nth]
         AND NOT (j.policy IS NOT DISTINCT FROM 'stately' AND EXISTS (
             SELECT FROM {job} o WHERE o.name = :queue AND o.state = 'retry' AND o.policy = 'stately'
                 AND coalesce(o.singleton_key, '') = coalesce(j.singleton_key, '')
         )) AS again,
-        coalesce((:waits::float8[])[p.place], CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(
+        coalesce((:waits::float8[])[p.nth], CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(
             j.retry_delay_max, greatest(j.retry_delay, 1) * 2 ^ greatest(least(15, j.retry_count), 0) * (1 + random())
         ) END) AS wait
-    FROM {job} j CROSS JOIN LATERAL (SELECT array_position(:ids, j.id) AS place) p
+    FROM {job} j CROSS JOIN LATERAL (SELECT array_position(:ids, j.id) AS nth) p
     CROSS JOIN LATERAL (
-        SELECT j.retry_limit - CASE WHEN j.retry_limit < 2147483647 THEN (:reserves::integer[])[p.place] ELSE 0 END AS most
+        SELECT j.retry_limit - CASE WHEN j.retry_limit < 2147483647 THEN (:reserves::integer[])[p.nth] ELSE 0 END AS most
     ) l
     WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
-        AND j.retry_count = (:attempts::integer[])[p.place] AND j.started_on = (:starts::timestamptz[])[p.place]
+        AND j.retry_count = (:attempts::integer[])[p.nth] AND j.started_on = (:starts::timestamptz[])[p.nth]
     FOR UPDATE OF j
 ), settled AS (
     UPDATE {job} j

@@ -1,10 +1,10 @@
--- Claim where a job's key or group limits what may run beside it. Candidates are looked at first and locked after, so that a
--- batch takes no more of a key than it may.
+-- Claims jobs where a key, a group or a rate limits how many may run at once. Candidates are read first and locked afterwards, so that a
+-- batch claims no more of a key than may run.
 WITH seen AS MATERIALIZED (
     SELECT j.id, j.priority, j.created_on, coalesce(j.singleton_key, '') AS key
         , j.group_id, j.group_tier --? group_id
-        , 'key:' || j.singleton_key AS pace_key --? paced_by_key
-        , 'group:' || j.group_id AS pace_key --? paced_by_group
+        , 'key:' || j.singleton_key AS rate_key --? rate_by_key
+        , 'group:' || j.group_id AS rate_key --? rate_by_group
     FROM {job} j
     WHERE j.name = :queue
         AND j.state < 'active'
@@ -32,59 +32,41 @@ WITH seen AS MATERIALIZED (
         AND (j.group_id IS NULL OR ( --? grouped
             SELECT count(*) FROM {job} a WHERE a.name = :queue AND a.state = 'active' AND a.group_id = j.group_id --? grouped
         ) < coalesce((:tiers::jsonb->>j.group_tier)::integer, :most)) --? grouped
-        AND NOT EXISTS ( --? paced
-            SELECT FROM {side}.pace p WHERE p.name = :queue AND p.until > clock_timestamp() AND p.started >= :pace --? paced
-                AND p.key = 'key:' || j.singleton_key --? paced_by_key
-                AND p.key = 'group:' || j.group_id --? paced_by_group
-        ) --? paced
+        AND NOT EXISTS ( --? rate_limited
+            SELECT FROM {side}.pace p WHERE p.name = :queue AND p.until > clock_timestamp() AND p.started >= :most_starts --? rate_limited
+                AND p.key = 'key:' || j.singleton_key --? rate_by_key
+                AND p.key = 'group:' || j.group_id --? rate_by_group
+        ) --? rate_limited
     ORDER BY j.priority DESC, j.created_on
     LIMIT :count * 10
 ), ranked AS (
     SELECT s.id
-        , row_number() OVER (ORDER BY s.priority DESC, s.created_on) AS place
+        , row_number() OVER (ORDER BY s.priority DESC, s.created_on) AS rank
     FROM (
         SELECT s.*
             , row_number() OVER (PARTITION BY s.key ORDER BY s.priority DESC, s.created_on) AS of_key --? one_of_key
             , 1 AS of_key --! one_of_key
             , row_number() OVER (PARTITION BY s.group_id ORDER BY s.priority DESC, s.created_on) AS of_group --? grouped
-            , row_number() OVER (PARTITION BY s.pace_key ORDER BY s.priority DESC, s.created_on) AS of_pace --? paced
+            , row_number() OVER (PARTITION BY s.rate_key ORDER BY s.priority DESC, s.created_on) AS of_rate_key --? rate_limited
         FROM seen s
     ) s
     WHERE s.of_key = 1
         AND (s.group_id IS NULL OR s.of_group + ( --? grouped
             SELECT count(*) FROM {job} a WHERE a.name = :queue AND a.state = 'active' AND a.group_id = s.group_id --? grouped
         ) <= coalesce((:tiers::jsonb->>s.group_tier)::integer, :most)) --? grouped
-        AND (s.pace_key IS NULL OR s.of_pace + coalesce(( --? paced
-            SELECT p.started FROM {side}.pace p --? paced
-            WHERE p.name = :queue AND p.key = s.pace_key AND p.until > clock_timestamp() --? paced
-        ), 0) <= :pace) --? paced
+        AND (s.rate_key IS NULL OR s.of_rate_key + coalesce(( --? rate_limited
+            SELECT p.started FROM {side}.pace p --? rate_limited
+            WHERE p.name = :queue AND p.key = s.rate_key AND p.until > clock_timestamp() --? rate_limited
+        ), 0) <= :most_starts) --? rate_limited
 ), next AS MATERIALIZED (
-    SELECT j.id, j.ctid AS place
+    SELECT j.id, j.ctid AS tid
         , j.heartbeat_seconds IS NULL OR j.heartbeat_seconds < 1 AS leased --? heartbeat_seconds
     FROM {job} j
     WHERE j.name = :queue
-        AND j.id = ANY (ARRAY(SELECT r.id FROM ranked r ORDER BY r.place LIMIT :count))
+        AND j.id = ANY (ARRAY(SELECT r.id FROM ranked r ORDER BY r.rank LIMIT :count))
         AND j.state < 'active'
         AND NOT j.blocked --? blocked
         AND j.start_after <= {now}
     FOR UPDATE OF j SKIP LOCKED
 )
-UPDATE {job} j
-SET state = 'active',
-    started_on = {now},
-    heartbeat_on = {now}, --? heartbeat_on
-    heartbeat_seconds = CASE WHEN j.heartbeat_seconds >= 1 THEN j.heartbeat_seconds ELSE :lease END, --? heartbeat_seconds
-    retry_limit = least(j.retry_limit, 2147483646) + 1, --? heartbeat_seconds
-    retry_count = CASE WHEN j.started_on IS NULL OR j.retry_count = 2147483647 THEN j.retry_count ELSE j.retry_count + 1 END
-WHERE j.ctid = ANY (ARRAY(SELECT n.place FROM next n))
-RETURNING
-    j.id, j.data, j.priority, j.retry_count,
-    j.retry_limit, --? heartbeat_seconds
-    least(j.retry_limit, 2147483646) + 1, --! heartbeat_seconds
-    j.expire_seconds, j.created_on, j.start_after,
-    j.started_on::text, j.singleton_key,
-    CASE WHEN j.id <> ALL (ARRAY(SELECT n.id FROM next n WHERE n.leased)) THEN j.heartbeat_seconds END, --? heartbeat_seconds
-    NULL::integer, --! heartbeat_seconds
-    j.group_id, --? group_id
-    NULL::text, --! group_id
-    coalesce(j.output -> 'value' ->> 'message' = 'job heartbeat timeout', false)
+{claim}

@@ -1,4 +1,4 @@
--- Add a line to a job's log, if the job is there, and keep only the newest lines if asked to.
+-- Adds a line to a job's log, if the job exists, and deletes all but the newest lines if asked to.
 WITH added AS (
     INSERT INTO {side}.log (name, id, line)
     SELECT j.name, j.id, :line FROM {job} j WHERE j.name = :queue AND j.id = :id::uuid

@@ -1,4 +1,4 @@
--- Seconds until the next job of a queue comes due; null if none will.
+-- Returns the seconds until the next job of a queue is due, null if none will be.
 SELECT extract(epoch FROM least(
     (
         SELECT j.start_after FROM {job} j

@@ -1,4 +1,4 @@
--- Count starts in the windows of keys; a window that has closed opens anew with them.
+-- Counts starts in the windows of keys. A window that has closed is replaced by a new one.
 INSERT INTO {side}.pace AS p (name, key, until, started)
 SELECT :queue, k.key, clock_timestamp() + :period::float8 * interval '1 second', k.count
 FROM ROWS FROM (unnest(:keys::text[]), unnest(:counts::integer[])) AS k (key, count)

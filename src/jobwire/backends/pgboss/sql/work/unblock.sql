@@ -1,4 +1,4 @@
--- Let jobs go whose parents have all completed; how many parents were looked after.
+-- Makes jobs ready whose parents have all completed. Returns the number of parents.
 WITH parent AS MATERIALIZED (
     SELECT j.name, j.id FROM {schema}.job j
     WHERE j.blocking AND j.state = 'completed'
@@ -18,7 +18,7 @@ WITH parent AS MATERIALIZED (
     RETURNING j.name, j.blocked
 ), settled AS (
     UPDATE {schema}.job j SET blocking = false FROM parent p WHERE j.name = p.name AND j.id = p.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, f.name) FROM freed f WHERE NOT f.blocked GROUP BY f.name
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, f.name) FROM freed f WHERE NOT f.blocked GROUP BY f.name
 )
-SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM rung)
+SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM notified)

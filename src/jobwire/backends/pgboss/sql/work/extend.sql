@@ -1,4 +1,4 @@
--- Give signs of life for jobs that are still ours.
+-- Extends the leases of jobs whose claims are valid.
 UPDATE {job} j
 SET heartbeat_on = {now} --? heartbeat_on
 SET retry_count = j.retry_count --! heartbeat_on

@@ -1,2 +1,2 @@
--- Keep jobwire's workers from claiming jobs of a queue.
+-- Pauses a queue for jobwire's workers.
 INSERT INTO {side}.held (name) VALUES (:queue) ON CONFLICT DO NOTHING

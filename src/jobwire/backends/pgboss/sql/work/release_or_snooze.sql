@@ -1,5 +1,5 @@
--- Hand jobs back as if they had not been claimed, at once or for later. Where another job of the key has the state that this
--- one would get, the other queued state is taken.
+-- Releases or snoozes jobs, as if they had not been claimed. Where another job of the key has the state that this one would get, it gets
+-- the other queued state.
 WITH back AS (
     UPDATE {job} j
     SET state = CASE
@@ -24,7 +24,7 @@ WITH back AS (
         AND j.retry_count = (:attempts::integer[])[array_position(:ids, j.id)]
         AND j.started_on = (:starts::timestamptz[])[array_position(:ids, j.id)]
     RETURNING j.id
-), rung AS MATERIALIZED (
-    SELECT pg_notify(:own_bell, :queue) FROM back HAVING count(*) > 0
+), notified AS MATERIALIZED (
+    SELECT pg_notify(:own_channel, :queue) FROM back HAVING count(*) > 0
 )
-SELECT b.id, (SELECT count(*) FROM rung) FROM back b
+SELECT b.id, (SELECT count(*) FROM notified) FROM back b

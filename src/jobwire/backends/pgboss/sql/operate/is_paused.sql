@@ -1,2 +1,2 @@
--- Whether the queue is held.
+-- Returns a row if the queue is paused.
 SELECT 1 FROM {side}.held WHERE name = :queue

@@ -1,5 +1,0 @@
--- Let them claim again, and tell them.
-WITH gone AS (
-    DELETE FROM {side}.held WHERE name = :queue RETURNING 1
-)
-SELECT pg_notify(:own_bell, :queue) FROM gone
