@@ -108,5 +108,5 @@ async def test_every_job_is_claimed_once_and_none_is_lost(queue, peer, consume, 
     await chaos.look()
     assert [one for one in await peer.redis.lrange(peer.key("jobs", "waiting"), 0, -1) if one != "x:gone"] == []
     assert await peer.redis.get(peer.key("ratelimit", "concurrent", "mail")) == "0"
-    leftovers = [key async for key in peer.redis.scan_iter(match=peer.key("x", "line:*"))]
+    leftovers = [key async for key in peer.redis.scan_iter(match=peer.key("x", "line:*"), count=100_000)]
     assert leftovers == []

@@ -27,7 +27,7 @@ async def store(redis: Redis, keys: Keys, *ids: str, **fields: Any) -> None:
 
 
 async def left(redis: Redis, keys: Keys) -> list[str]:
-    return sorted([key.decode() async for key in redis.scan_iter(match=f"{keys.base}*", count=1000)])
+    return sorted([key.decode() async for key in redis.scan_iter(match=f"{keys.base}*", count=100_000)])
 
 
 async def test_each_job_of_a_call_has_its_own_answer(redis, keys, backend: Backend) -> None:

@@ -151,7 +151,7 @@ async def scene(url: str, planted: list[Foreign]) -> None:
             await eventually(completed, within=30)
             await at_rest(worker)
             assert worker.running
-        await redis.delete(*[key async for key in redis.scan_iter(match=f"{prefix}:*", count=1000)])
+        await redis.delete(*[key async for key in redis.scan_iter(match=f"{prefix}:*", count=100_000)])
 
 
 async def at_rest(worker: Worker) -> None:
