@@ -10,6 +10,7 @@ import pytest
 from awaiting import eventually
 from faults.siege import echo
 from jobwire import NewJob, Queue, Worker, connect
+from jobwire.backends.pgboss import lending, pool
 from jobwire.backends.pgboss.statements import statement
 
 WORKERS = 10
@@ -19,6 +20,13 @@ OPEN = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = %s"
 @pytest.fixture
 def url(jobwire_postgres, unique):
     return f"pgboss+{jobwire_postgres.url}?application_name={unique}&schema={unique}"
+
+
+@pytest.fixture(autouse=True)
+def short_periods(monkeypatch):
+    """Lets connections without use go after a second instead of ten."""
+    monkeypatch.setattr(pool, "_PERIOD", 1.0)
+    monkeypatch.setattr(lending, "_IDLE", 1.0)
 
 
 @pytest.fixture
@@ -36,8 +44,8 @@ async def most_held(held, seconds: float) -> int:
 
 
 async def at_rest(held) -> bool:
-    """Whether for two whole seconds there were at most two: one that listens and one that asks."""
-    return await most_held(held, 2) <= 2
+    """Whether for a whole second there were at most two: one that listens and one that asks."""
+    return await most_held(held, 1) <= 2
 
 
 async def test_ten_workers_on_one_connection_hold_two_at_rest(url, held):
