@@ -114,9 +114,10 @@ class Store:
         """The jobs as the caller's own client sees them: a session can be used with its client only."""
         return session.client.get_database(self.place.database)[self.place.collection]
 
-    def reaching(self, deadline: float = CALL) -> Conversation:
-        """A conversation with the server, which ends within so many seconds and raises errors of jobwire only."""
-        return Conversation(self.where, self.deadline(deadline))
+    def reaching(self, deadline: float | None = None) -> Conversation:
+        """A conversation with the server, which ends within `deadline` seconds (`CALL` if None) and raises errors of
+        jobwire only."""
+        return Conversation(self.where, self.deadline(CALL if deadline is None else deadline))
 
     def deadline(self, seconds: float) -> float | None:
         """None if the URL has timeouts of its own: those count."""
