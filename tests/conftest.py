@@ -51,6 +51,12 @@ def no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def frequent_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets an idle worker wait for a second instead of five, so that it soon notices a server that does not answer."""
+    monkeypatch.setattr(engine, "_LONGEST_WAIT", 1.0)
+
+
+@pytest.fixture
 def redis_client(jobwire_valkey: Server) -> Iterator[redis.Redis]:
     """A plain driver connection to the run's Valkey, for looking at what jobwire stored."""
     with redis.Redis.from_url(jobwire_valkey.url, decode_responses=True) as client:

@@ -16,6 +16,7 @@ from awaiting import eventually
 from faults.proxy import Proxy
 from faults.siege import echo
 from jobwire import Queue, StoreUnavailable, Worker, connect
+from jobwire.backends.pgboss import doorbell
 from jobwire.backends.pgboss.statements import statement
 from jobwire.native import PgBossWorker
 from jobwire.urls import parse
@@ -24,6 +25,13 @@ pytestmark = pytest.mark.timeout(120)
 
 PROGRAM = str(Path(__file__).parent / "half_open_worker.py")
 WITHIN = 1.0
+
+
+@pytest.fixture(autouse=True)
+def frequent_checks(monkeypatch):
+    """Lets a listener look after its connection every two seconds instead of ten."""
+    monkeypatch.setattr(doorbell, "_CHECK_EVERY", 2.0)
+    monkeypatch.setattr(doorbell, "_ANSWER_WITHIN", 2.0)
 
 
 @pytest.fixture
