@@ -9,7 +9,7 @@ from collections import Counter
 from jobwire.model import State
 from jobwire.options import NewJob
 
-PRODUCERS, WORKERS, EACH = 50, 50, 40
+PRODUCERS, WORKERS, EACH = 50, 50, 20
 
 
 async def test_fifty_producers_and_fifty_workers_lose_nothing_and_run_nothing_twice(queue, work, eventually):

@@ -9,6 +9,7 @@ import logging
 import time
 import uuid
 
+import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as some
 from redis.asyncio import Redis
@@ -222,6 +223,7 @@ scenes = some.tuples(some.lists(entries, min_size=3, max_size=15), some.lists(en
         ),
     ]
 )
+@pytest.mark.slow
 def test_good_jobs_among_anything_are_done_and_the_worker_lives(jobwire_valkey, side_by_side):
     async def survive_all() -> None:
         await asyncio.gather(*(survive(jobwire_valkey.url, *scene) for scene in side_by_side))

@@ -55,6 +55,7 @@ async def test_ten_workers_on_one_connection_hold_two_at_rest(url, held):
         await eventually(lambda: at_rest(held), within=40)
 
 
+@pytest.mark.slow
 async def test_ten_workers_of_one_url_hold_two_at_rest(url, held):
     async with AsyncExitStack() as stack:
         for number in range(WORKERS):
@@ -67,6 +68,7 @@ async def _none(held) -> bool:
     return await held() == 0
 
 
+@pytest.mark.slow
 async def test_a_worker_goes_back_to_two_after_load_and_leases(url, held):
     async def handle(job):
         if job.data == "long":

@@ -156,6 +156,7 @@ async def test_the_reason_of_a_row_that_can_not_be_run_names_the_field(place, ro
         assert job.error.startswith(reason)
 
 
+@pytest.mark.slow
 async def test_an_idle_worker_beside_absurd_rows_stays_idle(place):
     async with connect(place) as connection:
         queue = await new_queue(connection)
