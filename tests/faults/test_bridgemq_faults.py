@@ -110,13 +110,19 @@ async def test_a_leader_that_was_stopped_beyond_its_lease_ticks_no_more_when_it_
 
         async def ticks_more(number: int) -> None:
             target = len(ticks) + number
-            await eventually(lambda: len(ticks) >= target, within=60)
+
+            def are_there() -> bool:
+                if watching.done():
+                    watching.result()  # raises what ended it
+                return len(ticks) >= target
+
+            await eventually(are_there, within=60)
 
         watching = asyncio.create_task(watch())
         stack.callback(watching.cancel)
         await queue.schedule("tick", cron="* * * * * *", data=1)
         first = await start()
-        await ticks_more(1)
+        await ticks_more(2)
         leader = await client.get("bridge:scheduler:lock")
         first.send_signal(signal.SIGSTOP)
         await client.expire("bridge:scheduler:lock", 1)  # what waiting for the rest of its 30 s would come to
