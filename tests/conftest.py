@@ -17,6 +17,9 @@ from jobwire.worker import engine
 # Loaded here and not by its entry point (`-p no:jobwire`), so that coverage begins before jobwire is imported.
 pytest_plugins = ["jobwire.testing.plugin"]
 
+# Tests start hundreds of processes, and without bytecode each of them compiles jobwire again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A busy machine is no failure of a property; pytest-timeout ends a test that hangs.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
