@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
 from collections.abc import Iterator
@@ -39,6 +40,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if long:
         shown = "\n".join(f"  {len(nodeid)}: {nodeid[:LONGEST_ID]}..." for nodeid in long)
         raise pytest.UsageError(f"ids of tests are at most {LONGEST_ID} characters long; give these `ids=`:\n{shown}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Takes modules and tests, which stay to the end, out of the garbage collector's sight: it took 0.3 s a time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
