@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Two processes of tests per core: most of their time is waiting.
-AT_ONCE := $(shell expr 2 '*' $$(nproc))
+# Processes of tests: four even on two cores, as they wait for much of their time.
+AT_ONCE ?= 4
 PEERS := $(patsubst %/package.json,%/node_modules/.ready,$(wildcard tests/interop/*/package.json))
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
