@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Processes of tests: four even on two cores, as they wait for much of their time.
+AT_ONCE ?= 4
 PEERS := $(patsubst %/package.json,%/node_modules/.ready,$(wildcard tests/interop/*/package.json))
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -27,10 +29,10 @@ run: $(READY)  ## the demo: embedded servers, producers, workers, a live table
 	@$(BIN)/jobwire demo
 
 test: $(READY) $(PEERS)  ## every test, on real servers and beside real Node peers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report term
+	$(BIN)/python -m pytest -n $(AT_ONCE) --dist loadgroup --cov --cov-report term
 
 test-fast: $(READY)  ## what needs no Node and no patience
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow' --ignore tests/interop
+	$(BIN)/python -m pytest -n $(AT_ONCE) --dist loadgroup -m 'not slow' --ignore tests/interop
 
 test-pythons: $(READY)  ## the fast tests on every other Python from 3.11 on that is installed
 	$(BIN)/python tools/test_pythons.py

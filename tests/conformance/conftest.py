@@ -7,23 +7,42 @@ the same body must raise NotSupported instead.
 from __future__ import annotations
 
 import contextlib
-import uuid
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pymongo import MongoClient
 
 import awaiting
 from jobwire.boundary import Consumer, ConsumerSettings, Feature
 from jobwire.connection import Connection, connect
+from jobwire.embedded import Server
 from jobwire.errors import NotSupported
 from jobwire.model import Job
 from jobwire.queue import Queue
 from jobwire.worker import Worker
 
+from .recycled import Databases, Schemas, new_name
+
 QUEUE = "letters"
+
+
+def _is_asked_for_its_place(request: pytest.FixtureRequest) -> bool:
+    """Whether the test itself opens the place: it may be about one that nothing was ever made in."""
+    return not {"url", "remote"}.isdisjoint(inspect.signature(request.function).parameters)
+
+
+@pytest.fixture(scope="session")
+def schemas(jobwire_postgres: Server) -> Iterator[Schemas]:
+    with contextlib.closing(Schemas(jobwire_postgres.url)) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def databases(jobwire_mongo: Server) -> Iterator[Databases]:
+    with contextlib.closing(Databases(jobwire_mongo.url)) as made:
+        yield made
 
 
 def _memory(request: pytest.FixtureRequest, place: str) -> str:
@@ -35,6 +54,10 @@ def _bullmq(request: pytest.FixtureRequest, place: str) -> str:
 
 
 def _pgboss(request: pytest.FixtureRequest, place: str) -> str:
+    if not _is_asked_for_its_place(request):
+        schemas: Schemas = request.getfixturevalue("schemas")
+        place = schemas.take()
+        request.addfinalizer(lambda: schemas.give_back(place))
     return f"pgboss+{request.getfixturevalue('jobwire_postgres').url}?schema={place}"
 
 
@@ -45,12 +68,12 @@ def _bridgemq(request: pytest.FixtureRequest, place: str) -> str:
 def _monque(request: pytest.FixtureRequest, place: str) -> str:
     """Runs per job are the instance's setting: as many as the test has `attempts`; Monque's own default is ten."""
     server = request.getfixturevalue("jobwire_mongo").url
-
-    def drop() -> None:  # hundreds of databases with a dozen indexes each would slow the server down
-        with MongoClient(server) as client:
-            client.drop_database(place)
-
-    request.addfinalizer(drop)
+    databases: Databases = request.getfixturevalue("databases")
+    if _is_asked_for_its_place(request):
+        request.addfinalizer(lambda: databases.drop(place))
+    else:
+        place = databases.take()
+        request.addfinalizer(lambda: databases.give_back(place))
     return f"monque+{server.replace('/?', f'/{place}?')}&max_retries={request.getfixturevalue('attempts')}"
 
 
@@ -98,13 +121,13 @@ def tries(connection: Connection, attempts: int) -> Tries:
 @pytest.fixture(params=PROTOCOLS)
 def url(request: pytest.FixtureRequest) -> str:
     """A place of the test's own on a server that all tests share."""
-    return PROTOCOLS[request.param](request, f"t{uuid.uuid4().hex[:12]}")
+    return PROTOCOLS[request.param](request, new_name())
 
 
 @pytest.fixture(params=[name for name in PROTOCOLS if name != "memory"])
 def remote(request: pytest.FixtureRequest) -> str:
     """As `url`, for what needs a server that can be away or refuse."""
-    return PROTOCOLS[request.param](request, f"t{uuid.uuid4().hex[:12]}")
+    return PROTOCOLS[request.param](request, new_name())
 
 
 @pytest.fixture

@@ -88,6 +88,7 @@ async def test_a_thread_learns_that_its_job_was_taken_away(queue, work, eventual
     assert told == [True]
 
 
+@pytest.mark.slow
 async def test_leases_are_renewed_again_after_a_time_without_long_jobs(queue, work, finished):
     async def handler(job):
         await asyncio.sleep(job.data)

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+SLOW_TO_START = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("postgres", "mongo")]
+"""Servers that take a second or more to start."""
+
 _PROGRAM = """
 import sys
 from jobwire import embedded

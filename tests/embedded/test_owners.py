@@ -13,7 +13,9 @@ from jobwire import embedded
 from jobwire.embedded.ownership import Account, give
 from jobwire.embedded.privileges import before_exec
 
-KINDS = ["valkey", "postgres", pytest.param("mongo", marks=pytest.mark.slow)]
+from .conftest import SLOW_TO_START
+
+KINDS = ["valkey", *SLOW_TO_START]
 AS_ROOT = os.geteuid() == 0
 SOMEBODY = Account(1, 1) if AS_ROOT else Account(os.getuid(), os.getgid())  # daemon: every machine has it
 NAMELESS = Account(54321, 54321) if AS_ROOT else SOMEBODY

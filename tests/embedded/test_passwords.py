@@ -20,7 +20,9 @@ from jobwire import embedded
 from jobwire.embedded import binaries, locks
 from jobwire.embedded.process import started
 
-KINDS = ["valkey", "postgres", pytest.param("mongo", marks=pytest.mark.slow)]
+from .conftest import SLOW_TO_START
+
+KINDS = ["valkey", *SLOW_TO_START]
 
 
 def without_password(url: str) -> str:

@@ -16,6 +16,8 @@ from redis.cluster import RedisCluster
 from jobwire import embedded
 from jobwire.embedded import locks, process
 
+from .conftest import SLOW_TO_START
+
 LOOPBACK = "0100007F"  # 127.0.0.1 as the kernel writes it
 
 
@@ -45,6 +47,7 @@ def test_valkey_answers_at_its_url(tmp_path):
         }
 
 
+@pytest.mark.slow
 def test_postgres_answers_at_its_url(tmp_path):
     with embedded.postgres(tmp_path) as server, psycopg.connect(server.url) as connection:
         assert connection.info.server_version // 10000 == 18
@@ -97,7 +100,7 @@ def test_a_cluster_comes_back_with_its_data(tmp_path):
         assert [int(client.get(f"key-{n}")) for n in range(50)] == list(range(50))
 
 
-@pytest.mark.parametrize("kind", ["valkey", "postgres", pytest.param("mongo", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["valkey", *SLOW_TO_START])
 def test_a_server_listens_on_loopback_only(tmp_path, kind):
     with getattr(embedded, kind)(tmp_path, durable=False) as server:
         assert listening_addresses(server.pid) == {LOOPBACK}
@@ -109,7 +112,7 @@ def test_the_nodes_of_a_cluster_listen_on_loopback_only(tmp_path):
         assert [listening_addresses(pid) for pid in cluster.pids] == [{LOOPBACK}] * 3
 
 
-@pytest.mark.parametrize("kind", ["valkey", "postgres", pytest.param("mongo", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["valkey", *SLOW_TO_START])
 def test_a_long_folder_name_and_a_change_of_directory_do_no_harm(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)
     folder = "/".join(["a folder with a rather long name, and 'quotes'"] * 4)

@@ -13,6 +13,8 @@ from jobwire import embedded
 from jobwire.embedded import locks, state
 from jobwire.embedded.process import started
 
+from .conftest import SLOW_TO_START
+
 
 def stopped(folder: Path) -> bool:
     return locks.is_free(folder / "valkey" / locks.SERVER)
@@ -49,6 +51,7 @@ def test_many_processes_at_once_start_only_one_server(tmp_path, user):
     assert stopped(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_server_goes_on_when_its_starter_leaves(tmp_path, user):
     starter = user("valkey", tmp_path)
     starter.joined()
@@ -101,6 +104,7 @@ def test_a_killed_user_stops_no_server_for_others(tmp_path, user):
     assert stopped(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_user_killed_while_the_server_starts_is_in_nobodys_way(tmp_path, user):
     victim = user("postgres", tmp_path)
     lock = tmp_path / "postgres" / locks.SERVER
@@ -144,7 +148,7 @@ def test_a_server_does_not_outlive_its_keeper(tmp_path, kind):
             assert again.url == server.url
 
 
-@pytest.mark.parametrize("kind", ["valkey", "postgres", pytest.param("mongo", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["valkey", *SLOW_TO_START])
 def test_a_killed_keeper_is_replaced_while_the_server_is_used(tmp_path, kind):
     with getattr(embedded, kind)(tmp_path) as server:
         url, first = server.url, keeper(server)
@@ -155,6 +159,7 @@ def test_a_killed_keeper_is_replaced_while_the_server_is_used(tmp_path, kind):
     assert locks.is_free(tmp_path / kind / locks.SERVER)
 
 
+@pytest.mark.slow
 def test_the_keeper_is_replaced_by_whichever_process_is_left(tmp_path, user):
     starter, other = user("valkey", tmp_path), user("valkey", tmp_path)
     url = starter.joined()
@@ -169,6 +174,7 @@ def test_the_keeper_is_replaced_by_whichever_process_is_left(tmp_path, user):
     assert stopped(tmp_path)
 
 
+@pytest.mark.slow
 def test_keepers_killed_one_after_the_other_are_each_replaced_once(tmp_path, user):
     users = [user("valkey", tmp_path) for _ in range(3)]
     for each in users:
@@ -201,6 +207,7 @@ def test_the_state_a_crash_left_behind_is_not_believed(tmp_path):
         assert client.ping() is True
 
 
+@pytest.mark.slow
 def test_a_process_with_the_id_of_a_dead_postgres_is_not_taken_for_it(tmp_path):
     with embedded.postgres(tmp_path, durable=False) as server:
         left_behind = server.folder / "data" / "postmaster.pid"

@@ -18,8 +18,10 @@ from jobwire.embedded.errors import unusable
 from jobwire.embedded.ownership import Account
 from jobwire.embedded.privileges import before_exec, unprivileged_account
 
+from .conftest import SLOW_TO_START
+
 SOMEBODY = unprivileged_account() if os.geteuid() == 0 else Account(os.getuid(), os.getgid())
-KINDS = ["valkey", "postgres", pytest.param("mongo", marks=pytest.mark.slow)]
+KINDS = ["valkey", *SLOW_TO_START]
 
 _PROGRAM = """
 import sys

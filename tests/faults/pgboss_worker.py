@@ -18,7 +18,9 @@ async def handle(job: ActiveJob) -> int:
     return int(job.data["n"])
 
 
+def main(url: str) -> None:
+    asyncio.run(Worker("work", handle, url, concurrency=8, lease=1.0, recover_every=0.3, max_stalled=10_000).run())
+
+
 if __name__ == "__main__":
-    asyncio.run(
-        Worker("work", handle, sys.argv[1], concurrency=8, lease=1.0, recover_every=0.3, max_stalled=10_000).run()
-    )
+    main(sys.argv[1])

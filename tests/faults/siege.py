@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from awaiting import eventually
+from faults.nursery import nursery
 from faults.proxy import Proxy
 from jobwire import JobwireError, NewJob, Queue, State, StoreUnavailable, Worker, embedded
 
@@ -51,20 +52,14 @@ async def completed_ids(queue: Queue) -> list[str]:
 async def kill_workers(queue: Queue, url: str, *, jobs: int, kills: int) -> None:
     """Two workers share the jobs, and one is killed and replaced, time and again: each job is completed once."""
     acknowledged = {job.id for job in await queue.add_many([NewJob(number) for number in range(jobs)])}
-    workers = [await start_worker(url, 10) for _ in range(2)]
-    try:
+    async with nursery("worker_program", url) as workers:
+        fleet = [await workers.start(url, 10) for _ in range(2)]
         for _ in range(kills):
             before = (await queue.counts())[State.COMPLETED]
             await eventually(lambda than=before + 20: _are_completed(queue, than), within=30)
-            victim = workers.pop(random.randrange(len(workers)))
-            victim.kill()
-            await victim.wait()
-            workers.append(await start_worker(url, 10))
+            workers.kill(fleet.pop(random.randrange(len(fleet))))
+            fleet.append(await workers.start(url, 10))
         await eventually(lambda: is_done(queue, len(acknowledged)), within=60)
-    finally:
-        for worker in workers:
-            worker.kill()
-            await worker.wait()
     ids = await completed_ids(queue)
     assert len(ids) == len(set(ids))
     assert set(ids) == acknowledged

@@ -17,6 +17,9 @@ from pymongo import MongoClient
 
 from awaiting import eventually
 from jobwire import NewJob, Queue, Worker
+from jobwire.backends.monque.connection import store
+from jobwire.backends.monque.produce import add
+from jobwire.backends.monque.work import consumer
 from jobwire.connection import connect
 from jobwire.embedded import Server
 from jobwire.errors import StoreUnavailable
@@ -28,6 +31,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 PROGRAM = str(Path(__file__).with_name("monque_worker.py"))
 PATIENT = {"lease": 4.0, "recover_every": 0.5, "max_stalled": 1000}
+
+
+@pytest.fixture(autouse=True)
+def short_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the deadlines of calls a third of what they are outside tests."""
+    for module, name in ((store, "CALL"), (consumer, "ATTEMPT"), (add, "ATTEMPT"), (add, "_PATIENCE")):
+        monkeypatch.setattr(module, name, getattr(module, name) / 3)
+    for name in ("wTimeoutMS", "serverSelectionTimeoutMS", "connectTimeoutMS"):
+        monkeypatch.setitem(store._DEFAULTS, name, store._DEFAULTS[name] // 3)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ PROGRAM = str(Path(__file__).parent / "wrong_clock_worker.py")
 
 @pytest.mark.parametrize("offset", [300, -300])
 @pytest.mark.timeout(120)
+@pytest.mark.slow
 async def test_a_clock_that_is_wrong_changes_nothing(jobwire_postgres, unique, offset):
     url = f"pgboss+{jobwire_postgres.url}?schema={unique}"
     async with await psycopg.AsyncConnection.connect(

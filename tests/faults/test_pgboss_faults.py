@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-import sys
 from collections import Counter
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from awaiting import eventually
+from faults.nursery import nursery
 from jobwire import NewJob, Queue, State
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PROGRAM = str(Path(__file__).parent / "pgboss_worker.py")
 KILLS, FLEET, BATCH = 50, 3, 120
 
 
@@ -40,34 +37,24 @@ async def test_fifty_kills_under_load_lose_nothing_and_complete_nothing_twice(jo
             start = first + len(added)
             added.update(job.id for job in await queue.add_many([NewJob({"n": start + n}) for n in range(BATCH)]))
 
-        async def start() -> asyncio.subprocess.Process:
-            return await asyncio.create_subprocess_exec(sys.executable, PROGRAM, url)
-
         async def moved(since: int) -> bool:
             counts = await queue.counts()
             if counts[State.WAITING] < BATCH:
                 await add_more()
             return counts[State.COMPLETED] > since + 5
 
-        fleet = [await start() for _ in range(FLEET)]
-        try:
+        async def all_done() -> bool:
+            counts = await queue.counts()
+            return counts[State.COMPLETED] == len(added)
+
+        async with nursery("pgboss_worker", url) as workers:
+            fleet = [await workers.start(url) for _ in range(FLEET)]
             for _ in range(KILLS):
                 since = (await queue.counts())[State.COMPLETED]
                 await eventually(lambda s=since: moved(s), within=60)
-                victim = fleet.pop(0)
-                victim.kill()
-                await victim.wait()
-                fleet.append(await start())
-
-            async def all_done() -> bool:
-                counts = await queue.counts()
-                return counts[State.COMPLETED] == len(added)
-
+                workers.kill(fleet.pop(0))
+                fleet.append(await workers.start(url))
             await eventually(all_done, within=90)
-        finally:
-            for worker in fleet:
-                worker.kill()
-                await worker.wait()
         counts = await queue.counts()
         completions = await (await database.execute(f"SELECT id::text FROM {unique}.done")).fetchall()
         written = await (

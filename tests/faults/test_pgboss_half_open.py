@@ -17,6 +17,7 @@ from faults.proxy import Proxy
 from faults.siege import echo
 from jobwire import Queue, StoreUnavailable, Worker, connect
 from jobwire.backends.pgboss.connection.statements import statement
+from jobwire.backends.pgboss.work import wakeup
 from jobwire.native import PgBossWorker
 from jobwire.urls import parse
 
@@ -24,6 +25,13 @@ pytestmark = pytest.mark.timeout(120)
 
 PROGRAM = str(Path(__file__).parent / "half_open_worker.py")
 WITHIN = 1.0
+
+
+@pytest.fixture(autouse=True)
+def frequent_checks(monkeypatch):
+    """Lets a listener look after its connection every two seconds instead of ten."""
+    monkeypatch.setattr(wakeup, "_CHECK_EVERY", 2.0)
+    monkeypatch.setattr(wakeup, "_REPLY_WITHIN", 2.0)
 
 
 @pytest.fixture
@@ -67,6 +75,7 @@ async def test_an_add_fails_by_its_deadline_and_succeeds_at_once_after_healing(p
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 async def test_many_adds_at_once_all_end(proxy, far_url):
     async with connect(far_url) as connection:
         hurry(connection)
@@ -82,6 +91,7 @@ async def test_many_adds_at_once_all_end(proxy, far_url):
             await queue.add(2)
 
 
+@pytest.mark.slow
 async def test_a_worker_hears_of_jobs_at_once_again_after_healing(proxy, url, far_url):
     async with connect(far_url) as connection, Queue("work", url) as queue:
         worker = Worker(
@@ -117,6 +127,7 @@ async def _is_done(queue: Queue, job_id: str) -> bool:
     return job is not None and job.state.finished
 
 
+@pytest.mark.slow
 async def test_the_duties_go_on_after_healing(proxy, url, far_url):
     """A job of a dead worker is taken back by a worker that had been cut off."""
     worker = Worker("work", echo, far_url, recover_every=0.5, call_timeout=2)
@@ -144,6 +155,7 @@ async def _abandon(queue: Queue, server: str) -> str:
     return job.id
 
 
+@pytest.mark.slow
 async def test_a_worker_that_is_told_to_end_while_half_open_ends_within_its_time(proxy, url, far_url):
     async with Queue("work", url) as queue:
         worker = await asyncio.create_subprocess_exec(
@@ -168,6 +180,7 @@ async def test_a_worker_that_is_told_to_end_while_half_open_ends_within_its_time
                 await worker.wait()
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_given_up_leaves_no_connection_behind(url):
     async with connect(url) as connection:
         store = connection.backend.store

@@ -44,8 +44,12 @@ def until_it_answers(server: subprocess.Popen[bytes], port: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sync", "gthread"])
 @pytest.mark.parametrize("protocol", ["bullmq", "pgboss"])
-def test_every_worker_of_a_preforking_server_uses_the_queue(tmp_path: Path, protocol: str, kind: str) -> None:
-    url, port, log = f"{protocol}+embedded:{tmp_path / 'store'}", free_port(), tmp_path / "gunicorn.log"
+def test_every_worker_of_a_preforking_server_uses_the_queue(
+    tmp_path: Path, request: pytest.FixtureRequest, unique: str, protocol: str, kind: str
+) -> None:
+    server, option = {"bullmq": ("jobwire_valkey", "prefix"), "pgboss": ("jobwire_postgres", "schema")}[protocol]
+    url = f"{protocol}+{request.getfixturevalue(server).url}?{option}={unique}"
+    port, log = free_port(), tmp_path / "gunicorn.log"
     command = [
         sys.executable, "-m", "gunicorn", "--preload", "--workers", "2", "--worker-class", kind, "--threads", "2",
         "--bind", f"127.0.0.1:{port}", "--timeout", "60", "--graceful-timeout", "10", "--no-control-socket",

@@ -19,7 +19,7 @@ from jobwire.embedded import Server
 pytestmark = pytest.mark.slow
 PROGRAM = str(Path(__file__).parent / "bullmq_wrong_clock.py")
 AHEAD, BEHIND = 300.0, -300.0
-DELAY = 3.0
+DELAY = 2.0
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_a_worker_whose_clock_is_wrong_takes_no_healthy_job_from_another(
 
     async def slow(job: object) -> None:
         runs.append(1)
-        await asyncio.sleep(4)
+        await asyncio.sleep(2.5)
 
     async with Worker("work", slow, url, concurrency=5, lease=1.0, recover_every=0.3) as worker:
         await queue.add_many([NewJob(0) for _ in range(5)])

@@ -14,9 +14,12 @@ async def handle(job: ActiveJob) -> int:
     return int(job.data)
 
 
+def main(url: str, concurrency: str) -> None:
+    worker = Worker(
+        "work", handle, url, concurrency=int(concurrency), lease=1.0, recover_every=0.3, max_stalled=1000
+    )  # fmt: skip
+    asyncio.run(worker.run())
+
+
 if __name__ == "__main__":
-    asyncio.run(
-        Worker(
-            "work", handle, sys.argv[1], concurrency=int(sys.argv[2]), lease=1.0, recover_every=0.3, max_stalled=1000
-        ).run()
-    )
+    main(*sys.argv[1:])

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFTEST = Path(__file__).parent.parent / "conftest.py"
 
 
@@ -29,6 +31,7 @@ def _collect(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, str(folder)], check=False, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_no_tests_id_is_its_long_input(tmp_path: Path) -> None:
     done = _collect(tmp_path, '@pytest.mark.parametrize("text", ["x" * 10_000, b"y" * 10_000])\ndef test(text): ...')
     assert done.returncode == 0, done.stdout
@@ -37,6 +40,7 @@ def test_no_tests_id_is_its_long_input(tmp_path: Path) -> None:
     assert max(map(len, ids)) < 100
 
 
+@pytest.mark.slow
 def test_an_id_of_more_than_200_characters_is_refused(tmp_path: Path) -> None:
     done = _collect(tmp_path, '@pytest.mark.parametrize("text", [1], ids=["x" * 250])\ndef test(text): ...')
     assert done.returncode != 0

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -494,5 +495,5 @@ class EngineStates(RuleBasedStateMachine):
         raise AssertionError(f"never: {what}; {vars(self.store)}")
 
 
-TestEngineStates = EngineStates.TestCase
+TestEngineStates = pytest.mark.slow(EngineStates.TestCase)
 TestEngineStates.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)

@@ -77,7 +77,7 @@ async def test_a_large_foreign_backlog_is_taken_over_in_order(peer, queue, consu
 
 async def test_a_lost_index_is_built_again(peer, queue, consume, claimed):
     await queue.add_many([NewJob(n, target=Target(stack=("py",)) if n % 2 else None) for n in range(500)])
-    ours = [key async for key in peer.redis.scan_iter(match=peer.key("x", "*"), count=1000)]
+    ours = [key async for key in peer.redis.scan_iter(match=peer.key("x", "*"), count=100_000)]
     await peer.redis.delete(*ours)
     claims = await claimed(consume(stack="py"), 600)
     assert [claim.job.data for claim in claims] == list(range(500))

@@ -18,7 +18,7 @@ def key(namespace):
 @pytest.fixture
 async def contents(redis, namespace):
     async def read():
-        return sorted([key async for key in redis.scan_iter(match=f"{namespace}:*", count=1000)])
+        return sorted([key async for key in redis.scan_iter(match=f"{namespace}:*", count=100_000)])
 
     return read
 

@@ -25,7 +25,7 @@ async def server_ms(redis):
 
 async def keys_of(redis, namespace):
     """Every key of the spec's own, without ours."""
-    found = [key async for key in redis.scan_iter(match=f"{namespace}:*", count=1000)]
+    found = [key async for key in redis.scan_iter(match=f"{namespace}:*", count=100_000)]
     return sorted(key.removeprefix(f"{namespace}:") for key in found if not key.startswith(f"{namespace}:x:"))
 
 

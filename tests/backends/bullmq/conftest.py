@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,14 @@ from jobwire.urls import parse
 
 from .dump import dump
 from .own_servers import answers, free_ports, running
-from .peer import node
+from .peer import close_peers, node
+
+
+@pytest.fixture(scope="session", autouse=True)
+def node_processes() -> Iterator[None]:
+    """Ends the Node processes that tests share."""
+    yield
+    close_peers()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ _DUE_SCALE = 4096
 async def dump(redis: Redis, prefix: str, *, keep_events: bool = True) -> dict[str, Any]:
     """Every key under the prefix, as `queue:word -> value`."""
     found: dict[str, Any] = {}
-    keys = sorted([raw.decode() async for raw in redis.scan_iter(match=f"{prefix}:*", count=1000)])
+    keys = sorted([raw.decode() async for raw in redis.scan_iter(match=f"{prefix}:*", count=100_000)])
     async with redis.pipeline(transaction=False) as pipeline:
         for key in keys:
             pipeline.type(key).pttl(key)

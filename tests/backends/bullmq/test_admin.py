@@ -27,7 +27,7 @@ async def store(redis: Redis, keys: Keys, *ids: str, **fields: Any) -> None:
 
 
 async def left(redis: Redis, keys: Keys) -> list[str]:
-    return sorted([key.decode() async for key in redis.scan_iter(match=f"{keys.base}*", count=1000)])
+    return sorted([key.decode() async for key in redis.scan_iter(match=f"{keys.base}*", count=100_000)])
 
 
 async def test_each_job_of_a_call_has_its_own_answer(redis, keys, backend: Backend) -> None:
@@ -242,8 +242,8 @@ async def test_clean_refuses_a_state_that_bullmq_cannot_clean(backend: Backend) 
         await backend.clean("q", State.WAITING_CHILDREN, 0, 0)
 
 
-async def fill_every_corner(redis: Redis, keys: Keys) -> None:
-    ids = [f"j{n}" for n in range(2300)]
+async def fill_every_corner(redis: Redis, keys: Keys, completed: int = 2300) -> None:
+    ids = [f"j{n}" for n in range(completed)]
     await store(redis, keys, *ids, "w", "p", "r", "d", "a", "c", "f", "k", "u")
     await redis.zadd(keys.completed, {job_id: n for n, job_id in enumerate(ids)})
     await redis.lpush(keys.wait, "w")
@@ -280,7 +280,7 @@ async def test_obliterate_leaves_nothing_of_the_queue(redis, keys, backend: Back
 
 
 async def test_obliterate_without_force_leaves_a_working_queue_as_it_was(redis, keys, backend: Backend) -> None:
-    await fill_every_corner(redis, keys)
+    await fill_every_corner(redis, keys, completed=20)
     await redis.lpush(keys.active, "a")
     before = await dump(redis, keys.prefix)
 

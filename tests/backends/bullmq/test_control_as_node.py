@@ -142,8 +142,7 @@ CASES = {
     ),
     "an event of one's own": (
         LINES,
-        """const { QueueEventsProducer } = require(process.env.PEER);
-        const tell = new QueueEventsProducer("q", { connection, prefix: p });
+        """const tell = new QueueEventsProducer("q", { connection, prefix: p });
         await tell.publishEvent({ eventName: "lunch", place: "É", n: "1" });""",
         lambda b: b.event_control.publish("q", "lunch", {"place": "É", "n": "1"}),
     ),

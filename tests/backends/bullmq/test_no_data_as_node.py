@@ -25,7 +25,7 @@ await f.close();
 async def stored(redis: Redis, prefix: str) -> dict[str, bytes | None]:
     """The `data` of every job and every schedule; a scheduled job under its schedule's name."""
     found: dict[str, bytes | None] = {}
-    async for key in redis.scan_iter(match=f"{prefix}:q:*-*", count=1000):
+    async for key in redis.scan_iter(match=f"{prefix}:q:*-*", count=100_000):
         if await redis.type(key) == b"hash":
             word = key.decode().removeprefix(f"{prefix}:q:")
             parts = word.split(":")

@@ -143,7 +143,7 @@ async def test_obliterate_leaves_no_job_that_bullmq_6_left_in_wait(redis, keys, 
 
     await backend.obliterate("q", force=False)
 
-    assert [key async for key in redis.scan_iter(match=f"{keys.base}*")] == []
+    assert [key async for key in redis.scan_iter(match=f"{keys.base}*", count=100_000)] == []
 
 
 async def test_jobs_in_both_lists_count_as_waiting_and_can_be_removed(redis, keys, backend: Backend):

@@ -294,7 +294,8 @@ SCENARIOS: dict[str, tuple[str, str, str, dict[str, Any], Act]] = {
     "put off": (
         ADD,
         # The delay is kept beside the moment, and Node works it out from a second look at the clock.
-        "const j = await next(w), now = Date.now(); Date.now = () => now; await j.moveToDelayed(now + 60000, token);",
+        """const j = await next(w), clock = Date.now, now = clock();
+        Date.now = () => now; await j.moveToDelayed(now + 60000, token); Date.now = clock;""",
         "{}",
         {},
         doing(lambda one: Snoozed(one, 60.0)),

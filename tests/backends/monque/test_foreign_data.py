@@ -260,12 +260,12 @@ def documents(draw):
 
 @pytest.mark.slow
 @settings(
-    max_examples=25,
+    max_examples=8,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # an example takes seconds: shrinking it would take an hour
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(odd=st.lists(documents(), min_size=3, max_size=12))
+@given(odd=st.lists(documents(), min_size=10, max_size=36))
 async def test_good_jobs_complete_among_documents_of_any_shape(connection, queue, work, jobs, *, caplog, odd):
     jobs.delete_many({})
     caplog.clear()

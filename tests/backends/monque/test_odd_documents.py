@@ -137,6 +137,7 @@ async def test_nesting_is_refused_before_the_server_would(queue, jobs):
     assert jobs.count_documents({}) == 1
 
 
+@pytest.mark.slow
 async def test_a_document_above_sixteen_megabytes_is_refused_before_the_write_with_both_sizes(connection, jobs):
     async with Queue("emails", connection, size_limit=None) as queue:
         with pytest.raises(PayloadTooLarge, match=re.escape("Job payload size 17.0 MB exceeds limit of 15.8 MB")):

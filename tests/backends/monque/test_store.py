@@ -44,6 +44,7 @@ async def test_a_batch_is_settled_and_the_next_one_claimed_in_one_command(queue,
     ], "one command with two statements"
 
 
+@pytest.mark.slow
 async def test_an_embedded_server_is_started_joined_and_kept_by_its_folder(tmp_path):
     url = f"monque+embedded:{tmp_path}?collection=mine&max_retries=2"
 

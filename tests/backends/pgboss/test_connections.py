@@ -10,7 +10,9 @@ import pytest
 from awaiting import eventually
 from faults.siege import echo
 from jobwire import NewJob, Queue, Worker, connect
+from jobwire.backends.pgboss.connection import pool
 from jobwire.backends.pgboss.connection.statements import statement
+from jobwire.backends.pgboss.work import handler_connections
 
 WORKERS = 10
 OPEN = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = %s"
@@ -19,6 +21,13 @@ OPEN = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = %s"
 @pytest.fixture
 def url(jobwire_postgres, unique):
     return f"pgboss+{jobwire_postgres.url}?application_name={unique}&schema={unique}"
+
+
+@pytest.fixture(autouse=True)
+def short_periods(monkeypatch):
+    """Lets connections without use go after a second instead of ten."""
+    monkeypatch.setattr(pool, "_PERIOD", 1.0)
+    monkeypatch.setattr(handler_connections, "_IDLE", 1.0)
 
 
 @pytest.fixture
@@ -36,8 +45,8 @@ async def most_held(held, seconds: float) -> int:
 
 
 async def at_rest(held) -> bool:
-    """Whether for two whole seconds there were at most two: one that listens and one that asks."""
-    return await most_held(held, 2) <= 2
+    """Whether for a whole second there were at most two: one that listens and one that asks."""
+    return await most_held(held, 1) <= 2
 
 
 async def test_ten_workers_on_one_connection_hold_two_at_rest(url, held):
@@ -47,6 +56,7 @@ async def test_ten_workers_on_one_connection_hold_two_at_rest(url, held):
         await eventually(lambda: at_rest(held), within=40)
 
 
+@pytest.mark.slow
 async def test_ten_workers_of_one_url_hold_two_at_rest(url, held):
     async with AsyncExitStack() as stack:
         for number in range(WORKERS):
@@ -59,6 +69,7 @@ async def _none(held) -> bool:
     return await held() == 0
 
 
+@pytest.mark.slow
 async def test_a_worker_goes_back_to_two_after_load_and_leases(url, held):
     async def handle(job):
         if job.data == "long":

@@ -113,10 +113,14 @@ async def run_among(place: str, rows: list[dict[str, Any]]) -> None:
         await queue.counts()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(rows=ROWS)
-def test_good_jobs_complete_among_any_foreign_rows(place, rows):
-    asyncio.run(run_among(place, rows))
+@pytest.mark.slow
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(side_by_side=st.lists(ROWS, min_size=4, max_size=4))
+def test_good_jobs_complete_among_any_foreign_rows(place, side_by_side):
+    async def run_all() -> None:
+        await asyncio.gather(*(run_among(place, rows) for rows in side_by_side))
+
+    asyncio.run(run_all())
 
 
 @pytest.mark.parametrize(
@@ -152,6 +156,7 @@ async def test_the_reason_of_a_row_that_can_not_be_run_names_the_field(place, ro
         assert job.error.startswith(reason)
 
 
+@pytest.mark.slow
 async def test_an_idle_worker_beside_absurd_rows_stays_idle(place):
     async with connect(place) as connection:
         queue = await new_queue(connection)
@@ -161,7 +166,7 @@ async def test_an_idle_worker_beside_absurd_rows_stays_idle(place):
         async with Worker(queue.name, handle, connection) as worker:
             await eventually(lambda: worker.stats.failed == 1)
             calls, began = worker.stats.calls, time.monotonic()
-            await asyncio.sleep(3)
+            await asyncio.sleep(2)
             assert worker.stats.calls - calls <= 2 + (time.monotonic() - began)
 
 

@@ -87,6 +87,7 @@ async def test_a_job_that_ran_too_long_is_failed_by_the_supervisor_and_its_handl
         await asyncio.wait_for(told.wait(), 10)
 
 
+@pytest.mark.slow
 async def test_an_embedded_server_is_started_and_serves(tmp_path):
     async def handler(job):
         return job.data * 2

@@ -9,9 +9,11 @@
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { processors } from "./processors.mjs";
+import { runScript } from "./scripts.mjs";
 
 const [, , peer, url] = process.argv;
-const bull = createRequire(import.meta.url)(peer);
+const require = createRequire(import.meta.url);
+const bull = require(peer);
 const { hostname: host, port, password } = new URL(url);
 const connection = { host, port: Number(port), password };
 
@@ -113,6 +115,7 @@ const commands = {
     await listener.waitUntilReady();
     return (await jobOf(command)).waitUntilFinished(listener, command.ms);
   },
+  script: async (command) => runScript(bull, connection, require, command),
   work: startWorker,
   runs: async ({ worker }) => workers.get(worker).runs,
   stopWorker: async ({ worker, force = false }) => {

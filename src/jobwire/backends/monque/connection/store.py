@@ -116,10 +116,10 @@ class Store:
         client only."""
         return session.client.get_database(self.address.database)[self.address.collection]
 
-    def reaching(self, deadline: float = CALL) -> Conversation:
-        """Returns a block for calls of the driver. It ends within `deadline` seconds and raises jobwire's errors
-        only."""
-        return Conversation(self.where, self.deadline(deadline))
+    def reaching(self, deadline: float | None = None) -> Conversation:
+        """Returns a block for calls of the driver. It ends within `deadline` seconds (CALL by default) and raises
+        jobwire's errors only."""
+        return Conversation(self.where, self.deadline(CALL if deadline is None else deadline))
 
     def deadline(self, seconds: float) -> float | None:
         """Returns the given seconds, or None if the URL has timeouts, which count instead."""
