@@ -75,20 +75,22 @@ def redis_client(jobwire_valkey: Server) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture(scope="session")
-def quick_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def quick_spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Halves the time in which a Spark starts, in this process or in others that it starts. Shared by all workers."""
     from quick_java import quick_java
 
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "quick-java"
     folder.mkdir(exist_ok=True)
-    with quick_java(folder):
+    cache: pytest.Cache | None = getattr(request.config, "cache", None)  # there is none with -p no:cacheprovider
+    with quick_java(folder, folder if cache is None else cache.mkdir("quick-java")):
         yield
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, quick_spark: None) -> Iterator[Any]:
-    """A Spark of two cores in this process, started once. Tests that use it carry `xdist_group("spark")`."""
+    """A Spark of two cores in this process, started once. Tests that use it carry `xdist_group("spark")`
+    or `xdist_group("spark-movers")`: two groups that take about the same time, each in a process of its own."""
     from jobwire.pipeline.spark.session import SMALL, spark_session
 
     session = spark_session(

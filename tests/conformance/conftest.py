@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -32,7 +32,7 @@ def run_slice(spark: Any, full: dict[str, str], empty: dict[str, str], root: str
     sessions: set[int] = set()
     read: dict[str, dict[str, int]] = {}
     for protocol, url in full.items():
-        by_state = _read(spark, url, "jobs").mapInArrow(_with_session, "state string, session bigint")
+        by_state = _read(spark, url, "jobs").mapInArrow(_with_session(), "state string, session bigint")
         rows = by_state.groupBy("state", "session").count().collect()
         seen = Counter({"events": _read(spark, url, "events").select("id").distinct().count()})
         for row in rows:
@@ -63,11 +63,18 @@ def _read(spark: Any, url: str, table: str) -> Any:
     return spark.read.format("jobwire").options(url=url, queue=QUEUE, table=table, parts=4).load()
 
 
-def _with_session(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The state of each job, and the session of processes in which it was read."""
-    for batch in batches:
-        session = pa.array([os.getsid(0)] * batch.num_rows, pa.int64())
-        yield pa.record_batch([batch.column("state"), session], names=["state", "session"])
+def _with_session() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Gives the state of each job, and the session of processes in which it was read.
+
+    A function within a function goes to Spark's processes as it is: they need not find this module.
+    """
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            session = pa.array([os.getsid(0)] * batch.num_rows, pa.int64())
+            yield pa.record_batch([batch.column("state"), session], names=["state", "session"])
+
+    return look
 
 
 def _write(spark: Any, stores: dict[str, str]) -> dict[str, int]:

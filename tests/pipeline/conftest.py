@@ -51,6 +51,16 @@ def place(request: pytest.FixtureRequest) -> Callable[[str], str]:
     return make
 
 
+@pytest.fixture(scope="module")
+def shared_place(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """As `place`, for a store that the tests of a module share."""
+
+    def make(protocol: str) -> str:
+        return PROTOCOLS[protocol](request, f"t{uuid.uuid4().hex[:12]}")
+
+    return make
+
+
 @pytest.fixture(params=PROTOCOLS)
 def url(request: pytest.FixtureRequest) -> str:
     """An empty store of each protocol in turn."""

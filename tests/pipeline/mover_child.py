@@ -1,35 +1,102 @@
-"""Runs one mover in a process of its own, for a test to kill: says each stage on a line of its standard output."""
+"""Runs movers side by side in a process of its own, for a test to kill while each is at the step that the test chose.
+
+    mover_child.py '{"move": {"stop": "copy", ...}, "load": {"stop": null, ...}}'
+
+A mover that begins its step writes `reached NAME` and waits for a line on standard input. The movers of a process share
+its Spark: starting it takes longer than what they do. One that has ended writes `ended NAME` and what it found.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
+import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from jobwire.pipeline.archive.archive import archive
+from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.ingest import Source, ingest
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.load import load
 from jobwire.pipeline.move import move
 from jobwire.pipeline.spark.session import SMALL, spark_session
+from jobwire.pipeline.stores.address import store_name
+
+_TRIES = 5
+_go = threading.Event()
 
 
-def say(stage: str, done: int, total: int | None) -> None:
-    print(f"{stage}:{done}:{total}", flush=True)
+class Stop:
+    """A Progress that waits at the beginning of one stage until it may go on."""
+
+    def __init__(self, name: str, stage: str | None) -> None:
+        self._name = name
+        self._stage = stage
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if stage == self._stage:
+            self._stage = None
+            say(f"reached {self._name}")
+            _go.wait()
 
 
-def main(command: str, given: dict[str, Any]) -> None:
-    spark = spark_session("local[2,3]", {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", **SMALL})
-    say("session", 0, None)
-    lake = Lake(given["lake"])
-    if command == "load":
-        load(spark, given["path"], given["url"], "mail", lake=lake, hold=given["hold"], progress=say)
-    elif command == "move":
-        move(spark, lake, given["url"], given["to"], "mail", progress=say)
-    else:
-        archive(spark, lake, given["url"], "mail", datetime.now(UTC), purge=True, progress=say)
-    say("end", 0, None)
+def _load(spark: Any, given: dict[str, Any], progress: Stop) -> None:
+    load(spark, given["path"], given["url"], "mail", lake=Lake(given["lake"]), hold=True, progress=progress)
+
+
+def _move(spark: Any, given: dict[str, Any], progress: Stop) -> None:
+    move(spark, Lake(given["lake"]), given["url"], given["to"], "mail", progress=progress)
+
+
+def _archive(spark: Any, given: dict[str, Any], progress: Stop) -> None:
+    archive(spark, Lake(given["lake"]), given["url"], "mail", datetime.now(UTC), purge=True, progress=progress)
+
+
+def _ingest(spark: Any, given: dict[str, Any], progress: Stop) -> dict[str, int]:
+    lake, source = Lake(given["lake"]), Source(given["url"], store_name(given["url"]))
+    # Spark gives a process that reads a stream ten seconds to start: on a busy machine the command is given again.
+    results = (ingest(spark, lake, [source], progress=progress) for _ in range(_TRIES))
+    assert any(result.good for result in results), f"{_TRIES} ingests have failed"
+    events = lake.bronze_events(spark)
+    build(spark, lake)
+    return {"rows": events.count(), "ids": events.select("id").distinct().count()}
+
+
+_COMMANDS: dict[str, Callable[[Any, dict[str, Any], Stop], Any]] = {
+    "load": _load,
+    "move": _move,
+    "archive": _archive,
+    "ingest": _ingest,
+}
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main(movers: dict[str, dict[str, Any]]) -> None:
+    spark = spark_session("local[2,3]", {"spark.driver.memory": "1500m", "spark.sql.shuffle.partitions": "2", **SMALL})
+
+    def run(name: str, given: dict[str, Any]) -> None:
+        try:
+            found = _COMMANDS[given["command"]](spark, given, Stop(name, given["stop"]))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        say(f"ended {name} {json.dumps(found)}")
+
+    threads = [threading.Thread(target=run, args=each) for each in movers.items()]
+    for thread in threads:
+        thread.start()
+    sys.stdin.readline()
+    _go.set()
+    for thread in threads:
+        thread.join()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]))
+    main(json.loads(sys.argv[1]))

@@ -108,6 +108,8 @@ def connect_server(folder: Path) -> Iterator[tuple[str, Started]]:
         "spark.driver.extraJavaOptions": BRIEF_JAVA,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
     line = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", "local[2]"]

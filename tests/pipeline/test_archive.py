@@ -14,9 +14,10 @@ from jobwire.errors import InvalidOption
 from jobwire.pipeline.archive.archive import archive
 from jobwire.pipeline.archive.restore import restore
 from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.pointers import read_table
 from jobwire.sync import Queue, Worker
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark-movers"), pytest.mark.timeout(600)]
 Place = Callable[[str], str]
 
 
@@ -55,15 +56,18 @@ def read(url: str, state: str) -> dict[int, Any]:
         return {job.data["n"]: job for job in queue.jobs(state=state, limit=1000)}
 
 
-def test_finished_jobs_are_archived_once_and_purged_only_when_asked(spark: Any, url: str, lake: str) -> None:
+def test_finished_jobs_are_archived_once_purged_only_when_asked_and_restored_as_they_were(
+    spark: Any, url: str, lake: str
+) -> None:
     finished(url, 40, failing=3)
+    before = {n: shown(job) for n, job in {**read(url, "completed"), **read(url, "failed")}.items()}
 
     first = archive(spark, Lake(lake), url, "mail", later())
     again = archive(spark, Lake(lake), url, "mail", later())
     kept = len(read(url, "completed")), len(read(url, "failed"))
     purging = archive(spark, Lake(lake), url, "mail", later(), purge=True)
 
-    rows = Lake(lake).table(spark, "archive").collect()
+    rows = read_table(lake, "archive").to_pylist()
     assert (first.read, first.archived, first.verified, first.purged) == (43, 43, 43, 0)
     assert (again.archived, again.there_before) == (0, 43)
     assert kept == (40, 3)
@@ -72,19 +76,13 @@ def test_finished_jobs_are_archived_once_and_purged_only_when_asked(spark: Any, 
     assert len(rows) == len({row["id"] for row in rows}) == 43
     assert {row["error"] for row in rows if row["state"] == "failed"} == {f"broken pipe {n}" for n in (40, 41, 42)}
 
-
-def test_restored_jobs_are_as_they_were(spark: Any, url: str, lake: str) -> None:
-    finished(url, 5, failing=1)
-    before = {n: shown(job) for n, job in {**read(url, "completed"), **read(url, "failed")}.items()}
-    archive(spark, Lake(lake), url, "mail", later(), purge=True)
-
     result = restore(spark, Lake(lake), url, "mail", where="state IN ('completed', 'failed')")
-    again = restore(spark, Lake(lake), url, "mail", where="state = 'completed'")
+    restored_again = restore(spark, Lake(lake), url, "mail", where="state = 'completed'")
 
     after = {n: shown(job) for n, job in {**read(url, "completed"), **read(url, "failed")}.items()}
     assert after == before
-    assert (result.found, result.restored) == (6, 6)
-    assert (again.found, again.restored, again.there_before) == (5, 0, 5)
+    assert (result.found, result.restored) == (43, 43)
+    assert (restored_again.found, restored_again.restored, restored_again.there_before) == (40, 0, 40)
 
 
 def shown(job: Any) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.build import BuildResult, build
 from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE, Lake
 from jobwire.pipeline.lake.pointers import read_pointer, read_table
 from jobwire.pipeline.lake.run_log import read_runs
@@ -105,6 +105,16 @@ def at_once(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return lake
 
 
+@pytest.fixture(scope="module")
+def begun(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, BuildResult]:
+    """A lake that was built when half of everything was there, and that has the other half since. Copied by tests."""
+    lake = Lake(str(tmp_path_factory.mktemp("begun") / "lake"))
+    ingest(spark, lake, *FIRST)
+    first = build(spark, lake)
+    ingest(spark, lake, *LATER)
+    return lake, first
+
+
 def checksums(lake: Lake) -> dict[str, int]:
     return {name: read_pointer(lake.root, name).checksum for name in (*BY_DAY, *IN_ONE)}
 
@@ -132,11 +142,11 @@ def test_gold_and_silver_tell_what_happened(spark: Any, at_once: Lake) -> None:
     assert read_pointer(at_once.root, "quarantine").rows == 2
 
 
-def test_builds_on_the_way_give_what_one_build_gives(spark: Any, lake: str, at_once: Lake) -> None:
-    stepwise = Lake(lake)
-    ingest(spark, stepwise, *FIRST)
-    first = build(spark, stepwise)
-    ingest(spark, stepwise, *LATER)
+def test_builds_on_the_way_give_what_one_build_gives(
+    spark: Any, lake: str, at_once: Lake, begun: tuple[Lake, BuildResult]
+) -> None:
+    shutil.copytree(begun[0].root, lake)
+    stepwise, first = Lake(lake), begun[1]
 
     second = build(spark, stepwise)
     nothing_new = build(spark, stepwise)
@@ -188,7 +198,7 @@ def test_two_builds_at_once_are_refused(spark: Any, lake: str) -> None:
 
 _CHILD = """
 import sys
-from jobwire.pipeline.history.build import build
+from jobwire.pipeline.history.build import BuildResult, build
 from jobwire.pipeline.spark.session import SMALL, spark_session
 from jobwire.pipeline.lake.lake import Lake
 spark = spark_session("local[1]", {**SMALL, "spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "1"})
@@ -198,13 +208,11 @@ build(spark, Lake(sys.argv[1]))
 
 @pytest.mark.slow
 def test_a_build_that_is_killed_leaves_whole_tables_and_the_next_one_finishes_its_work(
-    spark: Any, lake: str, at_once: Lake
+    spark: Any, lake: str, at_once: Lake, begun: tuple[Lake, BuildResult]
 ) -> None:
+    shutil.copytree(begun[0].root, lake)
     tables = Lake(lake)
-    ingest(spark, tables, *FIRST)
-    build(spark, tables)
     old = checksums(tables)
-    ingest(spark, tables, *LATER)
     fatal = random.choice([*BY_DAY, *IN_ONE])
     known = {path.name for path in (Path(lake) / fatal).iterdir()}
 

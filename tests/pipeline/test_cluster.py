@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,29 +20,26 @@ from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, State, Worker, sync
 from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE
 from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.spark.session import SMALL
 from jobwire.pipeline.stores.address import store_name
 from jobwire.pipeline.stores.boundary import open_store
 from jobwire.urls import parse
-from pipeline.cluster_slice import QUEUE, WRITTEN
+from pipeline.cluster_slice import QUEUE, WRITTEN, run_slice
 from pipeline.spark_servers import BRIEF_JAVA, Started, connect_server, standalone_cluster, started
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("spark-cluster"),
-    pytest.mark.usefixtures("quick_spark"),
+    pytest.mark.xdist_group("spark"),
     pytest.mark.timeout(1200),
 ]
 
-Run = Callable[[str], "Outcome"]
+MODES = ("local", "standalone", "connect")
 FINISHED, WAITING = 280, 20
 SLICE = Path(__file__).with_name("cluster_slice.py")
-_CONF = {
+_STANDALONE = {
+    **SMALL,
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": BRIEF_JAVA,
-}
-_STANDALONE = {
-    **_CONF,
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -65,10 +64,8 @@ class Outcome:
 
 @contextmanager
 def spark_in(mode: str, folder: Path) -> Iterator[tuple[str, dict[str, str], list[Started]]]:
-    """A master, the configuration for it, and where its tasks run; nowhere but in the driver if that is empty."""
-    if mode == "local":
-        yield "local[2]", _CONF, []
-    elif mode == "standalone":
+    """A master, the configuration for it, and where its tasks run."""
+    if mode == "standalone":
         with standalone_cluster(folder) as cluster:
             yield cluster.url, _STANDALONE, [*cluster.workers]
     else:
@@ -118,45 +115,39 @@ async def fill(url: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def run(full: dict[str, str], servers: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs the slice in a mode, in a process of its own."""
+def outcomes(
+    spark: Any, full: dict[str, str], servers: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Outcome]:
+    """The slice in every mode: on this process's own Spark and meanwhile, one after the other, in those of others."""
 
-    def in_mode(mode: str) -> Outcome:
-        folder = tmp_path_factory.mktemp(mode)
+    def given(folder: Path) -> dict[str, Any]:
         targets = place(servers)
         for url in targets.values():
             counts_of(url)  # a write needs the place that a first contact makes
-        lake = str(folder / "lake")
-        given = json.dumps({"full": full, "empty": targets, "root": lake})
+        return {"full": full, "empty": targets, "root": str(folder / "lake")}
+
+    def elsewhere(mode: str, folder: Path) -> Outcome:
+        words = given(folder)
         with spark_in(mode, folder) as (master, conf, homes):
-            line = [sys.executable, str(SLICE), master, json.dumps(conf), given]
+            line = [sys.executable, str(SLICE), master, json.dumps(conf), json.dumps(words)]
             with started(line, folder / "slice.log") as child:
                 figures = json.loads(child.told(r"(?m)^FIGURES (.*)$", within=600))
                 assert child.process.wait(60) == 0
-            return Outcome(figures, sorted(home.session for home in homes or [child]), targets, lake)
+            return Outcome(figures, sorted(home.session for home in homes), words["empty"], words["root"])
 
-    return in_mode
-
-
-@pytest.fixture(scope="module")
-def local(run: Run) -> Outcome:
-    return run("local")
-
-
-@pytest.fixture(scope="module")
-def standalone(run: Run) -> Outcome:
-    return run("standalone")
+    with ThreadPoolExecutor(1) as threads:
+        folders = {mode: tmp_path_factory.mktemp(mode) for mode in MODES}
+        others = {mode: threads.submit(elsewhere, mode, folders[mode]) for mode in MODES if mode != "local"}
+        words = given(folders["local"])
+        figures = json.loads(json.dumps(run_slice(spark, **words)))
+        local = Outcome(figures, [os.getsid(0)], words["empty"], words["root"])
+        return {"local": local, **{mode: other.result() for mode, other in others.items()}}
 
 
-@pytest.fixture(scope="module")
-def connect(run: Run) -> Outcome:
-    return run("connect")
-
-
-@pytest.fixture(params=["local", "standalone", "connect"])
-def outcome(request: pytest.FixtureRequest) -> Outcome:
+@pytest.fixture(params=MODES)
+def outcome(request: pytest.FixtureRequest, outcomes: dict[str, Outcome]) -> Outcome:
     """Of each mode in turn."""
-    return request.getfixturevalue(request.param)
+    return outcomes[request.param]
 
 
 def counts_of(url: str) -> dict[str, int]:
@@ -215,10 +206,7 @@ def test_tasks_run_where_the_master_puts_them(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("table", [*BY_DAY, *IN_ONE])
-def test_tables_have_the_same_rows_whatever_spark_made_them(
-    table: str, local: Outcome, standalone: Outcome, connect: Outcome
-) -> None:
-    expected = rows_of(local.lake, table)
+def test_tables_have_the_same_rows_whatever_spark_made_them(table: str, outcomes: dict[str, Outcome]) -> None:
+    rows = {mode: rows_of(outcome.lake, table) for mode, outcome in outcomes.items()}
 
-    assert rows_of(standalone.lake, table) == expected
-    assert rows_of(connect.lake, table) == expected
+    assert rows == dict.fromkeys(MODES, rows["local"])

@@ -1,33 +1,33 @@
-"""Taking in what queues tell: once, again, with gaps, with malformed rows, without end, and killed in between."""
+"""Taking in what queues tell: once, again, with gaps, with malformed rows, and without end.
+
+test_movers_killed.py kills an ingest.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import random
-import select
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import redis
 
 from jobwire import NewJob
+from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.history.build import build
-from jobwire.pipeline.history.ingest import Source, find_sources, ingest
+from jobwire.pipeline.history.ingest import Source, SourceResult, find_sources, ingest
 from jobwire.pipeline.history.ingest_forever import follow
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.stores.address import store_name
 from jobwire.sync import Queue
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 Place = Callable[[str], str]
 
 
@@ -41,53 +41,65 @@ def stream_of(url: str) -> str:
     return f"{url.partition('prefix=')[2]}:mail:events"
 
 
-def test_an_ingest_goes_on_where_the_last_one_ended(spark: Any, place: Place, lake: str) -> None:
-    url = place("bullmq")
-    add(url, 10)
-    tables, source = Lake(lake), Source(url, store_name(url))
-    first = ingest(spark, tables, [source]).sources[0]
-    add(url, 5)
-    second = ingest(spark, tables, [source]).sources[0]
-    third = ingest(spark, tables, [source]).sources[0]
-    assert [one.events for one in (first, second, third)] == [20, 10, 0]
-    assert [one.jobs for one in (first, second, third)] == [10, 15, 15]
-    assert tables.bronze_events(spark).select("id").distinct().count() == 30
-    assert [row["outcome"] for row in tables.runs(spark).collect()] == ["ok"] * 3
+@dataclass(frozen=True)
+class History:
+    """A queue that was ingested four times, and built: before the last time, events were trimmed and jobs damaged."""
+
+    lake: str
+    sources: list[SourceResult]
+    ids_after_three: int
+    gap: tuple[str, str]
+    """The last event that was read before the trimmed ones, and the first that was left."""
 
 
-def test_what_was_trimmed_before_it_was_read_is_a_gap_with_its_bounds(
-    spark: Any, place: Place, lake: str, redis_client: redis.Redis
-) -> None:
-    url = place("bullmq")
-    tables, source = Lake(lake), Source(url, store_name(url))
-    add(url, 10)
-    ingest(spark, tables, [source])
-    last = redis_client.xrevrange(stream_of(url), count=1)[0][0]
-    add(url, 20)
-    redis_client.xtrim(stream_of(url), maxlen=5, approximate=False)
-    first = redis_client.xrange(stream_of(url), count=1)[0][0]
-    assert ingest(spark, tables, [source]).good
+@pytest.fixture(scope="module")
+def history(
+    spark: Any, jobwire_valkey: Server, shared_place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> History:
+    url = shared_place("bullmq")
+    tables, source = Lake(str(tmp_path_factory.mktemp("history") / "lake")), Source(url, store_name(url))
+    sources: list[SourceResult] = []
+
+    def take_in() -> None:
+        result = ingest(spark, tables, [source])
+        assert result.good, result
+        sources.extend(result.sources)
+
+    for count in (10, 5, 0):
+        add(url, count)
+        take_in()
+    ids = tables.bronze_events(spark).select("id").distinct().count()
+    with redis.Redis.from_url(jobwire_valkey.url, decode_responses=True) as client:
+        last = client.xrevrange(stream_of(url), count=1)[0][0]
+        add(url, 20)
+        client.xtrim(stream_of(url), maxlen=5, approximate=False)
+        first = client.xrange(stream_of(url), count=1)[0][0]
+        prefix = url.partition("prefix=")[2]
+        client.hset(f"{prefix}:mail:35", "data", "{not json")
+        client.hset(f"{prefix}:mail:34", "colour", "green")
+    take_in()
     build(spark, tables)
-    [gap] = read_table(lake, "gold/gaps").to_pylist()
-    assert (gap["queue"], gap["after"], gap["before"], gap["lost"]) == ("mail", last, first, 35)
+    return History(tables.root, sources, ids, (last, first))
 
 
-def test_malformed_jobs_are_set_aside_with_their_reason_and_stop_nothing(
-    spark: Any, place: Place, lake: str, redis_client: redis.Redis
-) -> None:
-    url = place("bullmq")
-    add(url, 10)
-    prefix = url.partition("prefix=")[2]
-    redis_client.hset(f"{prefix}:mail:3", "data", "{not json")
-    redis_client.hset(f"{prefix}:mail:4", "colour", "green")
-    tables = Lake(lake)
-    assert ingest(spark, tables, [Source(url, store_name(url))]).good
-    build(spark, tables)
-    [aside] = read_table(lake, "quarantine").to_pylist()
-    assert (aside["queue"], aside["id"]) == ("mail", "3")
+def test_an_ingest_goes_on_where_the_last_one_ended(history: History) -> None:
+    assert [one.events for one in history.sources[:3]] == [20, 10, 0]
+    assert [one.jobs for one in history.sources[:3]] == [10, 15, 15]
+    assert history.ids_after_three == 30
+    assert [row["outcome"] for row in read_runs(history.lake)] == ["ok"] * 5
+
+
+def test_what_was_trimmed_before_it_was_read_is_a_gap_with_its_bounds(history: History) -> None:
+    [gap] = read_table(history.lake, "gold/gaps").to_pylist()
+    assert (gap["queue"], (gap["after"], gap["before"]), gap["lost"]) == ("mail", history.gap, 35)
+
+
+def test_malformed_jobs_are_set_aside_with_their_reason_and_stop_nothing(spark: Any, history: History) -> None:
+    [aside] = read_table(history.lake, "quarantine").to_pylist()
+    assert (aside["queue"], aside["id"]) == ("mail", "35")
     assert "data" in aside["reason"]
-    assert read_table(lake, "silver/jobs").num_rows == 10  # the third job is known from its events
-    [kept] = [row for row in tables.snapshots(spark).collect() if row["id"] == "4"]
+    assert read_table(history.lake, "silver/jobs").num_rows == 35  # the last job is known from its events
+    [kept] = Lake(history.lake).snapshots(spark).where("id = '34'").collect()
     assert json.loads(kept["raw"])["colour"] == "green"
 
 
@@ -130,36 +142,3 @@ def test_following_takes_in_queues_that_appear_meanwhile(spark: Any, place: Plac
     assert result.sources[0].events == 24
     assert set(result.sources[0].offsets) == {"mail", "later"}
     assert tables.bronze_events(spark).groupBy("queue").count().count() == 2
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_an_ingest_that_is_killed_again_and_again_takes_in_every_event_once(
-    spark: Any, place: Place, lake: str, redis_client: redis.Redis
-) -> None:
-    url = place("bullmq")
-    chance = random.Random(7)
-    command = [sys.executable, "-m", "jobwire", "pipeline", "ingest", url, "--lake", lake]
-    command += ["--master", "local[2]", "--conf", "spark.driver.memory=1g"]
-    for _ in range(3):
-        add(url, 1_000)
-        with subprocess.Popen(
-            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
-        ) as child:
-            try:
-                assert child.stderr is not None
-                for line in child.stderr:
-                    if line.startswith(b"ingesting"):
-                        break
-                select.select([], [], [], chance.uniform(0.5, 4))
-            finally:
-                os.killpg(child.pid, signal.SIGKILL)
-    ended = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    tables = Lake(lake)
-    events = tables.bronze_events(spark)
-    there = redis_client.xlen(stream_of(url))
-    assert there == 6_000
-    assert (events.count(), events.select("id").distinct().count()) == (there, there)
-    build(spark, tables)
-    assert read_table(lake, "silver/jobs").num_rows == 3_000

@@ -19,7 +19,7 @@ from jobwire.pipeline.load.source import kind_of
 from jobwire.preparing import prepare
 from jobwire.sync import Queue
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark-movers"), pytest.mark.timeout(600)]
 Place = Callable[[str], str]
 
 

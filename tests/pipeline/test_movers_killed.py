@@ -1,4 +1,8 @@
-"""kill -9 of all that a mover started, at random moments; then the command is given again, and jobs are counted."""
+"""kill -9 of all that movers started, at random moments of each step; then the commands are given again, and jobs are
+counted.
+
+The movers run side by side, each with stores and a lake of its own, and are killed together: one process per round.
+"""
 
 from __future__ import annotations
 
@@ -12,74 +16,145 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
-from jobwire.pipeline.lake.lake import Lake
+from jobwire import NewJob
+from jobwire.pipeline.lake import pointers
+from jobwire.pipeline.lake.files import LakeFiles
+from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.stores.boundary import open_store
 from jobwire.sync import Queue
 from jobwire.urls import parse
-from pipeline.move_samples import filled, payload, samples, seen
+from pipeline.move_samples import Seen, filled, payload, samples, seen
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("spark-cluster"),
+    pytest.mark.xdist_group("spark-movers"),
     pytest.mark.usefixtures("quick_spark"),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
-Place = Callable[[str], str]
 CHILD = Path(__file__).with_name("mover_child.py")
-COUNT = 6000
+COUNT = 3000
+"""Several portions of every mover: the largest is of 1,000 jobs."""
+INGESTED = 1000
+"""Jobs that are added before each round in which the ingest is killed."""
 
 
+@dataclass(frozen=True)
+class Round:
+    """The step in which each mover is killed, and the longest time that they run on before."""
+
+    stages: dict[str, str]
+    at_most: float
+
+
+ROUNDS = (
+    Round({"load": "check", "bullmq-pgboss": "plan", "archive": "read", "ingest": "ingesting"}, 3),
+    # A move from pg-boss is killed in the two steps in which it writes: the others are the same for all stores.
+    Round(
+        {"load": "add", "bullmq-pgboss": "copy", "pgboss-bullmq": "copy", "archive": "archive", "ingest": "ingesting"},
+        1,
+    ),
+    Round({"load": "verify", "bullmq-pgboss": "verify", "archive": "verify", "ingest": "ingesting"}, 2),
+    Round({"bullmq-pgboss": "cut over", "pgboss-bullmq": "cut over", "archive": "purge"}, 0.6),
+)
+MOVES = ("bullmq-pgboss", "pgboss-bullmq")
+
+
+@dataclass
 class Mover:
     """One command, given as often as it takes."""
 
-    def __init__(self, command: str, seed: int, **given: Any) -> None:
-        self._line = [sys.executable, str(CHILD), command, json.dumps(given)]
-        self._random = random.Random(seed)
-        self.killed_in: list[str] = []
+    given: dict[str, Any]
+    before: Any = None
+    killed_in: list[str] = field(default_factory=list[str])
+    found: Any = None
+    """The answer of the run that was not killed."""
 
-    def killed(self, stage: str) -> None:
-        """Run until the stage begins, and a little longer; then no process of it is left."""
-        child = self._started()
-        try:
-            reached = self._read_until(child, stage)
-            if reached:
-                select.select([], [], [], self._random.uniform(0, 0.6))
-                self.killed_in.append(stage)
-        finally:
-            self._kill(child)
+    @property
+    def url(self) -> str:
+        return self.given["url"]
+
+    @property
+    def lake(self) -> str:
+        return self.given["lake"]
+
+
+@dataclass(frozen=True)
+class Movers:
+    """All movers by name, and how many jobs of the archive were in the lake (once or more) and in the queue after each
+    kill."""
+
+    named: dict[str, Mover]
+    archived: list[tuple[list[str], int]] = field(default_factory=list[tuple[list[str], int]])
+
+    def killed(self, one: Round, moment: random.Random) -> None:
+        """Runs movers until each is in its step, and a little longer; then no process of theirs is left."""
+        with self._started(one.stages) as child:
+            waiting = set(one.stages)
+            while waiting:
+                word, name, *_ = _line(child)
+                assert word == "reached", f"{name} ended before its step {one.stages[name]!r}"
+                waiting.remove(name)
+            _go(child)
+            select.select([], [], [], moment.uniform(0, one.at_most))
+        for name, stage in one.stages.items():
+            self.named[name].killed_in.append(stage)
 
     def completed(self) -> None:
-        child = self._started()
+        with self._started(dict.fromkeys(self.named)) as child:
+            _go(child)
+            for _ in self.named:
+                word, name, found = _line(child)
+                assert word == "ended"
+                self.named[name].found = json.loads(found)
+
+    @contextlib.contextmanager
+    def _started(self, stages: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+        given = {name: {**self.named[name].given, "stop": stage} for name, stage in stages.items()}
+        child = subprocess.Popen(
+            [sys.executable, str(CHILD), json.dumps(given)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
-            assert self._read_until(child, "end"), "the mover ended before its time"
-            assert child.wait(60) == 0
+            yield child
         finally:
-            self._kill(child)
+            _kill(child)
 
-    def _started(self) -> subprocess.Popen[str]:
-        env = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        return subprocess.Popen(self._line, stdout=subprocess.PIPE, text=True, start_new_session=True, env=env)
 
-    def _read_until(self, child: subprocess.Popen[str], stage: str) -> bool:
-        assert child.stdout is not None
-        return any(line.startswith(f"{stage}:") for line in child.stdout)
+def _line(child: subprocess.Popen[str]) -> list[str]:
+    assert child.stdout is not None
+    line = child.stdout.readline()
+    assert line, "the movers ended before their time"
+    return line.split(maxsplit=2)
 
-    def _kill(self, child: subprocess.Popen[str]) -> None:
-        """Spark's Python workers are in a group of their own, but in the child's session."""
-        while alive := _session(child.pid):
-            for process in alive:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-            _wait_until(lambda before=alive: not before & _session(child.pid))
-        child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+
+def _go(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.write("\n")
+    child.stdin.flush()
+
+
+def _kill(child: subprocess.Popen[str]) -> None:
+    """Kills the child's session: Spark's Python workers are in a group of their own, but in it."""
+    while alive := _session(child.pid):
+        for process in alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        _wait_until(lambda before=alive: not before & _session(child.pid))
+    child.wait()
+    for pipe in (child.stdin, child.stdout):
+        assert pipe is not None
+        pipe.close()
 
 
 def _session(leader: int) -> set[int]:
@@ -101,76 +176,99 @@ def _wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_load_that_is_killed_again_and_again_adds_every_row_once(place: Place, lake: str, tmp_path: Path) -> None:
-    url, path = place("bullmq"), tmp_path / "rows.jsonl"
-    path.write_text("".join(f'{{"n":{number % 5000}}}\n' for number in range(COUNT)), encoding="utf-8")
-    mover = Mover("load", 7, lake=lake, path=str(path), url=url, hold=True)
+@pytest.fixture(scope="module")
+def movers(shared_place: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Movers:
+    """The movers, killed in every step and then completed."""
+    folder = tmp_path_factory.mktemp("killed")
+    path = folder / "rows.jsonl"
+    path.write_text("".join(f'{{"n":{number % 2500}}}\n' for number in range(COUNT)), encoding="utf-8")
+    given: dict[str, dict[str, Any]] = {
+        "load": {"command": "load", "url": shared_place("bullmq"), "path": str(path)},
+        "archive": {"command": "archive", "url": shared_place("bullmq")},
+        "ingest": {"command": "ingest", "url": shared_place("bullmq")},
+    }
+    for name in MOVES:
+        source, target = name.split("-")
+        given[name] = {"command": "move", "url": shared_place(source), "to": shared_place(target)}
+    all_of_them = Movers({name: Mover({**each, "lake": str(folder / name)}) for name, each in given.items()})
+    named = all_of_them.named
+    for name in MOVES:
+        filled(named[name].url, "mail", samples(name.split("-")[0], COUNT))
+        named[name].before = seen(named[name].url, "mail")
+    named["archive"].before = _finished(named["archive"].url, COUNT)
 
-    for stage in ("check", "add", "verify"):
-        mover.killed(stage)
-    mover.completed()
+    moment = random.Random(7)
+    for one in ROUNDS:
+        if "ingest" in one.stages:
+            filled(named["ingest"].url, "mail", [NewJob({"n": number}) for number in range(INGESTED)])
+        all_of_them.killed(one, moment)
+        all_of_them.archived.append((_archived(named["archive"].lake), _completed(named["archive"].url)))
+    all_of_them.completed()
+    return all_of_them
+
+
+@pytest.mark.parametrize("name", ["load", "archive", "ingest", *MOVES])
+def test_every_mover_was_killed_in_each_of_its_steps(name: str, movers: Movers) -> None:
+    assert movers.named[name].killed_in == [one.stages[name] for one in ROUNDS if name in one.stages]
+    assert len(movers.named[name].killed_in) >= 2
+
+
+def test_a_load_that_is_killed_again_and_again_adds_every_row_once(movers: Movers) -> None:
+    url = movers.named["load"].url
 
     with Queue("mail", url) as queue:
         counts, paused = queue.counts(), queue.admin.paused()
     found = Counter(job["n"] for job in seen(url, "mail").ready)
-    assert mover.killed_in == ["check", "add", "verify"]
     assert counts["waiting"] == COUNT
-    assert found == Counter(number % 5000 for number in range(COUNT))
+    assert found == Counter(number % 2500 for number in range(COUNT))
     assert not paused
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "stages"),
-    [
-        ("bullmq", "pgboss", ["plan", "copy", "verify", "cut over"]),
-        (
-            "pgboss",
-            "bullmq",
-            ["copy", "cut over"],
-        ),  # the two in which it writes: the others are the same for all stores
-    ],
-    ids=["bullmq-pgboss", "pgboss-bullmq"],
-)
+@pytest.mark.parametrize("name", MOVES)
 def test_a_move_that_is_killed_at_every_step_ends_with_each_job_once_in_the_target_and_none_in_the_source(
-    source: str, target: str, stages: list[str], place: Place, lake: str
+    name: str, movers: Movers
 ) -> None:
-    here, there = place(source), place(target)
-    filled(here, "mail", samples(source, COUNT))
-    before = seen(here, "mail")
-    mover = Mover("move", 11, lake=lake, url=here, to=there)
+    mover = movers.named[name]
+    before: Seen = mover.before
 
-    for stage in stages:
-        mover.killed(stage)
-    mover.completed()
-
-    after = seen(there, "mail")
-    assert mover.killed_in == stages
+    after = seen(mover.given["to"], "mail")
     assert [job["n"] for job in after.ready] == [job["n"] for job in before.ready]
     assert {job["n"]: job for job in after.ready} == {n: payload(n) for n in range(COUNT) if n % 5 != 4}
     assert set(after.due) == set(before.due)
-    assert (seen(here, "mail").ready, seen(here, "mail").due) == ([], {})
+    assert (seen(mover.url, "mail").ready, seen(mover.url, "mail").due) == ([], {})
 
 
-def test_an_archive_that_is_killed_at_every_step_loses_nothing_and_doubles_nothing(
-    place: Place, lake: str, spark: Any
-) -> None:
-    url = place("bullmq")
-    ids = _finished(url, COUNT)
-    mover = Mover("archive", 13, lake=lake, url=url)
+def test_an_archive_that_is_killed_at_every_step_loses_nothing_and_doubles_nothing(movers: Movers) -> None:
+    mover = movers.named["archive"]
 
-    for stage in ("read", "archive", "verify", "purge"):
-        mover.killed(stage)
-        rows = [row["id"] for row in Lake(lake).table(spark, "archive").select("id").collect()]
-        with Queue("mail", url) as queue:
-            left = queue.counts()["completed"]
+    for rows, left in movers.archived:
         assert len(rows) == len(set(rows))
-        assert len(rows) + left >= COUNT, f"a job is neither in the queue nor in the lake after {stage}"
-    mover.completed()
+        assert len(rows) + left >= COUNT, "a job is neither in the queue nor in the lake"
+    assert len(movers.archived) == len(ROUNDS)
+    assert (sorted(_archived(mover.lake)), _completed(mover.url)) == (sorted(mover.before), 0)
 
-    rows = [row["id"] for row in Lake(lake).table(spark, "archive").select("id").collect()]
+
+def test_an_ingest_that_is_killed_again_and_again_takes_in_every_event_once(
+    movers: Movers, redis_client: redis.Redis
+) -> None:
+    mover = movers.named["ingest"]
+
+    there = redis_client.xlen(f"{mover.url.partition('prefix=')[2]}:mail:events")
+    assert there == 6 * INGESTED
+    assert mover.found == {"rows": there, "ids": there}
+    assert read_table(mover.lake, "silver/jobs").num_rows == 3 * INGESTED
+
+
+def _archived(lake: str) -> list[str]:
+    """The ids in the table `archive`, read without Spark."""
+    if pointers.load(LakeFiles(lake), "archive") is None:
+        return []
+    return read_table(lake, "archive")["id"].to_pylist()
+
+
+def _completed(url: str) -> int:
     with Queue("mail", url) as queue:
-        left = queue.counts()["completed"]
-    assert (sorted(rows), left) == (sorted(ids), 0)
+        return queue.counts()["completed"]
 
 
 def _finished(url: str, count: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipeline" / "index.md"
+CHILD = Path(__file__).with_name("walk_child.py")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("spark-cluster"),
+    pytest.mark.xdist_group("spark-movers"),
     pytest.mark.usefixtures("quick_spark"),
     pytest.mark.timeout(900),
 ]
@@ -27,15 +29,22 @@ def commands() -> list[str]:
 
 
 def test_the_walk_in_the_documentation_leads_where_it_says(tmp_path: Path) -> None:
-    said: list[str] = []
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment.pop("JOBWIRE_URL", None)
-    for line in commands():
-        done = subprocess.run(
-            line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-        said.append(done.stdout)
+    lines = commands()
+    done = subprocess.run(
+        [sys.executable, str(CHILD), json.dumps(lines)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said: list[str] = []
+    for line, (code, out, err) in zip(lines, json.loads(done.stdout.splitlines()[-1]), strict=True):
+        assert code == 0, f"{line}\n{out}\n{err}"
+        said.append(out)
     first, again, waiting = said[1:4]
     assert "3 jobs added, 0 there before" in first
     assert "0 jobs added, 3 there before" in again

@@ -12,7 +12,7 @@ from jobwire import State
 from jobwire.pipeline.stores.dialect import dialect_of
 from jobwire.sync import Queue
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-movers")
 
 
 def write(frame: Any, url: str, **options: str) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.lake import pointers, run_log
@@ -230,10 +231,14 @@ class Lake:
     def set_aside(self, name: str, rows: DataFrame) -> None:
         """Writes rows that a command needs again after a crash. They count once the command has recorded them."""
         rows.write.format("parquet").mode("overwrite").save(self.files.for_spark(f"workings/{name}"))
+        self.files.write(f"workings/{name}.schema.json", rows.schema.jsonValue())
 
     def aside(self, spark: SparkSession, name: str) -> DataFrame:
         """Returns rows that were set aside."""
-        return spark.read.parquet(self.files.for_spark(f"workings/{name}"))
+        schema = self.files.read(f"workings/{name}.schema.json")
+        # Without its schema, Spark would run a job to find it in the files.
+        reader = spark.read if schema is None else spark.read.schema(StructType.fromJson(schema))
+        return reader.parquet(self.files.for_spark(f"workings/{name}"))
 
     def run(self, command: str, **notes: Any) -> AbstractContextManager[run_log.Run]:
         """Records a run of a command in the lake's run log."""

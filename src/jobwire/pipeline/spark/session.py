@@ -23,14 +23,15 @@ _ALWAYS = {
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
-_LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+# Without a size to begin with, Java collects garbage five times while it loads Spark's classes.
+_JAVA = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')} -XX:MetaspaceSize=200m"
 _HERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": _LOGGING,
+    "spark.driver.extraJavaOptions": _JAVA,
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
     "spark.sql.streaming.metricsEnabled": "false",
 }
@@ -39,7 +40,7 @@ _HERE = {
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 SMALL = {
     **_INTERPRETED,
-    "spark.driver.extraJavaOptions": f"{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": f"{_JAVA} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 """For a few thousand rows: neither Spark compiles its queries nor Java its classes to the last, which would take longer
 than running them."""
