@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from awaiting import eventually
 from jobwire import AddStatus, Queue, Worker, connect
-from jobwire.backends.monque import adding
+from jobwire.backends.monque.produce import add
 from jobwire.boundary import Completed, ConsumerSettings, PreparedJob, Verdict
 from jobwire.errors import StoreRefused
 from jobwire.native import MonqueInstance, MonqueWorker
@@ -162,9 +162,9 @@ async def test_a_race_for_one_key_on_many_connections_makes_one_job_and_no_error
 
 async def test_an_add_whose_answer_was_lost_is_not_made_twice(queue, connection, jobs):
     store = connection.backend.store
-    made = adding.documents("emails", [_prepared(1, None), _prepared(2, "k"), _prepared(3, None)], store.clock.now_ms())
-    first = await adding.add(store, made)
-    again = await adding.add(store, made)
+    made = add.documents("emails", [_prepared(1, None), _prepared(2, "k"), _prepared(3, None)], store.clock.now_ms())
+    first = await add.add(store, made)
+    again = await add.add(store, made)
     assert again == first
     assert jobs.count_documents({}) == 3
 
