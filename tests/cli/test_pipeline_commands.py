@@ -54,8 +54,18 @@ def test_a_wrong_option_is_a_usage_error(spawn: Call, arguments: tuple[str, ...]
     assert spawn("pipeline", *arguments).code == 2
 
 
+@pytest.mark.xdist_group("spark")
+@pytest.mark.usefixtures("spark")
+def test_an_ingest_prints_what_it_took_in(call: Call, jobwire_url: str, tmp_path: Path) -> None:
+    with Queue("mail", jobwire_url) as queue:
+        queue.add(1)
+    said = call("pipeline", "ingest", jobwire_url, "--lake", tmp_path / "lake", "--json")
+    [source] = said.json["sources"]
+    assert (source["events"], source["jobs"], source["error"]) == (2, 1, None)
+
+
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark-cluster")
+@pytest.mark.xdist_group("spark")
 @pytest.mark.usefixtures("quick_spark")
 def test_the_doctor_looks_at_everything_and_fails_with_what_is_missing(spawn: Call, jobwire_url: str) -> None:
     said = spawn("pipeline", "doctor", jobwire_url, "bullmq+redis://127.0.0.1:1", "--lake", "lake", "--json")
