@@ -1,30 +1,22 @@
-"""Counts wording that has to be read twice, and fails where a file has more of it than the recorded number.
-
-    python tools/prose.py             # lists what is new, exit code 1 if anything is
-    python tools/prose.py --all       # lists everything that is counted
-    python tools/prose.py --update    # records the present numbers in prose_baseline.json
+"""Refuses wording that has to be read twice: `python tools/prose.py` lists it, with exit code 1 if there is any.
 
 Prose is: docstrings, comments, log lines, error texts and help texts of the Python files in src/, comment lines of its
 scripts and queries, and the Markdown of README and docs/. Identifiers, other strings, `code` and fenced blocks are not.
-The words to use instead are in docs/glossary.md. Run `--update` after removing old cases or moving a file.
+The words to use instead are in docs/glossary.md.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import io
-import json
 import re
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-BASELINE = Path(__file__).with_name("prose_baseline.json")
 
 _DATA = (
     "url|store|server|field|key|row|file|event|script|queue|option|column|schema|table|record|reply|answer|protocol|"
@@ -140,40 +132,16 @@ def files(root: Path) -> list[Path]:
     return sorted([*found, *(root / "docs").rglob("*.md"), root / "README.md"])
 
 
-def counts(found: list[Finding]) -> dict[str, dict[str, int]]:
-    """Returns the number of findings by file and pattern."""
-    numbers: dict[str, Counter[str]] = {}
-    for one in found:
-        numbers.setdefault(one.file, Counter())[one.pattern] += 1
-    return {file: dict(sorted(numbers[file].items())) for file in sorted(numbers)}
-
-
-def risen(found: list[Finding], recorded: dict[str, dict[str, int]]) -> list[Finding]:
-    """Returns the findings of each file and pattern that has more of them than the recorded number."""
-    now = counts(found)
-    return [one for one in found if now[one.file][one.pattern] > recorded.get(one.file, {}).get(one.pattern, 0)]
-
-
-def main(arguments: list[str] | None = None, root: Path = ROOT, baseline: Path = BASELINE) -> int:
-    """Runs the command line and returns the exit code."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--update", action="store_true", help="record the present numbers")
-    parser.add_argument("--all", action="store_true", help="list everything that is counted")
-    options = parser.parse_args(arguments)
+def main(root: Path = ROOT) -> int:
+    """Lists the findings and returns the exit code."""
     found: list[Finding] = []
     for path in files(root):
         found += findings(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
-    if options.update:
-        lines = [f" {json.dumps(file)}: {json.dumps(numbers)}" for file, numbers in counts(found).items()]
-        baseline.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        return 0
-    recorded = json.loads(baseline.read_text(encoding="utf-8")) if baseline.exists() else {}
-    new = risen(found, recorded)
-    for one in found if options.all else new:
+    for one in found:
         sys.stdout.write(f"{one.file}:{one.line}: {one.pattern}: {one.text}\n")
-    if new:
-        sys.stdout.write("wording: use the words of docs/glossary.md; `--update` records files that moved\n")
-    return 1 if new else 0
+    if found:
+        sys.stdout.write("wording: use the words of docs/glossary.md\n")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -101,15 +101,15 @@ class AddedJobs(Sequence[Job]):
         return len(self._jobs)
 
     @overload
-    def __getitem__(self, place: int) -> Job: ...
+    def __getitem__(self, index: int) -> Job: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Job]: ...
+    def __getitem__(self, index: slice) -> Sequence[Job]: ...
 
-    def __getitem__(self, place: int | slice) -> Job | Sequence[Job]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        job, added = self._jobs[place], self._added[place]
+    def __getitem__(self, index: int | slice) -> Job | Sequence[Job]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(len(self))[index]]
+        job, added = self._jobs[index], self._added[index]
         return snapshot(self._can, self._queue, job, added, self._origin, now=self._now)
 
     def __eq__(self, other: object) -> bool:

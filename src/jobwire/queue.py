@@ -18,7 +18,6 @@ from jobwire.claimer import Claimers
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption
-from jobwire.finishes import Finishes
 from jobwire.model import Children, Event, Job, Page, Schedule, State, state_of
 from jobwire.options import (
     DEFAULT_SIZE_LIMIT,
@@ -36,6 +35,7 @@ from jobwire.preparing import AddedJobs, defaults_of, prepare, snapshot, with_de
 from jobwire.queue_access import QueueAccess
 from jobwire.queue_admin import QueueAdmin, missing_attribute
 from jobwire.required_features import require_for_schedule
+from jobwire.result_waits import ResultWaits
 
 _ADD_TOGETHER = 500
 _all_new = frozenset({NewJob}).issuperset
@@ -43,7 +43,7 @@ _SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at",
 
 
 class Queue:
-    """A queue that Python shares with whoever else speaks its protocol.
+    """A queue that Python shares with every other client of its protocol.
 
     Give a URL, a Connection to share, or nothing (JOBWIRE_URL, else an embedded server). It opens at its first use,
     or earlier with `async with` or `open`, which also find out at once that a store can't be reached. `size_limit`
@@ -84,7 +84,7 @@ class Queue:
     def _renew(self) -> None:
         """Makes the parts that belong to one process."""
         self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
-        self._finishes = Finishes(self.connection.backend, self.name)
+        self._result_waits = ResultWaits(self.connection.backend, self.name)
         self._claimers = Claimers(self.name)
 
     @property
@@ -105,11 +105,11 @@ class Queue:
         return self
 
     async def close(self) -> None:
-        """Wait for the adds that are under way, release claimed jobs that are not settled, let go of the store."""
+        """Waits for the adds in progress, releases claimed jobs that are not settled, and disconnects."""
         self._access.close()
         await self._adds.close()
         await self._claimers.close()
-        await self._finishes.close()
+        await self._result_waits.close()
         if self._owns:
             await self.connection.close()
 
@@ -133,7 +133,7 @@ class Queue:
     async def add(
         self, data: Any = NO_DATA, *, name: str | None = None, transaction: Any = None, **options: Unpack[JobOptions]
     ) -> Job:
-        """Add one job. Calls made at the same time share a round trip.
+        """Adds one job. Calls made at the same time share a round trip.
 
         With `transaction`, where the protocol can: inside the caller's own transaction, which is given as its driver's
         connection or session.
@@ -152,14 +152,14 @@ class Queue:
         return self._snapshot(job, added)
 
     async def add_many(self, jobs: Iterable[NewJob], *, transaction: Any = None, **unknown: Never) -> Sequence[Job]:
-        """Add jobs in bulk, in order. All are checked before the first is written; a failure on the way leaves the
-        ones before it added, so give ids to jobs that you would send again."""
+        """Adds jobs in bulk, in order. All are checked before the first is written. If the store fails on the way, the
+        jobs before that stay added, so give ids to jobs that you would send again."""
         for option, value in unknown.items():
             raise spelling.unknown(option, value, ("transaction",), "add_many")
         given = list(jobs)
         if not _all_new({*map(type, given)}):
-            place, job = next((place, job) for place, job in enumerate(given) if type(job) is not NewJob)
-            raise InvalidOption(f"jobs[{place}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
+            index, job = next((index, job) for index, job in enumerate(given) if type(job) is not NewJob)
+            raise InvalidOption(f"jobs[{index}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
         prepared = [self._prepare(self._filled(job)) for job in given]
         if transaction is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
@@ -195,7 +195,8 @@ class Queue:
         worker_id: str | None = None,
         native: object | None = None,
     ) -> ClaimedJob | None:
-        """Claim the next job, for a program that has a loop of its own instead of a handler; None if there is none.
+        """Claims the next job, for a program that has a loop of its own instead of a handler. Returns None if there is
+        none.
 
         `timeout` is how long to wait for a job; None waits without end. The job is ours for `lease`, which only its
         `extend` renews. Claims made at the same time share a round trip. Jobs that are not settled when the queue is
@@ -208,7 +209,7 @@ class Queue:
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def get(self, job_id: str) -> Job | None:
-        """The job as it is now, or None."""
+        """Returns the job as it is now, or None."""
         wanted = checks.job_id(job_id)
         [job] = await (await self._access.backend()).get(self.name, [wanted])
         return None if job is None else replace(job, origin=self)
@@ -248,11 +249,11 @@ class Queue:
                 yield job
 
     async def counts(self) -> Mapping[State, int]:
-        """How many jobs are in each state."""
+        """Returns the number of jobs in each state."""
         return await (await self._access.backend()).counts(self.name)
 
     async def logs(self, job_id: str) -> Sequence[str]:
-        """The lines that handlers have logged for the job, oldest first."""
+        """Returns the lines that handlers have logged for the job, oldest first."""
         wanted = checks.job_id(job_id)
         return await (await self._access.part(lambda backend: backend.logs, Feature.LOGS)).logs(self.name, wanted)
 
@@ -263,18 +264,18 @@ class Queue:
         return await flows.children(self.name, wanted)
 
     async def wait(self, job_id: str, timeout: Seconds | None = None) -> Any:
-        """The job's result once it has completed. Raises JobFailed, JobNotFound or WaitTimeout."""
+        """Waits until the job has completed and returns its result. Raises JobFailed, JobNotFound or WaitTimeout."""
         wanted, limit = checks.job_id(job_id), checks.timeout(timeout)
         await self._access.backend()
-        return await self._finishes.wait(wanted, limit)
+        return await self._result_waits.wait(wanted, limit)
 
     async def events(self, since: str | None = None) -> AsyncIterator[Event]:
-        """What happens on the queue, from now on or after the event whose id is given. Never ends by itself."""
-        place = checks.cursor("since", since)
+        """Yields the events of the queue, from now on or after the event whose id is given. Never ends by itself."""
+        cursor = checks.cursor("since", since)
         stream = await self._access.part(lambda backend: backend.events, Feature.EVENTS)
-        if place is None:
-            place = await stream.cursor(self.name)
-        async for event in stream.events(self.name, place):
+        if cursor is None:
+            cursor = await stream.cursor(self.name)
+        async for event in stream.events(self.name, cursor):
             yield event
 
     # --- schedules --------------------------------------------------------------------------------------------------
@@ -294,7 +295,7 @@ class Queue:
         immediately: bool = False,
         **options: Unpack[JobOptions],
     ) -> Schedule:
-        """Create or replace a repeating job: one job per `every` seconds, or at the times of a cron expression."""
+        """Creates or replaces a repeating job: one job per `every` seconds, or at the times of a cron expression."""
         checks.check_names(options, _SCHEDULE_OPTIONS, "a schedule")
         job = NewJob(data, name, **options)
         schedule = NewSchedule(key, job, every, cron, tz, limit, start_at, end_at, immediately)
@@ -303,7 +304,7 @@ class Queue:
         return await (await self._schedules()).schedule(self.name, schedule, prepared)
 
     async def unschedule(self, key: str) -> bool:
-        """Stop a repeating job; False if there was none."""
+        """Stops a repeating job. Returns False if there was none."""
         wanted = text("key", key)
         return await (await self._schedules()).unschedule(self.name, wanted)
 

@@ -55,7 +55,7 @@ class Portal:
         atexit.register(self._stop)
 
     def _start_over(self) -> None:
-        """Also in a forked child, which has neither the thread nor, perhaps, anyone to release the locks."""
+        """Makes everything new, also in a forked child: it has no loop thread, and locks in it may stay locked."""
         self.life = object()
         """Another one in each forked child."""
         self._lock = threading.Lock()
@@ -82,7 +82,7 @@ class Portal:
             held.set()
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """The coroutine's result. Interrupting the caller cancels the coroutine."""
+        """Runs a coroutine and returns its result. Interrupting the caller cancels the coroutine."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
         try:
             return future.result()
@@ -91,7 +91,7 @@ class Portal:
             raise
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """Run a plain function in the loop's thread, where asyncio objects belong."""
+        """Runs a plain function in the loop's thread, where asyncio objects belong."""
 
         async def inside() -> Any:
             return function()
@@ -99,7 +99,7 @@ class Portal:
         return self.run(inside())
 
     def soon(self, function: Callable[[], None]) -> None:
-        """Have the loop run a plain function, without waiting for it."""
+        """Lets the loop run a plain function, without waiting for it."""
         self._running_loop().call_soon_threadsafe(function)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
@@ -143,7 +143,7 @@ class JobTree(_model.JobTree):
 
 
 def _blocking(value: Any) -> Any:
-    """What an asynchronous call returned, in its blocking form."""
+    """Returns the result of an asynchronous call in its blocking form."""
     if isinstance(value, _model.Page):
         return Page(value)
     if isinstance(value, _model.Job):
@@ -158,7 +158,7 @@ def _blocking(value: Any) -> Any:
 
 
 class _Blocking:
-    """What the generated classes share: they hold the asynchronous object and live in a `with` block."""
+    """The base of the generated classes: they hold the asynchronous object and live in a `with` block."""
 
     _made_from: type[Any]
 
@@ -291,7 +291,7 @@ class Worker(_make(_worker.Worker, ("id", "queue", "stats", "connection"))):  # 
     """A worker for blocking code. Its handler is best a plain function, which runs in a thread."""
 
     def run(self, *, signals: bool = True) -> None:
-        """Work until `stop` is called from another thread or, in the main thread, SIGTERM or SIGINT arrives."""
+        """Works until `stop` is called from another thread or, in the main thread, SIGTERM or SIGINT arrives."""
         with _forwarded_signals(lambda: _portal.soon(self.inner.interrupt)) if signals else nullcontext():
             _portal.run(self.inner.run(signals=False))
 

@@ -69,7 +69,7 @@ async def test_the_result_of_a_job_that_is_not_kept_still_reaches_who_waits(queu
 
         added = await queue.add(5, keep_completed=Keep.NONE)
         waiting = asyncio.create_task(added.wait(timeout=20))
-        await eventually(lambda: queue._finishes._waiting)
+        await eventually(lambda: queue._result_waits._waiting)
         async with work(after_all_listen):
             # A second caller that gives up was listening for a while, and the first one came before it.
             with pytest.raises(WaitTimeout):

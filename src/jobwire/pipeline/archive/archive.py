@@ -36,7 +36,7 @@ _COUNTED = "removed bigint, kept bigint"
 
 @dataclass(frozen=True)
 class ArchiveResult:
-    """What an archive did."""
+    """The result of an archive."""
 
     run: str
     store: str

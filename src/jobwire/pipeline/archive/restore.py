@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """What a restore did."""
+    """The result of a restore."""
 
     run: str
     store: str

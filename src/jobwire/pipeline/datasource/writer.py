@@ -37,7 +37,7 @@ _log = logging.getLogger("jobwire.pipeline")
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one task did."""
+    """The result of one task."""
 
     added: int
     refused: int

@@ -43,8 +43,8 @@ _RUN_KEY = ["store", "queue", "job_id"]
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What a build did. `days` are those whose events were made again; the other fields describe the tables as they are
-    now."""
+    """The result of a build. `days` are those whose events were made again. The other fields describe the tables as
+    they are now."""
 
     run: str
     days: tuple[str, ...]

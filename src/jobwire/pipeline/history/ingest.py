@@ -63,7 +63,7 @@ class Source:
 
 @dataclass
 class SourceResult:
-    """What was ingested from one source."""
+    """The numbers of one ingest from one source."""
 
     store: str
     events: int = 0

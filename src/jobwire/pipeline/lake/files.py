@@ -48,7 +48,7 @@ class LakeFiles:
         return f"{self._base}/{path}" if self.local else f"{self.root}/{path}"
 
     def read(self, path: str) -> Any:
-        """Returns the JSON value of a file; None if there is no such file."""
+        """Returns the JSON value of a file, or None if there is no such file."""
         try:
             with self._system.open_input_stream(self._at(path)) as stream:
                 return orjson.loads(stream.read())
@@ -90,7 +90,7 @@ class LakeFiles:
         """Holds a lock inside the block. On local file systems one process has it at a time, and the kernel frees it
         however the process ends.
 
-        Elsewhere there is no lock, and two writers are told apart when they publish: see `Lake.publish`.
+        Elsewhere there is no lock, and the second of two writers is refused when it publishes: see `Lake.publish`.
         """
         if not self.local:
             yield

@@ -10,7 +10,7 @@
     checkpoints/, runs/, locks/
 
 Rows are written to a new folder first, read back and counted, and then the table's pointer is replaced in one step. A
-crash at any moment leaves the table as it was; what it left behind is removed at the next publication.
+crash at any moment leaves the table as it was. The next publication removes the files of the unfinished one.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Lake:
         return _union(spark, self._parts(spark, name, parts, columns), columns)
 
     def pointer(self, name: str) -> Pointer | None:
-        """Returns the parts of the table; None if it was never published."""
+        """Returns the parts of the table, or None if it was never published."""
         return pointers.load(self.files, name)
 
     def stage(self, name: str, rows: DataFrame, run: str) -> Staged:

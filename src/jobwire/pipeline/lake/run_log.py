@@ -31,7 +31,7 @@ class Run:
     offsets: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: dict[str, Any] = field(default_factory=dict[str, Any])
     fault: str | None = None
-    """Why the run counts as failed although it was not ended by an error."""
+    """The reason for which the run counts as failed although no error ended it."""
 
     def note(self, **facts: Any) -> None:
         """Adds facts that have no column of their own."""

@@ -189,7 +189,7 @@ QUARANTINE = columns(
     "seen_at timestamp",
     "day date",
 )
-"""What could not be read, with the reason."""
+"""Records that could not be read, with the reason."""
 
 THROUGHPUT_HOURLY = columns(
     "store string",

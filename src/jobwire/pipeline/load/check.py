@@ -55,8 +55,8 @@ class CheckedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """How a load reads rows. `mapping` names the source's column for a column of a job. With one for `payload`, columns
-    without a meaning are left out; else they make up the payload."""
+    """The way in which a load reads rows. `mapping` names the source's column for a column of a job. With one for
+    `payload`, columns without a meaning are left out. Otherwise they make up the payload."""
 
     options: SourceOptions
     run: str

@@ -40,8 +40,8 @@ _REASONS = 10
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a load did. rows = added + there_before + refused + rejected, unless an id is in the source twice: its later
-    rows count as there before."""
+    """The result of a load. rows = added + there_before + refused + rejected, unless an id is in the source twice: its
+    later rows count as there before."""
 
     run: str
     store: str

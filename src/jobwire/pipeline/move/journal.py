@@ -57,7 +57,7 @@ class Journal:
 
     @classmethod
     def found(cls, name: str, lake: Lake) -> Journal | None:
-        """Returns the journal of a move that was interrupted; None if there is none."""
+        """Returns the journal of a move that was interrupted, or None."""
         note = lake.files.read(f"{folder(name)}/journal.json")
         return None if note is None or note["step"] == "ended" else cls(**note)
 

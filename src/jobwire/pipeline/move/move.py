@@ -32,7 +32,7 @@ _LOOK_AGAIN = 0.05
 
 @dataclass(frozen=True)
 class MoveResult:
-    """What a move did, from its first call to its last if it was interrupted in between."""
+    """The result of a move, from its first call to its last if it was interrupted in between."""
 
     name: str
     from_store: str

@@ -34,7 +34,7 @@ class Hindrance:
 
 @dataclass(frozen=True)
 class MovePlan:
-    """What a move would do."""
+    """The steps of a move before it is made, and what it would lose."""
 
     name: str
     from_store: str
@@ -51,7 +51,7 @@ class MovePlan:
     """Jobs in states that are not moved."""
     hindrances: Sequence[Hindrance]
     losses: Mapping[str, int]
-    """How many jobs lose each option that the target can't store."""
+    """The number of jobs that lose each option, because the target can't store it."""
     priorities: str
     schedules: Sequence[str]
     schedules_that_stay: Sequence[str]

@@ -45,7 +45,7 @@ SURVEYED = columns(
 """The result of the survey, a row per job. The manifest of a move holds these rows and their rank."""
 
 DROPPABLE = ("names", "unique_keys", "parents")
-"""What jobs can be moved without, if the operator allows it."""
+"""Options that jobs may lose in a move, if the operator allows it."""
 
 
 @dataclass(frozen=True)

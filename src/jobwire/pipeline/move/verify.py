@@ -29,7 +29,7 @@ SEEN = _SEEN.plus("run_at timestamp", "late boolean", "level bigint", "content s
 
 @dataclass(frozen=True)
 class Verified:
-    """What the comparison of manifest and target found.
+    """The result of comparing manifest and target.
 
     The checksums are sums over the jobs that have not begun: of their ids, their contents, and their places in the
     order of runs if they are ready, their due times if they are not. One is computed from the manifest and one from

@@ -16,7 +16,7 @@ Frame: TypeAlias = Any
 Column: TypeAlias = Any
 
 OUTCOMES = ("completed", "failed")
-"""How a job ended; `failed` is for good."""
+"""The ends that a job can have. `failed` is for good."""
 
 _COLUMNS = {
     "throughput_hourly": ("store queue name hour", "added started completed failed stalled retried"),

@@ -37,7 +37,7 @@ def headline(frames: Frames) -> list[Figure]:
 
 
 def queues_at_a_glance(frames: Frames) -> Grid | None:
-    """Returns a row for each queue, the busiest first; None if nothing happened."""
+    """Returns a row for each queue, the busiest first, or None if nothing happened."""
     table = frames.throughput.groupby(["store", "label"])[["added", "completed", "failed", "retried"]].sum()
     if table.empty:
         return None

@@ -36,7 +36,7 @@ def pooled(rows: Frame, by: Sequence[str], kind: str) -> Frame:
 
 
 def overall(rows: Frame, kind: str) -> Column | None:
-    """Returns the percentiles of all rows together; None if there is none."""
+    """Returns the percentiles of all rows together, or None if there are no rows."""
     everything = pooled(rows.assign(all=0), ["all"], kind)
     return None if everything.empty else everything.iloc[0]
 

@@ -1,4 +1,4 @@
-"""How a command reports its progress."""
+"""Reports the progress of a command."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ BATCH_ROWS = 5_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a reader of jobs wants. A hint: rows outside may be yielded, rows inside must be."""
+    """A filter for jobs. It is a hint: rows outside may be yielded, rows inside must be."""
 
     states: frozenset[State] | None = None
     names: frozenset[str] | None = None

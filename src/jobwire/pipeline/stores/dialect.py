@@ -1,4 +1,4 @@
-"""How one protocol differs from the others, as far as the pipeline has to know.
+"""The differences between protocols, as far as they matter to the pipeline.
 
 Everything above `stores/` asks a dialect instead of comparing names, so a further protocol is one more folder here. A
 dialect is built on the rules and the codec of the protocol's backend: what the backend decides is not decided again.
@@ -41,7 +41,7 @@ class Colour(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What a move does with the options that a job carries in its native fields."""
+    """The options in a job's native fields that a move keeps, and those that it loses."""
 
     options: dict[str, Any]
     """Keywords of NewJob."""
@@ -59,7 +59,7 @@ class Levels:
 
 
 class Dialect(ABC):
-    """What the pipeline asks about a protocol. Has no state: one object serves the whole process."""
+    """One protocol, as the pipeline needs it. Has no state: one object serves the whole process."""
 
     protocol: ClassVar[str]
     """Its name in URLs."""
@@ -151,7 +151,7 @@ class Dialect(ABC):
         return False
 
     def priority(self, level: int, levels: Levels) -> int | None:
-        """Returns the native priority of a level; None if the protocol has no priorities."""
+        """Returns the native priority of a level, or None if the protocol has no priorities."""
         return None
 
     @abstractmethod

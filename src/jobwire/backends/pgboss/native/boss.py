@@ -107,12 +107,12 @@ class Boss:
         return await self._changing.send(queue, data, options)
 
     async def throttled(self, queue: str, data: Any, seconds: Seconds, key: str | None = None, **options: Any) -> Added:
-        """Admit one job of a key in each slot of so many seconds; the others are THROTTLED."""
+        """Adds a job if none of its key was added in the same slot of `seconds`. Otherwise its status is THROTTLED."""
         slot = {"singletonSeconds": _whole_seconds(seconds), "singletonKey": key}
         return await self._changing.send(queue, data, {**options, **slot})
 
     async def debounced(self, queue: str, data: Any, seconds: Seconds, key: str | None = None, **options: Any) -> Added:
-        """The same, but the first job that is refused is put into the next slot instead."""
+        """Adds a job as `throttled` does, but puts the first one that it would refuse into the next slot."""
         return await self._changing.debounce(queue, data, _whole_seconds(seconds), key, options)
 
     # --- jobs that wait ---------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Boss:
         return await self._changing.update(queue, id, singletonKey, match, changes)
 
     async def upsert(self, queue: str, singletonKey: str, data: Any = None, **options: Any) -> Upserted:  # noqa: N803
-        """Changes the job of this key that waits, or sends one."""
+        """Changes the job of this key that waits, or adds one."""
         return await self._changing.upsert(queue, singletonKey, data, options)
 
     async def resume(self, queue: str, job_ids: Sequence[str]) -> int:
@@ -141,7 +141,7 @@ class Boss:
     # --- flows and dead letters -------------------------------------------------------------------------------------
 
     async def flow(self, jobs: Sequence[GraphJob]) -> dict[str, str]:
-        """Add jobs that wait for others of the same call, all or none; the id of each by its ref."""
+        """Adds jobs that wait for others of the same call, all or none. Returns the id of each by its ref."""
         return await add_flow(self._store, self._queues, self._backend.adding, jobs)
 
     async def redrive(

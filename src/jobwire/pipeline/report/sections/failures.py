@@ -1,4 +1,4 @@
-"""What failed, and why."""
+"""Failures and their causes."""
 
 from __future__ import annotations
 

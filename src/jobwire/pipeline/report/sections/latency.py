@@ -1,4 +1,4 @@
-"""How long jobs waited and ran."""
+"""The times for which jobs waited and ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much work was done, when, and by which queue."""
+"""The work done, by time and by queue."""
 
 from __future__ import annotations
 

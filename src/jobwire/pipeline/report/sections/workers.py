@@ -1,4 +1,4 @@
-"""How busy the workers were.
+"""The share of time in which workers were busy.
 
 A worker's load is the time of its runs by the time that passed, so a worker that runs four jobs at once all the time
 has a load of 4. As long as no load exceeds 1 it is shown in per cent, else as jobs at a time.

@@ -33,7 +33,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Part:
-    """What one process reads, in this order."""
+    """The part of a queue that one process reads, in this order."""
 
     ranges: tuple[Range, ...]
     since_ms: int

@@ -27,7 +27,7 @@ NO_EVENT = "0-0"
 
 @dataclass(frozen=True)
 class Moment:
-    """When a plan was made: the newest event of the queue, and the server's clock in milliseconds."""
+    """The moment at which a plan was made: the newest event of the queue, and the server's clock in milliseconds."""
 
     event: str
     ms: int
@@ -69,7 +69,7 @@ Range = ListRange | SetRange | Whole
 
 @dataclass(frozen=True)
 class Part:
-    """What one process reads, in this order."""
+    """The part of a queue that one process reads, in this order."""
 
     ranges: tuple[Range, ...]
     since: Moment

@@ -39,7 +39,7 @@ class Records:
         self._store = store
         self._keys = keys
 
-    def row(  # noqa: PLR0917 where a hash was found is no part of it, and belongs to reading it
+    def row(  # noqa: PLR0917 the container of a hash is not stored in it, and is needed to read it
         self, container: Container, raw_id: bytes, fields: Fields, sides: Sides, position: int | None, score: float
     ) -> JobRow:
         """Returns the row of a job in any state. One that can't be read becomes a row with the reason."""

@@ -29,7 +29,8 @@ from jobwire.pipeline.stores.monque.mongo import Collections, Document
 
 FIRST: Offset = {"t": 0, "i": 0, "at": 0}
 OVERLAP_MS = 60_000
-"""How much the clocks of clients of a standalone server may differ. An offset may have its own, as `overlap`."""
+"""The difference between clients' clocks that is allowed for on a standalone server. An offset may have its own, as
+`overlap`."""
 _LEAST_PROGRESS = 600
 """Seconds after which an offset advances without events, before the server drops the changes behind it."""
 _SCAN_PARTS = 8

@@ -36,7 +36,7 @@ _FINISHED = [status for status, state in STATES.items() if state.finished]
 
 @dataclass(frozen=True)
 class Slice:
-    """`_id`s from `low` on, before `high`; None is no bound."""
+    """`_id`s from `low` on, before `high`. None leaves that side open."""
 
     low: Any = None
     high: Any = None

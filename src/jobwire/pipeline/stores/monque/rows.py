@@ -99,7 +99,7 @@ def _extended_date(when: datetime) -> dict[str, dict[str, str]]:
 
 
 def _key_fault(key: Any) -> str | None:
-    """Returns why the `_id` can't be found again by its text; None if it can."""
+    """Returns why the `_id` can't be found again by its text, or None if it can."""
     if isinstance(key, ObjectId) or (isinstance(key, str) and not ObjectId.is_valid(key)):
         return None
     return f"malformed job: _id is {key!r:.60} ({type(key).__name__}), neither an ObjectId nor another text"

@@ -29,7 +29,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 ERRORS = _errors()
-"""What ADBC raises."""
+"""The base class of ADBC's errors."""
 _PORTIONS = {"adbc.postgresql.batch_size_hint_bytes": str(1 << 20)}
 """Small enough for the server to continue while a portion is processed here: a third less time than with ADBC's 16 MB.
 """

@@ -3,8 +3,8 @@ run began and how that ended, each by the database's clock.
 
 These times are those of the beginning of the writing transaction, while the row becomes visible at its end. An offset
 is therefore two times, in microseconds: events up to `at` were read, and every transaction that can still write an
-event of `from` or earlier had ended by then. The next batch begins at `from`; what it reads a second time has the same
-id.
+event of `from` or earlier had ended by then. The next batch begins at `from`. Events that it reads a second time have
+the same ids.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from jobwire.pipeline.stores.pgboss.jobs import Slice
 from jobwire.pipeline.stores.pgboss.table import ERROR, RETRIED, QueueTable
 
 OVERLAP_SECONDS = 600
-"""How far back a batch begins while a transaction is open whose beginning this user may not see, or on a standby. An
-offset has its own, as `overlap`. The role `pg_read_all_stats` makes it unnecessary."""
+"""The time by which a batch begins earlier while a transaction is open whose beginning this user may not see, or on a
+standby. An offset has its own, as `overlap`. The role `pg_read_all_stats` makes it unnecessary."""
 _MARGIN = 1_000_000
 # A session gets the time of its transaction a moment before others can see it in pg_stat_activity.
 _SLICE = 100_000

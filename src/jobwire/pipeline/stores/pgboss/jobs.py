@@ -41,7 +41,7 @@ _NATIVE = {
 
 @dataclass(frozen=True)
 class Slice:
-    """Ids from `low` on, before `high`; None is no bound."""
+    """Ids from `low` on, before `high`. None leaves that side open."""
 
     low: str | None = None
     high: str | None = None

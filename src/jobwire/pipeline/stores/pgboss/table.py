@@ -33,8 +33,8 @@ RETRIED = (
     "(j.start_after - CASE WHEN NOT j.retry_backoff THEN j.retry_delay ELSE least(j.retry_delay_max, "
     "greatest(j.retry_delay, 1) * 2 ^ least(16, j.retry_count + 1) / 2) END * interval '1 second')"
 )
-"""When a job was put back for its next attempt. pg-boss does not store it. It follows from when the job is due: exactly
-for a fixed delay, and as the latest possible time where the delay was drawn from a range."""
+"""The time at which a job was put back for its next attempt. pg-boss does not store it. It follows from the due time:
+exactly for a fixed delay, and as the latest possible time where the delay was drawn from a range."""
 FINGERPRINT = "hash_record_extended(j, 0)::text"
 """Over the whole row as it is stored, whatever columns it has. It costs a tenth of `md5(j::text)` and does not depend
 on the session's settings."""

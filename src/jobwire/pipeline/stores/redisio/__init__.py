@@ -1,1 +1,1 @@
-"""What the pipeline's two Redis protocols share: a blocking connection to the server, and partitions of sorted sets."""
+"""Code that the two Redis protocols share in the pipeline: a blocking connection, and partitions of sorted sets."""

@@ -1,4 +1,4 @@
-"""How many jobs to read at a time: many small ones, few large ones."""
+"""The number of jobs to read at a time: many small ones, few large ones."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _LATE_EVENT = 1.0
 """Seconds that the event of a job that is no longer stored may take to arrive."""
 
 
-class Finishes:
+class ResultWaits:
     """Returns results of jobs as they finish. Reads the event stream if the protocol has one, else polls."""
 
     def __init__(self, backend: Backend, queue: str) -> None:
