@@ -82,7 +82,7 @@ class EventLog:
     def _look(self) -> str:
         """Returns a text that differs whenever something may have happened."""
         index = self._index
-        index.heal()
+        index.reindex()
         sets = [index.key(container) for container in ("type", "delayed", "completed", "dead")]
         moved, claims, *about = index.connection.together(
             ("HMGET", f"{index.keys.base}x:seq", "head", "tail"),

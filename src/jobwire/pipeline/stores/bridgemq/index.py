@@ -62,13 +62,13 @@ class Index:
         return f"{self.keys.base}x:{container}:{self.kind}"
 
     def types(self) -> Sequence[str]:
-        self.heal()
+        self.reindex()
         found: list[bytes] = self.connection.call("SMEMBERS", f"{self.keys.base}x:types")
         return sorted(name.decode(errors="replace") for name in found if name)
 
-    def heal(self) -> None:
+    def reindex(self) -> None:
         """Updates the index with what peers did, as the backend does before it reads."""
-        script = load(BACKEND, "heal")
+        script = load(BACKEND, "reindex")
         reached: Sequence[int] = (0, 0, 0)
         for _ in range(READERS_STEPS):
             more, *reached = self.connection.run(script, self.keys.base, [int(time.time() * 1000), *reached])

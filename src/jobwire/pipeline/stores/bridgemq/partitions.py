@@ -42,7 +42,7 @@ class Part:
 
 def plan(index: Index, wanted: Wanted, parts: int, finished_from_ms: int | None = None) -> list[Part]:
     """Returns the partitions. `finished_from_ms` leaves out what finished before, by the index."""
-    index.heal()
+    index.reindex()
     containers = [container for container in CONTAINERS.values() if wanted.state(container.state)]
     now = index.connection.now_ms()
     counts = index.connection.calls([_size(index, container, finished_from_ms) for container in containers])
