@@ -37,7 +37,12 @@ class Script:
 @lru_cache(maxsize=256)
 def load(package: str, name: str) -> Script:
     """Returns a script with its includes expanded."""
-    text = _expand(files(package) / "scripts" / "lib", _sources(package)[name].read_text("utf-8"), set())
+    return script_of(_sources(package)[name].read_text("utf-8"), package)
+
+
+def script_of(text: str, package: str) -> Script:
+    """Returns a script of this text, which may include what lies in the package's `scripts/lib`."""
+    text = _expand(files(package) / "scripts" / "lib", text, set())
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 

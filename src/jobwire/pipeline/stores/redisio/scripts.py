@@ -1,30 +1,18 @@
-"""Lua scripts of the pipeline's own, which build on the parts that the protocol's backend has.
+"""Lua scripts of the pipeline, which include the backend's own parts.
 
-A script is `<package>/scripts/<name>.lua`; its `--@include word` stands for `scripts/lib/word.lua` of the backend, so
-that what belongs to a job, and what its removal means to others, is written down once.
+A script is `<package>/scripts/<name>.lua`. Its `--@include word` stands for `scripts/lib/word.lua` of the backend, so
+that the keys of a job, and what its removal means to others, are written down once.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 from functools import lru_cache
 from importlib.resources import files
 
-from jobwire.backends.redisio.scripts import Script
-
-_INCLUDE = re.compile(r"^--@include (\S+)[ \t]*\n", re.MULTILINE)
+from jobwire.backends.redisio.scripts import Script, script_of
 
 
 @lru_cache(maxsize=32)
 def load(package: str, name: str, backend: str) -> Script:
-    """Returns the whole text of a script. Each part of the backend is included once, where it is first named."""
-    library = files(backend) / "scripts" / "lib"
-    text = (files(package) / "scripts" / f"{name}.lua").read_text("utf-8")
-    taken: set[str] = set()
-    while found := _INCLUDE.search(text):
-        word = found[1]
-        part = "" if word in taken else (library / f"{word}.lua").read_text("utf-8")
-        taken.add(word)
-        text = text[: found.start()] + part + text[found.end() :]
-    return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+    """Returns a script with its includes expanded."""
+    return script_of((files(package) / "scripts" / f"{name}.lua").read_text("utf-8"), backend)
