@@ -240,6 +240,7 @@ async def test_waiting_ends_when_its_time_is_over(queue, consume):
 
 async def test_a_wait_that_was_cancelled_harms_nothing(queue, consume):
     consumer = consume()
+    assert await claim_of(consumer) == []  # a worker waits only after a claim that found nothing
     waiting = asyncio.create_task(consumer.wait(30))
     await asyncio.wait([waiting], timeout=0.1)
     waiting.cancel()

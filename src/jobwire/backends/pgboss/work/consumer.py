@@ -199,7 +199,7 @@ class PgConsumer:
             queue = self._queue = await self._queues.ensure(self._name)
             if first:
                 await self._store.try_side()
-                await self._store.wakeup.start()
+                await self._store.wakeup.start(self._name)
         return queue
 
     async def _moved(self, outcomes: Sequence[Outcome]) -> Settled:

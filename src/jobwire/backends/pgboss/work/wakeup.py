@@ -43,13 +43,17 @@ class Wakeup:
         """True if notifications arrive. If not, workers must poll."""
         return self._connected.is_set()
 
-    async def start(self) -> None:
-        """Starts listening, and waits up to two seconds until notifications arrive."""
+    async def start(self, queue: str) -> None:
+        """Starts listening, and waits up to two seconds until notifications arrive. To be called before a worker's
+        first claim from the queue. If that claim comes earlier than the notifications, the first wait returns at once,
+        since one may have been missed."""
+        self._waiters[queue]  # makes the queue known to `_listen_on`
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._listen())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(2.0):
                 await self._connected.wait()
+                self._kept.discard(queue)
 
     def wake_one(self, queue: str) -> None:
         """Wakes one worker that waits for this queue."""
