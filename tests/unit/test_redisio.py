@@ -69,4 +69,4 @@ def test_our_own_errors_pass_through_as_they_are() -> None:
 def test_a_script_holds_each_part_once(name: str) -> None:
     text = load("jobwire.backends.bullmq", name).text
     assert "--@include" not in text
-    assert text.count("local function call_many(") == 1
+    assert text.count("local function over_items(") == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,14 +17,12 @@ from jobwire.backends.bridgemq.rules import CAPABILITIES, check
 from jobwire.backends.bridgemq.work.consumer import BridgeConsumer
 from jobwire.backends.bridgemq.work.progress_and_logs import BridgeLogs, BridgeProgress
 from jobwire.backends.bridgemq.worker_options import WorkerOptions
+from jobwire.backends.redisio.server_check import check_server
 from jobwire.backends.side_version import bring_up_to_date
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
-from jobwire.errors import StoreRefused
 from jobwire.model import Job, Page, State
 from jobwire.options import NewJob
 from jobwire.urls import Address
-
-OLDEST_SERVER = (6, 2)
 
 
 class BridgeMQ:
@@ -59,7 +56,8 @@ class BridgeMQ:
         return CAPABILITIES
 
     async def open(self) -> None:
-        await self._connect()
+        await self._namespace.store.open()
+        await check_server(self._namespace.store, "bridgemq")
         if not self._side_is_known:
             try:
                 await bring_up_to_date(side_version.BridgeSideData(self._namespace), side_version.STEPS)
@@ -67,20 +65,6 @@ class BridgeMQ:
                 await self.close()
                 raise
             self._side_is_known = True
-
-    async def _connect(self) -> None:
-        store = self._namespace.store
-        await store.open()
-        about: dict[str, Any] = await store.call("INFO")
-        version = str(about.get("redis_version", ""))
-        found = re.match(r"(\d+)\.(\d+)", version)
-        if found and (int(found[1]), int(found[2])) < OLDEST_SERVER:
-            oldest = ".".join(map(str, OLDEST_SERVER))
-            raise StoreRefused(f"{store.where} is Redis {version}; jobwire needs {oldest} or newer")
-        if about.get("cluster_enabled") == 1 and not store.cluster:
-            raise StoreRefused(
-                f"{store.where} is part of a cluster; connect with bridgemq+cluster:// or a RedisCluster client"
-            )
 
     async def close(self) -> None:
         await self._namespace.store.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,14 +22,12 @@ from jobwire.backends.bullmq.produce.schedules import BullSchedules
 from jobwire.backends.bullmq.rules import CAPABILITIES, check
 from jobwire.backends.bullmq.work.consumer import BullConsumer
 from jobwire.backends.bullmq.work.progress_and_logs import BullLogs, BullProgress
+from jobwire.backends.redisio.server_check import check_server
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
-from jobwire.errors import StoreRefused
 from jobwire.model import Job, Page, State
 from jobwire.native import BullMQWorker, of_kind
 from jobwire.options import NewJob
 from jobwire.urls import Address
-
-OLDEST_SERVER = (6, 2)
 
 
 class BullMQ:
@@ -61,22 +58,8 @@ class BullMQ:
         return CAPABILITIES
 
     async def open(self) -> None:
-        store = self._server.store
-        await store.open()
-        await store.call("PING")
-        try:
-            about: dict[str, Any] = await store.call("INFO")
-        except StoreRefused:
-            return  # the account may not run INFO, and may still do everything else
-        version = str(about.get("redis_version", ""))
-        found = re.match(r"(\d+)\.(\d+)", version)
-        if found and (int(found[1]), int(found[2])) < OLDEST_SERVER:
-            oldest = ".".join(map(str, OLDEST_SERVER))
-            raise StoreRefused(f"{store.where} is Redis {version}; jobwire needs {oldest} or newer")
-        if about.get("cluster_enabled") == 1 and not store.cluster:
-            raise StoreRefused(
-                f"{store.where} is part of a cluster; connect with bullmq+cluster:// or a RedisCluster client"
-            )
+        await self._server.store.open()
+        await check_server(self._server.store, "bullmq")
 
     async def close(self) -> None:
         await self._server.store.close()

@@ -1,8 +1,8 @@
 """Loads and runs Lua scripts, which are kept as files beside the protocol that owns them.
 
 A script is `<package>/scripts/<duty>/<name>.lua`; its name alone identifies it. A line `--@include word` is replaced by
-`scripts/lib/word.lua`, once per script, however often it is included. Scripts are called by their hash. A server that
-does not have one yet is sent its text.
+`scripts/lib/word.lua`, or by `redisio/lua/word.lua` if the protocol has no such file, once per script, however often it
+is included. Scripts are called by their hash. A server that does not have one yet is sent its text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def _expand(lib: Traversable, text: str, seen: set[str]) -> str:
         if word in seen:
             return ""
         seen.add(word)
-        return _expand(lib, (lib / f"{word}.lua").read_text("utf-8"), seen).rstrip("\n")
+        own = lib / f"{word}.lua"
+        source = own if own.is_file() else files("jobwire.backends.redisio") / "lua" / f"{word}.lua"
+        return _expand(lib, source.read_text("utf-8"), seen).rstrip("\n")
 
     return _INCLUDE.sub(part, text)
 

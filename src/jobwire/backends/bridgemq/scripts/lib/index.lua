@@ -6,7 +6,7 @@
 -- The list is authoritative. Peers push to it and take from it without updating the index, so a job is claimed only
 -- once it has been removed from the list itself.
 --@include keys
---@include chunks
+--@include lookups
 --@include route
 local ORDER, SEQUENCE = X .. 'order', X .. 'seq'
 -- The entry that replaces a job taken out of the middle of the list. It has no data, so peers drop it by the spec's

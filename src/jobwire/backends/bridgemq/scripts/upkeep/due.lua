@@ -1,6 +1,6 @@
 -- Lists cron jobs that are due. KEYS[1] namespace; ARGV: most at once. Returns the server's time in ms, then id, score
 -- and data of each ('' without data).
---@include chunks
+--@include lookups
 --@include keys
 local now = server_now()
 local rows = redis.call('ZRANGEBYSCORE', CRON, '-inf', now, 'WITHSCORES', 'LIMIT', 0, ARGV[1])

@@ -32,7 +32,7 @@ local function take_active(base, ids)
     redis.call('LTRIM', active, 0, -(#tail - position) - 1)
     local back = {}
     for index = #kept, 1, -1 do back[#back + 1] = kept[index] end
-    call_many('RPUSH', active, back)
+    over_items('RPUSH', active, back)
   end
   for id in pairs(missing) do
     if redis.call('LREM', active, -1, id) == 1 then

@@ -29,8 +29,8 @@ local function add_jobs(base, at, count, children, now, releases)
   local number = children == 0 and redis.call('INCRBY', base .. 'id', count) - count or nil
 
   local function push_pending()
-    call_many('LPUSH', target, lefts)
-    call_many('RPUSH', target, rights)
+    over_items('LPUSH', target, lefts)
+    over_items('RPUSH', target, rights)
     lefts, rights = {}, {}
   end
 

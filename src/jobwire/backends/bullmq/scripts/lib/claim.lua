@@ -89,7 +89,7 @@ local function claim(base, wanted, now, meta, worker)
       jobs[2 * n - 1], jobs[2 * n] = id, fields
     end
   end
-  call_many('LPUSH', base .. 'active', ids)
+  over_items('LPUSH', base .. 'active', ids)
   if #ids > 0 or #not_jobs > 0 then mark_ready(base) end
   local rated = tonumber(meta.max or '') or tonumber(worker.rate)
   if rated and #ids > 0 and redis.call('INCRBY', base .. 'limiter', #ids) == #ids then

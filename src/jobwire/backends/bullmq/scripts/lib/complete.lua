@@ -2,6 +2,7 @@
 -- this.
 --@include active
 --@include chunks
+--@include get_all
 
 -- Completed jobs come as ARGV at `first`, seven each: id, token, value, jobs to keep, seconds to keep, attempts made
 -- with this one, unique key or ''.
@@ -15,8 +16,8 @@ local function check_completions(base, first, number, codes)
     hashes[index], locks[index] = job, job .. ':lock'
     children[2 * index - 1], children[2 * index] = job .. ':dependencies', job .. ':unsuccessful'
   end
-  local all_there = sum_over('EXISTS', hashes) == number
-  local no_children = sum_over('EXISTS', children) == 0
+  local all_there = over_keys('EXISTS', hashes) == number
+  local no_children = over_keys('EXISTS', children) == 0
   local held = get_all(locks)
   local ids, seen = {}, {}
   for index = 1, number do
@@ -41,7 +42,7 @@ end
 
 -- Adds jobs that share a rule of keeping to `completed`, then applies the rule once.
 local function keep_completed(base, count, age, scores, dropped, now)
-  call_many('ZADD', base .. 'completed', scores)
+  over_items('ZADD', base .. 'completed', scores)
   if #dropped > 0 then rare().delete_job_keys(base, dropped) end
   if #scores > 0 and (count ~= '' or age ~= '') then rare().prune(base, base .. 'completed', count, age, now) end
 end
@@ -64,8 +65,8 @@ local function complete_all(base, first, number, now, codes)
     end
     if #ids == 0 then return 0 end
   end
-  sum_over('DEL', locks)
-  call_many('SREM', base .. 'stalled', ids)
+  over_keys('DEL', locks)
+  over_items('SREM', base .. 'stalled', ids)
   local events, scores, dropped = base .. 'events', {}, {}
   local count, age
   for index = 1, number do

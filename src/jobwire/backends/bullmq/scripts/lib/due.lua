@@ -8,7 +8,7 @@
 local function make_due_ready(base, target, blocked, now)
   local due = redis.call('ZRANGEBYSCORE', base .. 'delayed', '-inf', (tonumber(now) + 1) * 4096 - 1, 'LIMIT', 0, 1000)
   if #due == 0 then return 0 end
-  call_many('ZREM', base .. 'delayed', due)
+  over_items('ZREM', base .. 'delayed', due)
   local plain = {}
   for _, id in ipairs(due) do
     local priority = redis.pcall('HGET', base .. id, 'priority')
@@ -21,7 +21,7 @@ local function make_due_ready(base, target, blocked, now)
     redis.call('XADD', base .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
     redis.pcall('HSET', base .. id, 'delay', 0)
   end
-  call_many('LPUSH', target, plain)
+  over_items('LPUSH', target, plain)
   if not blocked then mark_ready(base) end
   return #due
 end

@@ -12,5 +12,5 @@ end
 local function delete_job_keys(base, ids)
   local keys = {}
   for _, id in ipairs(ids) do add_job_keys(keys, base, id) end
-  return sum_over('DEL', keys)
+  return over_keys('DEL', keys)
 end

@@ -16,7 +16,7 @@ local function count_finished(base, kind, number, now, size)
   if minutes <= 0 then return end
   local points = { count - (tonumber(known[2]) or 0) }
   for index = 2, minutes do points[index] = 0 end
-  call_many('LPUSH', key .. ':data', points)
+  over_items('LPUSH', key .. ':data', points)
   redis.call('LTRIM', key .. ':data', 0, size - 1)
   redis.call('HSET', key, 'prevCount', count, 'prevTS', now)
 end

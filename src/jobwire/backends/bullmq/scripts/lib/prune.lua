@@ -12,7 +12,7 @@ local function forget_finished(base, set, ids, now)
     if parent[1] then pcall(leave_parent, parent[1], parent[2], base .. id, now) end
   end
   delete_job_keys(base, ids)
-  call_many('ZREM', set, ids)
+  over_items('ZREM', set, ids)
 end
 
 -- `count` and `age` are texts, '' for none. A negative count keeps all.

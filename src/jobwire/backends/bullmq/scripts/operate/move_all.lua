@@ -16,8 +16,8 @@ for _, id in ipairs(ids) do
   if FINISH[container] then redis.pcall('HDEL', base .. id, 'finishedOn', 'processedOn', FINISH[container]) end
   add_event_and_trim(base, 'waiting', 'jobId', id, 'prev', container)
 end
-call_many('ZREM', base .. container, ids)
+over_items('ZREM', base .. container, ids)
 local target, blocked = gate(base)
-call_many('LPUSH', target, ids)
+over_items('LPUSH', target, ids)
 if not blocked then mark_ready(base) end
 return #ids

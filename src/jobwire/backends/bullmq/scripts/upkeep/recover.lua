@@ -56,10 +56,10 @@ if #lockless > 0 then
     end
   end
   local target, blocked = gate(base)
-  call_many('RPUSH', target, recovered)
+  over_items('RPUSH', target, recovered)
   if #recovered > 0 and not blocked then mark_ready(base) end
 end
 
 local active = redis.call('LRANGE', base .. 'active', 0, -1)
-call_many('SADD', base .. 'stalled', active)
+over_items('SADD', base .. 'stalled', active)
 return recovered

@@ -4,6 +4,7 @@
 -- ARGV     lease ms, then per job: id, token
 -- Returns  the positions (from 1) of the jobs whose claim is lost
 --@include chunks
+--@include get_all
 
 local base, lease = KEYS[1], ARGV[1]
 local locks, ids = {}, {}
@@ -17,5 +18,5 @@ for position, lock in ipairs(locks) do
     lost[#lost + 1] = position
   end
 end
-call_many('SREM', base .. 'stalled', ids)
+over_items('SREM', base .. 'stalled', ids)
 return lost

@@ -90,6 +90,6 @@ for at = 1, #ARGV, 3 do
     table.insert(taken[place], id)
   end
 end
-for place, ids in pairs(taken) do call_many('ZREM', base .. place, ids) end
+for place, ids in pairs(taken) do over_items('ZREM', base .. place, ids) end
 if #removed > 0 then add_event(base, 'cleaned', 'count', #removed) end
 return removed

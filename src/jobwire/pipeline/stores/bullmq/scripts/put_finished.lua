@@ -25,7 +25,7 @@ while at <= #ARGV do
   at = at + 1
   local free = redis.call('EXISTS', base .. id) == 0
   if free then
-    call_many('HSET', base .. id, fields)
+    over_items('HSET', base .. id, fields)
     redis.call('ZADD', base .. place, score, id)
     new = new + 1
     if id:find('^[1-9]%d*$') and #id <= 15 then highest = math.max(highest, tonumber(id)) end
@@ -34,7 +34,7 @@ while at <= #ARGV do
     local ending = ARGV[at]
     at = at + 1
     local its = items()
-    if free then call_many(WRITE[ending], base .. id .. ending, its) end
+    if free then over_items(WRITE[ending], base .. id .. ending, its) end
   end
 end
 

@@ -1,24 +1,6 @@
--- Runs variadic commands over lists of any length: Lua can't pass more than a few thousand arguments at once.
+-- Reads many keys or scores at once.
 
--- Runs `command key item...` over all items. Returns the sum of the replies.
-local function over_items(command, key, items)
-  local total = 0
-  for first = 1, #items, 1000 do
-    local reply = redis.call(command, key, unpack(items, first, math.min(first + 999, #items)))
-    if type(reply) == 'number' then total = total + reply end
-  end
-  return total
-end
-
--- Runs `command key...` over all keys. Returns the sum of the replies.
-local function over_keys(command, keys)
-  local total = 0
-  for first = 1, #keys, 1000 do
-    local reply = redis.call(command, unpack(keys, first, math.min(first + 999, #keys)))
-    if type(reply) == 'number' then total = total + reply end
-  end
-  return total
-end
+--@include chunks
 
 -- Returns the strings at prefix..id of all ids, false where there is none or the value is not a string.
 local function strings_at(prefix, ids)
