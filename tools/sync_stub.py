@@ -34,7 +34,8 @@ from jobwire import model, urls
 from jobwire.boundary import Backend, Capabilities, Claim, Feature
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, JobKey, Limits, Schedule, State, WorkerInfo
-from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob, Seconds
+from jobwire.checks import Seconds
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob
 from jobwire.rate import Rate
 from jobwire.worker import Observer, Stats
 from jobwire.worker.handlers import Executor, Handler

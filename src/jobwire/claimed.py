@@ -14,10 +14,10 @@ from typing import Any, Protocol, Self, TypeVar
 
 from jobwire import codec
 from jobwire.boundary import Backend, Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
+from jobwire.checks import Seconds, seconds, yes_or_no
 from jobwire.errors import InvalidOption, LostLock, Snooze, Unrecoverable, WrongState
 from jobwire.failure import kind_of, message_of, shortened, stack_of
 from jobwire.held_job import HeldJob
-from jobwire.options import Seconds, seconds, yes_or_no
 
 Answer = TypeVar("Answer")
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Backend, Claim, ConsumerSettings, Failed, Outcome, Released, Settled
+from jobwire.checks import Seconds, seconds, text
 from jobwire.claim_holder import ClaimHolder
 from jobwire.claimed import ClaimedJob
 from jobwire.deadline import deadline
 from jobwire.errors import Closed
 from jobwire.journal import new_worker_id
-from jobwire.options import Seconds, seconds, text
 
 _LONGEST_WAIT = 5.0
 _GRACE = 5.0

@@ -15,8 +15,8 @@ from typing import Any, Self
 from jobwire import forking, urls
 from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Backend
+from jobwire.checks import Seconds, seconds
 from jobwire.errors import Closed, MissingExtra, StoreUnavailable
-from jobwire.options import Seconds, seconds
 from jobwire.protocols import PROTOCOLS
 
 _log = logging.getLogger("jobwire.connection")

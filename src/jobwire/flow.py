@@ -22,10 +22,11 @@ from typing import Any, Never, Self, Unpack
 
 from jobwire import forking, spelling
 from jobwire.boundary import Backend, Feature, FlowNode, Flows, OnFailure, levels
+from jobwire.checks import text, whole
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption, JobNotFound
 from jobwire.model import Job, JobKey, JobTree, Waiter
-from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, Parent, check_names, text, whole
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, Parent, check_names
 from jobwire.preparing import prepare, snapshot
 from jobwire.queue import Queue
 

@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 
 from jobwire import codec
 from jobwire.boundary import Acted, Backend, Claim, Feature
+from jobwire.checks import whole
 from jobwire.errors import JobNotFound
 from jobwire.model import Children, JobKey
-from jobwire.options import DEFAULT_SIZE_LIMIT, whole
+from jobwire.options import DEFAULT_SIZE_LIMIT
 from jobwire.running_job import Running
 
 Part = TypeVar("Part")

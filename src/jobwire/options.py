@@ -3,110 +3,25 @@ its field, value and rule before anything is written."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from jobwire import spelling
-from jobwire.backoff import LONGEST, Backoff
+from jobwire.backoff import Backoff
+from jobwire.checks import Seconds, aware, seconds, text, whole, yes_or_no
 from jobwire.errors import InvalidOption
 from jobwire.record import record
 
 DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
 LARGE_KEEP = 10_000
-MOST_SKIPPED = 2**53 - 1
-"""The largest integer that every store accepts."""
-Seconds = float | int | timedelta
 
 
 def _empty() -> dict[str, Any]:
     return {}  # several times as fast as dict[str, Any]()
-
-
-def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
-    """Returns a duration in seconds. Refuses one that is not finite or below the minimum."""
-    if isinstance(value, timedelta):
-        number = value.total_seconds()
-    elif isinstance(value, bool) or not isinstance(value, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
-        raise InvalidOption(field_name, value, "must be a number of seconds or a timedelta")
-    else:
-        number = math.inf if abs(value) > LONGEST else float(value)
-    if not minimum <= number <= LONGEST:
-        raise InvalidOption(field_name, value, f"must be at least {minimum:g} s and at most 100 years")
-    return number
-
-
-def whole(field_name: str, value: Any, *, minimum: int) -> int:
-    """Returns an integer. Refuses one below the minimum, and booleans."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidOption(field_name, value, "must be an integer")
-    if value < minimum:
-        raise InvalidOption(field_name, value, f"must be at least {minimum}")
-    return value
-
-
-def yes_or_no(field_name: str, value: Any) -> bool:
-    """Returns True or False. Refuses other values, also those that are true or false in Python."""
-    if not isinstance(value, bool):
-        raise InvalidOption(field_name, value, "must be True or False")
-    return value
-
-
-def aware(field_name: str, value: Any) -> datetime:
-    """Returns a datetime. Refuses one without a time zone."""
-    if not isinstance(value, datetime):
-        raise InvalidOption(field_name, value, "must be a datetime")
-    if value.tzinfo is None:
-        raise InvalidOption(field_name, value, "must have a time zone, e.g. datetime.now(timezone.utc)")
-    return value
-
-
-def text(field_name: str, value: Any) -> str:
-    """Returns a text that every store can hold. Refuses an empty one."""
-    if not isinstance(value, str):
-        raise InvalidOption(field_name, value, "must be a string")
-    if not value:
-        raise InvalidOption(field_name, value, "must not be empty")
-    try:
-        if not value.isascii():
-            value.encode()
-    except UnicodeEncodeError:
-        raise InvalidOption(field_name, value, "must be valid Unicode (it has a lone surrogate)") from None
-    return value
-
-
-def maybe_empty(field_name: str, value: Any) -> str:
-    """Returns a text that every store can hold, perhaps empty."""
-    return "" if value == "" else text(field_name, value)
-
-
-def job_id(value: Any) -> str:
-    """Returns the id of a job, checked."""
-    return text("job_id", value)
-
-
-def cursor(field_name: str, value: Any) -> str | None:
-    """Returns a cursor from an earlier call, checked. None means the start."""
-    return None if value is None else text(field_name, value)
-
-
-def skip(value: Any, cursor: str | None) -> int:
-    """Returns how many jobs to skip at the start of a list. Refuses a skip together with a cursor."""
-    number = whole("skip", value, minimum=0)
-    if number > MOST_SKIPPED:
-        raise InvalidOption("skip", value, f"must be at most {MOST_SKIPPED}")
-    if number and cursor is not None:
-        raise InvalidOption("skip", value, "can't be combined with a cursor: a page goes on right after the one before")
-    return number
-
-
-def timeout(value: Seconds | None) -> float | None:
-    """Returns how long to wait, in seconds. None means without limit."""
-    return None if value is None else seconds("timeout", value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from jobwire.checks import whole
 from jobwire.model import Page, State
-from jobwire.options import whole
 
 
 class Lister(Protocol):

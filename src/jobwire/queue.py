@@ -9,27 +9,17 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
-from jobwire import forking, spelling
-from jobwire import options as checks
+from jobwire import checks, forking, spelling
 from jobwire.acted import require_done
 from jobwire.boundary import Added, Capabilities, Feature, PreparedJob, Schedules
+from jobwire.checks import Seconds, seconds, text, whole
 from jobwire.claimed import ClaimedJob
 from jobwire.claimer import Claimers
 from jobwire.coalesce import Coalescer
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption
 from jobwire.model import Children, Event, Job, Page, Schedule, State, state_of
-from jobwire.options import (
-    DEFAULT_SIZE_LIMIT,
-    NO_DATA,
-    JobOptions,
-    NewJob,
-    NewSchedule,
-    Seconds,
-    seconds,
-    text,
-    whole,
-)
+from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, NewJob, NewSchedule, check_names
 from jobwire.paging import job_pages
 from jobwire.preparing import AddedJobs, defaults_of, prepare, snapshot, with_defaults
 from jobwire.queue_access import QueueAccess
@@ -296,7 +286,7 @@ class Queue:
         **options: Unpack[JobOptions],
     ) -> Schedule:
         """Creates or replaces a repeating job: one job per `every` seconds, or at the times of a cron expression."""
-        checks.check_names(options, _SCHEDULE_OPTIONS, "a schedule")
+        check_names(options, _SCHEDULE_OPTIONS, "a schedule")
         job = NewJob(data, name, **options)
         schedule = NewSchedule(key, job, every, cron, tz, limit, start_at, end_at, immediately)
         require_for_schedule(self.capabilities, self.name, schedule)

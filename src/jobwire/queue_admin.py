@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from jobwire import codec
-from jobwire import options as checks
+from jobwire import checks, codec
 from jobwire.acted import require_done
 from jobwire.boundary import Acted, Bulk, Edits, EventControl, Feature, Flows, Pause, QueueLimits, UniqueOwners
+from jobwire.checks import Seconds, aware, seconds, text, whole, yes_or_no
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Limits, State, WorkerInfo, state_of
-from jobwire.options import Seconds, aware, seconds, text, whole, yes_or_no
 from jobwire.queue_access import QueueAccess
 from jobwire.rate import Rate, rate_of
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from jobwire.checks import Seconds, seconds, whole
 from jobwire.errors import InvalidOption
-from jobwire.options import Seconds, seconds, whole
 
 
 @dataclass(frozen=True, slots=True)

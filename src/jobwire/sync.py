@@ -34,7 +34,7 @@ from jobwire import model as _model
 from jobwire import queue as _queue
 from jobwire import queue_admin as _queue_admin
 from jobwire import worker as _worker
-from jobwire.options import Seconds
+from jobwire.checks import Seconds
 from jobwire.paging import job_pages
 from jobwire.preparing import AddedJobs
 

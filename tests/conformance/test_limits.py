@@ -74,11 +74,11 @@ async def test_a_throttled_queue_starts_nothing_until_it_is_let_go(queue, consum
 
 async def test_a_rate_that_is_no_rate_is_refused_before_anything_is_written(queue, needs):
     with pytest.raises(InvalidOption, match=r"must be a Rate, here Rate\(2, per=60\)"):
-        await queue.limit_rate((2, 60))
+        await queue.admin.limit_rate((2, 60))
     with pytest.raises(InvalidOption, match=r"must be a Rate, here Rate\(2\)"):
-        await queue.limit_rate(2)
+        await queue.admin.limit_rate(2)
     with needs(queue, Feature.LIMITS):
-        assert (await queue.limits()).rate is None
+        assert (await queue.admin.limits()).rate is None
 
 
 async def test_a_rate_limited_handler_runs_again_after_the_time_and_is_charged_no_attempt(queue, work, needs):

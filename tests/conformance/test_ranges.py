@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from jobwire.boundary import Completed, Failed
+from jobwire.checks import MOST_SKIPPED
 from jobwire.errors import InvalidOption
 from jobwire.model import State
-from jobwire.options import MOST_SKIPPED, NewJob
+from jobwire.options import NewJob
 
 JOBS = 5
 

@@ -15,22 +15,10 @@ from hypothesis import strategies as st
 
 from jobwire import Worker, options
 from jobwire.backoff import Backoff
+from jobwire.checks import aware, seconds, text, whole
 from jobwire.errors import InvalidOption
 from jobwire.model import Event, EventKind, Job, Page, Schedule, State
-from jobwire.options import (
-    LARGE_KEEP,
-    Keep,
-    NewJob,
-    NewSchedule,
-    Parent,
-    Target,
-    Unique,
-    aware,
-    keep_of,
-    seconds,
-    text,
-    whole,
-)
+from jobwire.options import LARGE_KEEP, Keep, NewJob, NewSchedule, Parent, Target, Unique, keep_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 durations = st.floats(min_value=0, max_value=1e9, allow_nan=False)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jobwire.boundary.claims import Claim, Outcome, Settled
+from jobwire.checks import Seconds
 from jobwire.model import Job
-from jobwire.options import Keep, Seconds
+from jobwire.options import Keep
 from jobwire.rate import Rate
 
 Strategy = Callable[[int, Job, str], Seconds | None]

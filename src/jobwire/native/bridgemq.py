@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from jobwire.checks import text, whole
 from jobwire.errors import InvalidOption
 from jobwire.native.made import native
-from jobwire.options import text, whole
 
 
 @native

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from jobwire.checks import whole
 from jobwire.native.made import native
-from jobwire.options import whole
 
 
 @native

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 
+from jobwire.checks import Seconds, seconds, text, whole, yes_or_no
 from jobwire.errors import InvalidOption
 from jobwire.native.made import native
-from jobwire.options import Seconds, seconds, text, whole, yes_or_no
 
 _LEAST = {"base_retry_interval": 0.0, "max_backoff_delay": 0.001, "lock_timeout": 0.001, "retention_interval": 0.05}
 

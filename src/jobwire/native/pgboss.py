@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
+from jobwire.checks import Seconds, seconds, whole, yes_or_no
 from jobwire.errors import InvalidOption
 from jobwire.native.made import native
-from jobwire.options import Seconds, seconds, whole, yes_or_no
 from jobwire.rate import Rate, rate_of
 
 

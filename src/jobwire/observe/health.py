@@ -6,9 +6,9 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from jobwire.checks import Seconds, seconds
 from jobwire.counted import counted
 from jobwire.errors import JobwireError, StoreUnavailable
-from jobwire.options import Seconds, seconds
 from jobwire.worker import Worker
 
 

@@ -19,11 +19,11 @@ from typing import Self
 from wsgiref.simple_server import WSGIServer
 
 from jobwire.boundary import Claim, Outcome, Verdict
+from jobwire.checks import Seconds, seconds
 from jobwire.connection import Connection
 from jobwire.errors import InvalidOption, MissingExtra
 from jobwire.observe.durations import BUCKETS, Durations, bounds_of
 from jobwire.observe.stores import Reading, Stores
-from jobwire.options import Seconds, seconds
 from jobwire.queue import Queue
 from jobwire.worker import Stats, Worker
 

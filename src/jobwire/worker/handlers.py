@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from jobwire import codec
 from jobwire.boundary import Claim, Completed, Failed, Feature, Outcome, Parked, Snoozed, Throttled
+from jobwire.checks import seconds
 from jobwire.errors import (
     InvalidOption,
     JobCancelled,
@@ -20,7 +21,6 @@ from jobwire.errors import (
 )
 from jobwire.failure import kind_of, message_of, stack_of
 from jobwire.journal import Journal
-from jobwire.options import seconds
 from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
 from jobwire.worker.settings import check_handler, check_picklable

@@ -10,14 +10,15 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Never, Self
 
-from jobwire import forking, options
+from jobwire import checks, forking
 from jobwire.boundary import Claim, ConsumerSettings, Feature, Strategy
+from jobwire.checks import Seconds, maybe_empty, seconds, text, whole, yes_or_no
 from jobwire.connection import Connection, resolve
 from jobwire.counted import counted
 from jobwire.duties import perform
 from jobwire.errors import InvalidOption
 from jobwire.journal import Journal, new_worker_id
-from jobwire.options import Keep, Seconds, keep_of, maybe_empty, seconds, text, whole, yes_or_no
+from jobwire.options import Keep, keep_of
 from jobwire.rate import Rate, rate_of
 from jobwire.worker.engine import Engine
 from jobwire.worker.handlers import Executor, Handler, make_runner
@@ -285,7 +286,7 @@ class Worker:
         handler returns all the same, the job completes. If it raises an error of its own, that is the job's failure.
         Otherwise the job fails with JobCancelled and the reason: for good, or with `retry` as after any other failure.
         """
-        job_id, reason = options.job_id(job_id), maybe_empty("reason", reason)
+        job_id, reason = checks.job_id(job_id), maybe_empty("reason", reason)
         retry = yes_or_no("retry", retry)
         return self._engine is not None and self._engine.running.cancel(job_id, reason, retry=retry)
 

@@ -9,8 +9,9 @@ from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.keys import check_job_id, check_name, check_server_id
 from jobwire.backends.rules import Rules
 from jobwire.boundary import ALL_UNIQUE, Capabilities, ConsumerSettings, Feature
+from jobwire.checks import whole
 from jobwire.errors import InvalidOption
-from jobwire.options import NewJob, whole
+from jobwire.options import NewJob
 from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(

@@ -9,9 +9,10 @@ from typing import Any, cast
 from jobwire import codec
 from jobwire.backends.bullmq.work.stored_options import StoredOptions, read_options
 from jobwire.backoff import Backoff
+from jobwire.checks import seconds
 from jobwire.errors import MalformedPayload
 from jobwire.model import Job, State
-from jobwire.options import Keep, NewJob, Parent, Unique, seconds
+from jobwire.options import Keep, NewJob, Parent, Unique
 
 Raw = dict[str, bytes]
 """A job's hash: field names as text, values as they are stored."""

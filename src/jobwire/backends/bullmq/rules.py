@@ -9,8 +9,9 @@ from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, check_queue_name
 from jobwire.backends.rules import Rules
 from jobwire.boundary import ALL_SCHEDULES, ALL_UNIQUE, Capabilities, Feature
+from jobwire.checks import whole
 from jobwire.errors import InvalidOption, NotSupported
-from jobwire.options import NewJob, whole
+from jobwire.options import NewJob
 from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(

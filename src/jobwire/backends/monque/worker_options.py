@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jobwire.backends.monque.address import CollectionAddress
+from jobwire.checks import seconds
 from jobwire.native import MonqueInstance, MonqueWorker, of_kind
-from jobwire.options import seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.backends.rules import Rules
 from jobwire.boundary import Capabilities, ConsumerSettings, Feature
+from jobwire.checks import seconds, whole
 from jobwire.errors import InvalidOption, NotSupported
-from jobwire.options import NewJob, seconds, whole
+from jobwire.options import NewJob
 from jobwire.protocols import PROTOCOLS
 
 _HAS = frozenset(

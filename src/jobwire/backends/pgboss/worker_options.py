@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jobwire.checks import seconds
 from jobwire.native import PgBossWorker, of_kind
-from jobwire.options import seconds
 from jobwire.rate import Rate
 
 

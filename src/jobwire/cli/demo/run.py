@@ -9,11 +9,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 
+from jobwire.checks import seconds
 from jobwire.cli.demo.moment import Moment, Watch
 from jobwire.cli.demo.report import Report
 from jobwire.cli.demo.station import Station
 from jobwire.errors import InvalidOption
-from jobwire.options import seconds
 
 _TICK = 0.2
 _FASTEST = 10_000

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from threading import Event
 from typing import TYPE_CHECKING
 
+from jobwire.checks import Seconds, seconds
 from jobwire.errors import JobwireError
-from jobwire.options import Seconds, seconds
 from jobwire.pipeline.history.ingest import (
     MAX_ROWS,
     IngestResult,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobwire.checks import Seconds, seconds
 from jobwire.counted import counted
 from jobwire.errors import JobwireError
 from jobwire.model import State
-from jobwire.options import Seconds, seconds
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move.abandon import release
 from jobwire.pipeline.move.copy import copy, freeze

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from jobwire.backends.rules import Rules
+from jobwire.checks import text
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
-from jobwire.options import NewJob, NewSchedule, text
+from jobwire.options import NewJob, NewSchedule
 from jobwire.pipeline.stores.ids import digest
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from jobwire.backends.bridgemq.rules import LIMITS, check_no_schedule
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.backends.uuid7 import new_ids
 from jobwire.boundary import Added, PreparedJob
+from jobwire.checks import seconds
 from jobwire.model import AddStatus
-from jobwire.options import NewJob, seconds
+from jobwire.options import NewJob
 
 BATCH_JOBS = 500
 BATCH_BYTES = 1_000_000

@@ -8,7 +8,8 @@ from jobwire import codec as json_codec
 from jobwire.backends.bridgemq import codec
 from jobwire.backoff import Backoff
 from jobwire.boundary import PreparedJob
-from jobwire.options import NewJob, seconds
+from jobwire.checks import seconds
+from jobwire.options import NewJob
 
 _PLAIN_TAIL = (
     b',"schedule":{},"retry":{"attempts":0},"priority":5,"dependsOn":[],"target":{},"metadata":{},"createdAt":'

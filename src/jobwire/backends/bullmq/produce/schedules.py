@@ -19,10 +19,11 @@ from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.connection import Server
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.boundary import PreparedJob
+from jobwire.checks import seconds
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, MalformedPayload, WrongState
 from jobwire.model import Schedule
-from jobwire.options import NewJob, NewSchedule, seconds
+from jobwire.options import NewJob, NewSchedule
 
 _STEP = 500
 _DEFAULT_ZONE = "UTC"

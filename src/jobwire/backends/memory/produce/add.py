@@ -10,8 +10,9 @@ from jobwire.backends.memory.store.queue_state import QueueState
 from jobwire.backends.memory.store.record import Record, new_record
 from jobwire.backends.memory.store.store import Store
 from jobwire.boundary import Added, FlowNode, PreparedJob, levels
+from jobwire.checks import seconds
 from jobwire.model import AddStatus, State
-from jobwire.options import Parent, Unique, seconds
+from jobwire.options import Parent, Unique
 
 
 def add(

@@ -15,10 +15,11 @@ from jobwire.backends.memory.produce.add import insert
 from jobwire.backends.memory.store.queue_state import QueueState, Repeat
 from jobwire.backends.memory.store.record import Record, at_ms, new_record
 from jobwire.boundary import PreparedJob
+from jobwire.checks import seconds
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
 from jobwire.model import Schedule, State
-from jobwire.options import NewSchedule, seconds
+from jobwire.options import NewSchedule
 
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique", "parent")
 

@@ -17,8 +17,9 @@ from jobwire.backends.memory.store.signals import Signal
 from jobwire.backends.memory.store.unique_keys import UniqueKeys
 from jobwire.backends.rules import Rank
 from jobwire.boundary import PreparedJob
+from jobwire.checks import seconds
 from jobwire.model import State
-from jobwire.options import Keep, seconds
+from jobwire.options import Keep
 from jobwire.rate import Rate
 
 

@@ -9,8 +9,9 @@ from typing import Literal
 from jobwire import codec
 from jobwire.backoff import Backoff
 from jobwire.boundary import PreparedJob
+from jobwire.checks import seconds
 from jobwire.model import Job, JobKey, State
-from jobwire.options import Keep, Parent, keep_of, seconds
+from jobwire.options import Keep, Parent, keep_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from jobwire.backends.monque.native.cursors import Sort
 from jobwire.backends.monque.operate import admin
 from jobwire.backends.monque.operate.read import described
 from jobwire.boundary import Acted, Backend
+from jobwire.checks import aware, text, whole
 from jobwire.errors import InvalidOption, JobNotFound, WrongState
 from jobwire.model import Job
-from jobwire.options import aware, text, whole
 
 __all__ = ["CursorPage", "Management", "QueueView", "Selector", "Sort", "Statistics", "Within"]
 

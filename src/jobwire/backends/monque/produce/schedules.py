@@ -21,10 +21,11 @@ from jobwire.backends.monque.produce.add import add
 from jobwire.backends.monque.rules import check_key, to_bson
 from jobwire.backends.monque.work.wakeup import Wakeup
 from jobwire.boundary import PreparedJob
+from jobwire.checks import text
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
 from jobwire.model import AddStatus, Schedule
-from jobwire.options import NewSchedule, text
+from jobwire.options import NewSchedule
 
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
 _ROUNDS = 6

@@ -10,8 +10,9 @@ from jobwire.backends.monque.connection.clock import moment
 from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import LONG, Document, Store
 from jobwire.boundary import ConsumerSettings, DutyReport
+from jobwire.checks import seconds
 from jobwire.counted import counted
-from jobwire.options import Keep, seconds
+from jobwire.options import Keep
 
 _AT_ONCE = 1000
 _YOUNG_MS = 60_000

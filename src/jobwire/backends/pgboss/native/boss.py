@@ -26,10 +26,10 @@ from jobwire.backends.pgboss.queues import check_settings
 from jobwire.backends.pgboss.rules import check_name
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import Added
+from jobwire.checks import Seconds
+from jobwire.checks import seconds as seconds_of
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.native import PgBossWorker
-from jobwire.options import Seconds
-from jobwire.options import seconds as seconds_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jobwire.options import NewJob, seconds
+from jobwire.checks import seconds
+from jobwire.options import NewJob
 
 _ABSOLUTE = re.compile(r"\d{4}-\d{2}-\d{2}|.*Z$")
 _ZONED = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
