@@ -73,7 +73,7 @@ def main() -> int:
     for version, python in pythons.items():
         print(f"Python {version}: {python}", flush=True)
         inside = environment(version, python)
-        command = [inside, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", "not slow"]
+        command = [inside, "-m", "pytest", "-q", "-n", "4", "--dist", "loadgroup", "-m", "not slow"]
         if subprocess.run([*command, "-p", "no:cacheprovider", *TESTS], cwd=ROOT, check=False).returncode:
             failed.append(version)
     if failed:
