@@ -18,6 +18,7 @@ NAMED = {
     "native": "options that only one protocol has",
     "protocols.py": "the registry",
     "urls.py": "refusals of a URL show what one looks like",
+    "url_options.py": "so do refusals of its options",
     "embedded": "the servers that speak a protocol",
     "spelling.py": "an option of a peer has its nearest of ours",
     "testing/plugin.py": "one fixture for each protocol",
