@@ -28,8 +28,8 @@ tests/interop/%/node_modules/.ready: tests/interop/%/package.json tests/interop/
 run: $(READY)  ## the demo: embedded servers, producers, workers, a live table
 	@$(BIN)/jobwire demo
 
-test: $(READY) $(PEERS)  ## every test, on real servers and beside real Node peers
-	$(BIN)/python -m pytest -n $(AT_ONCE) --dist loadgroup --cov --cov-report term
+test: $(READY) $(PEERS)  ## every test, on real servers and beside real Node peers; COVERAGE=1 measures lines
+	$(BIN)/python -m pytest -n $(AT_ONCE) --dist loadgroup $(if $(COVERAGE),--cov --cov-report term)
 
 test-fast: $(READY)  ## what needs no Node and no patience
 	$(BIN)/python -m pytest -n $(AT_ONCE) --dist loadgroup -m 'not slow' --ignore tests/interop

@@ -32,9 +32,9 @@ from typing import Any, Never, Self, Unpack
 
 from jobwire import model, urls
 from jobwire.boundary import Backend, Capabilities, Claim, Feature
+from jobwire.checks import Seconds
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Event, JobKey, Limits, Schedule, State, WorkerInfo
-from jobwire.checks import Seconds
 from jobwire.options import DEFAULT_SIZE_LIMIT, NO_DATA, JobOptions, Keep, NewJob
 from jobwire.rate import Rate
 from jobwire.worker import Observer, Stats

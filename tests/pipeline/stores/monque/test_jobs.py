@@ -15,8 +15,8 @@ from jobwire import State, Unrecoverable, Worker, codec, urls
 from jobwire.errors import StoreUnavailable
 from jobwire.options import NewJob, Unique
 from jobwire.pipeline.stores.boundary import Wanted, list_queues
-from jobwire.pipeline.stores.monque import jobs as reader
-from jobwire.pipeline.stores.monque.jobs import Slice
+from jobwire.pipeline.stores.monque import partitions
+from jobwire.pipeline.stores.monque.partitions import Partition
 from pipeline.stores.reading import jobs_in, opened, sizes
 
 from .conftest import QUEUE
@@ -110,10 +110,10 @@ async def test_slices_are_balanced(queue, store, collection):
 
 
 async def test_a_small_queue_in_a_large_collection_is_read_by_its_name(queue, store, collection, monkeypatch):
-    monkeypatch.setattr(reader, "_LARGE", 1_000)
+    monkeypatch.setattr(partitions, "_LARGE", 1_000)
     jobs = await queue.add_many([NewJob(n) for n in range(40)])
     collection.insert_many([{"_id": ObjectId(), "name": "other"} for _ in range(4_000)])
-    assert list(store.plan_jobs(Wanted(), 8)) == [Slice(by_name=True)]
+    assert list(store.plan_jobs(Wanted(), 8)) == [Partition(by_name=True)]
     assert set(jobs_in(store)) == {job.id for job in jobs}
 
 

@@ -50,7 +50,7 @@ class Crontab:
 
     async def due(self) -> list[Tick]:
         """Returns the cron jobs that are due by the server's clock."""
-        now, *rows = await self._scripts.run("due", [self._keys.base], [_BATCH])
+        now, *rows = await self._scripts.run("due_schedules", [self._keys.base], [_BATCH])
         parts = iter(rows)
         return [
             tick_of(job_id, float(score), data, int(now))

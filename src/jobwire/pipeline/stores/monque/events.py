@@ -21,11 +21,11 @@ from jobwire.pipeline.lake.rows import EventRow
 from jobwire.pipeline.lake.schemas import EVENTS
 from jobwire.pipeline.stores.batches import Rows
 from jobwire.pipeline.stores.boundary import Offset
-from jobwire.pipeline.stores.monque import changes, document_events, jobs
+from jobwire.pipeline.stores.monque import changes, document_events, jobs, partitions
 from jobwire.pipeline.stores.monque.changes import ClusterTime, HistoryLost
 from jobwire.pipeline.stores.monque.document_events import JobEvent
-from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
+from jobwire.pipeline.stores.monque.partitions import Partition
 
 FIRST: Offset = {"t": 0, "i": 0, "at": 0}
 OVERLAP_MS = 60_000
@@ -48,7 +48,7 @@ class Stretch:
 class Standing:
     """Events derived from the jobs of a partition: those updated after `since` up to `until`, if given."""
 
-    part: Slice
+    part: Partition
     since: int | None = None
     until: int | None = None
 
@@ -78,10 +78,10 @@ class Events:
     def plan(self, start: Offset, end: Offset) -> Sequence[Part]:
         if not self._collections.streams:
             since = start["at"] - start.get("overlap", OVERLAP_MS)
-            return [Standing(Slice(), since, end["at"])]
+            return [Standing(Partition(), since, end["at"])]
         if _cluster_time(start) > (0, 0):
             return [Stretch(_cluster_time(start), _cluster_time(end))]
-        return [Standing(part) for part in jobs.plan(self._collections, {"name": self._queue}, _SCAN_PARTS)]
+        return [Standing(part) for part in partitions.plan(self._collections, {"name": self._queue}, _SCAN_PARTS)]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         rows = Rows(EVENTS)
@@ -118,7 +118,7 @@ class Events:
                     yield from document_events.by_change(change, document)
         except HistoryLost:
             yield document_events.gap(part.start[0] * 1000, part.end[0] * 1000)
-            yield from self._standing(Standing(Slice()))
+            yield from self._standing(Standing(Partition()))
 
     # --- what is there ----------------------------------------------------------------------------------------------
 

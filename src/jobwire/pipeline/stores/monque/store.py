@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from jobwire.backends.monque.codec import key_of
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.monque import events, finished, jobs, purge
+from jobwire.pipeline.stores.monque import events, finished, jobs, partitions, purge
 from jobwire.pipeline.stores.monque.events import Events, Part
-from jobwire.pipeline.stores.monque.jobs import Slice
 from jobwire.pipeline.stores.monque.mongo import Collections
+from jobwire.pipeline.stores.monque.partitions import Partition
 from jobwire.urls import Address
 
 
@@ -24,13 +24,13 @@ class MonqueStore:
         self._name = name
         self._events = Events(collections, queue, name)
 
-    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Slice]:
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Partition]:
         if wanted.names is not None and self._queue not in wanted.names:
             return []
-        return jobs.plan(self._collections, jobs.condition_of(self._queue, wanted), parts)
+        return partitions.plan(self._collections, partitions.condition_of(self._queue, wanted), parts)
 
-    def read_jobs(self, part: Slice, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        condition = jobs.condition_of(self._queue, wanted)
+    def read_jobs(self, part: Partition, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        condition = partitions.condition_of(self._queue, wanted)
         return jobs.read(self._collections, part, condition, self._name, self._queue)
 
     def first_offset(self) -> Offset:

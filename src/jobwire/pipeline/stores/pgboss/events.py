@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from jobwire.pipeline.lake.schemas import EVENTS
 from jobwire.pipeline.stores.boundary import Offset
-from jobwire.pipeline.stores.pgboss import jobs
+from jobwire.pipeline.stores.pgboss import partitions
 from jobwire.pipeline.stores.pgboss.database import Database
-from jobwire.pipeline.stores.pgboss.jobs import Slice
+from jobwire.pipeline.stores.pgboss.partitions import Partition
 from jobwire.pipeline.stores.pgboss.table import ERROR, RETRIED, QueueTable
 
 OVERLAP_SECONDS = 600
@@ -30,17 +30,17 @@ _SLICE = 100_000
 _MOST_SLICES = 32
 _ASKED = EVENTS.without(["store", "queue", "malformed"])
 
-_ALL = Slice()
+_ALL = Partition()
 FIRST: Offset = {"at": 0, "from": 0, "overlap": OVERLAP_SECONDS}
 
 
 @dataclass(frozen=True)
-class EventSlice:
+class EventPartition:
     """Events after `since` up to and with `until`, of the jobs in a range of ids."""
 
     since: int
     until: int
-    ids: Slice = _ALL
+    ids: Partition = _ALL
 
 
 def latest(database: Database, table: QueueTable, queue: str, start: Offset, max_rows: int | None) -> Offset:
@@ -65,8 +65,8 @@ def latest(database: Database, table: QueueTable, queue: str, start: Offset, max
     return {**start, "at": at, "from": min(low, at)}
 
 
-def plan(database: Database, table: QueueTable, queue: str, start: Offset, end: Offset) -> list[EventSlice]:
-    whole = EventSlice(start["from"], end["at"])
+def plan(database: Database, table: QueueTable, queue: str, start: Offset, end: Offset) -> list[EventPartition]:
+    whole = EventPartition(start["from"], end["at"])
     since, until = _time(whole.since), _time(whole.until)
     condition = (
         f"j.name = {database.literal(queue)} AND (j.created_on > {since} AND j.created_on <= {until} "
@@ -76,10 +76,12 @@ def plan(database: Database, table: QueueTable, queue: str, start: Offset, end: 
     parts = database.ask(count)[0][0] // _SLICE
     if parts < 2:
         return [whole]
-    return [EventSlice(whole.since, whole.until, ids) for ids in jobs.plan(database, table, condition, parts)]
+    return [EventPartition(whole.since, whole.until, ids) for ids in partitions.plan(database, table, condition, parts)]
 
 
-def read(database: Database, table: QueueTable, part: EventSlice, store: str, queue: str) -> Iterator[pa.RecordBatch]:
+def read(
+    database: Database, table: QueueTable, part: EventPartition, store: str, queue: str
+) -> Iterator[pa.RecordBatch]:
     query = database.fitted(
         "events",
         job=table.name,

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
-from jobwire.pipeline.stores.pgboss import events, finished, jobs, purge
+from jobwire.pipeline.stores.pgboss import events, finished, jobs, partitions, purge
 from jobwire.pipeline.stores.pgboss.database import Database
-from jobwire.pipeline.stores.pgboss.events import EventSlice
-from jobwire.pipeline.stores.pgboss.jobs import Slice
+from jobwire.pipeline.stores.pgboss.events import EventPartition
+from jobwire.pipeline.stores.pgboss.partitions import Partition
 from jobwire.pipeline.stores.pgboss.table import QueueTable, find_table
 from jobwire.urls import Address
 
@@ -29,14 +29,16 @@ class PgBossStore:
     def _table(self) -> QueueTable:
         return find_table(self._database, self._queue)
 
-    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Slice]:
+    def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Partition]:
         table = self._table
         if wanted.names is not None and self._queue not in wanted.names:
             return []
-        return jobs.plan(self._database, table, jobs.condition_of(self._database, self._queue, wanted), parts)
+        return partitions.plan(
+            self._database, table, partitions.condition_of(self._database, self._queue, wanted), parts
+        )
 
-    def read_jobs(self, part: Slice, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        condition = jobs.condition_of(self._database, self._queue, wanted) + part.condition
+    def read_jobs(self, part: Partition, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        condition = partitions.condition_of(self._database, self._queue, wanted) + part.condition
         return jobs.read(self._database, self._table, condition, self._name, self._queue)
 
     def first_offset(self) -> Offset:
@@ -48,10 +50,10 @@ class PgBossStore:
     def passed(self, offset: Offset, target: Offset) -> bool:
         return bool(offset["at"] >= target["at"])
 
-    def plan_events(self, start: Offset, end: Offset) -> Sequence[EventSlice]:
+    def plan_events(self, start: Offset, end: Offset) -> Sequence[EventPartition]:
         return events.plan(self._database, self._table, self._queue, start, end)
 
-    def read_events(self, part: EventSlice) -> Iterator[pa.RecordBatch]:
+    def read_events(self, part: EventPartition) -> Iterator[pa.RecordBatch]:
         return events.read(self._database, self._table, part, self._name, self._queue)
 
     def present(self, ids: Sequence[str]) -> Collection[str]:
