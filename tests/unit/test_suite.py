@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,8 @@ def _collect(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
         "--rootdir",
         str(folder),
     ]
-    return subprocess.run([*command, str(folder)], check=False, capture_output=True, text=True, timeout=60)
+    own = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    return subprocess.run([*command, str(folder)], check=False, capture_output=True, text=True, timeout=60, env=own)
 
 
 @pytest.mark.slow
