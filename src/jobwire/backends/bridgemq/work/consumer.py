@@ -30,6 +30,7 @@ from jobwire.backends.bridgemq.work.registry import BEAT_EVERY, Registration
 from jobwire.backends.bridgemq.work.retry import decide
 from jobwire.backends.bridgemq.work.wakeup import Wakeup
 from jobwire.backends.bridgemq.worker_options import WorkerOptions
+from jobwire.backends.extend_batches import extend_in_batches
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.boundary import (
@@ -50,7 +51,6 @@ from jobwire.model import State
 
 _log = logging.getLogger("jobwire.bridgemq")
 
-_EXTEND_BATCH = 500
 _LONGEST_LIMIT = 30.0
 _LEAVE_WITHIN = 2.0
 
@@ -236,15 +236,14 @@ class BridgeConsumer:
         """Does nothing: a wakeup reaches all waiting workers of the type."""
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
-        lost: list[Claim] = []
-        for start in range(0, len(claims), _EXTEND_BATCH):
-            batch = claims[start : start + _EXTEND_BATCH]
-            args: list[Argument] = [self._type, self._lease_ms]
-            for claim in batch:
-                args += (claim.job.id, _held(claim).server, claim.token)
-            positions: list[int] = await self._scripts.run("extend", [self._keys.base], args)
-            lost += [batch[position - 1] for position in positions]
-        return lost
+        return await extend_in_batches(claims, self._extend)
+
+    async def _extend(self, claims: Sequence[Claim]) -> list[Claim]:
+        args: list[Argument] = [self._type, self._lease_ms]
+        for claim in claims:
+            args += (claim.job.id, _held(claim).server, claim.token)
+        positions: list[int] = await self._scripts.run("extend", [self._keys.base], args)
+        return [claims[position - 1] for position in positions]
 
     def duties(self) -> Sequence[Duty]:
         return [

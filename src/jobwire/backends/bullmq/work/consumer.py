@@ -19,6 +19,7 @@ from jobwire.backends.bullmq.work.early_claims import EarlyClaim, UndoneClaim, e
 from jobwire.backends.bullmq.work.outcomes import BullClaim, encode, native_id, options_of
 from jobwire.backends.bullmq.work.stored_options import KEEP_ALL, kept
 from jobwire.backends.bullmq.work.wakeup import Wakeup
+from jobwire.backends.extend_batches import extend_in_batches
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.boundary import (
@@ -39,7 +40,6 @@ from jobwire.native import BullMQWorker, of_kind
 
 _log = logging.getLogger("jobwire.bullmq")
 
-_EXTEND_BATCH = 500
 _LONGEST_LIMIT = 30.0
 _RENEW_PART = 4
 _CLOSING = 2.0
@@ -247,15 +247,14 @@ class BullConsumer:
         return taken
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
-        lost: list[Claim] = []
-        for start in range(0, len(claims), _EXTEND_BATCH):
-            batch = claims[start : start + _EXTEND_BATCH]
-            args: list[Argument] = [self._lease_ms]
-            for claim in batch:
-                args += (native_id(claim), claim.token)
-            positions: list[int] = await self._scripts.run("extend", [self._keys.base], args)
-            lost += [batch[position - 1] for position in positions]
-        return lost
+        return await extend_in_batches(claims, self._extend)
+
+    async def _extend(self, claims: Sequence[Claim]) -> list[Claim]:
+        args: list[Argument] = [self._lease_ms]
+        for claim in claims:
+            args += (native_id(claim), claim.token)
+        positions: list[int] = await self._scripts.run("extend", [self._keys.base], args)
+        return [claims[position - 1] for position in positions]
 
     def duties(self) -> Sequence[Duty]:
         return [Duty("recover", self._settings.recover_every + AFTER_CHECK, self._recover)]

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 
+from jobwire.backends.extend_batches import extend_in_batches
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.connection.errors import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.connection.pipelined import Call
@@ -37,7 +38,6 @@ from jobwire.errors import JobwireError
 
 _log = logging.getLogger("jobwire.pgboss")
 
-_EXTEND_BATCH = 500
 _SHORT_BEAT = 3.0
 """Seconds between two extensions for jobs whose own heartbeat is shorter than the lease. pg-boss allows heartbeats of
 ten seconds and more."""
@@ -229,21 +229,20 @@ class PgConsumer:
         self._store.wakeup.wake_one(self._name)
 
     async def extend(self, claims: Sequence[Claim]) -> Collection[Claim]:
+        return await extend_in_batches(claims, self._extend)
+
+    async def _extend(self, claims: Sequence[Claim]) -> Sequence[Claim]:
         queue = await self._queues.find(self._name)
         if queue is None:
-            return list(claims)
-        lost: list[Claim] = []
-        for start in range(0, len(claims), _EXTEND_BATCH):
-            held = [own(claim) for claim in claims[start : start + _EXTEND_BATCH]]
-            values = fence_of(self._name, held)
-            try:
-                kept = {row[0] for row in await self._store.ask("extend", values, table=queue.table)}
-            except Refused as error:
-                if error.sqlstate != UNDEFINED_TABLE:
-                    raise
-                kept = set[str]()
-            lost += [claim for claim in held if claim.job.id not in kept]
-        return lost
+            return claims
+        values = fence_of(self._name, [own(claim) for claim in claims])
+        try:
+            kept = {row[0] for row in await self._store.ask("extend", values, table=queue.table)}
+        except Refused as error:
+            if error.sqlstate != UNDEFINED_TABLE:
+                raise
+            kept = set[str]()
+        return [claim for claim in claims if claim.job.id not in kept]
 
     def duties(self) -> Sequence[Duty]:
         beat = Duty("keep heartbeats shorter than the lease", _SHORT_BEAT, self._beat)
