@@ -1,4 +1,4 @@
-"""Every duration of the public face is a number of seconds or a timedelta."""
+"""Every duration of the public face, which the pipeline belongs to, is a number of seconds or a timedelta."""
 
 from __future__ import annotations
 
