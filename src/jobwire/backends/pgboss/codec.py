@@ -113,7 +113,7 @@ def read_job(queue: str, row: Row) -> Job:
         state=state,
         native_state=native,
         priority=priority,
-        # While a claim with a lease lasts, the stored limit is one higher: see `sql/work/fetch`.
+        # While a claim with a lease lasts, the stored limit is one higher: see `fetch.sql`.
         attempts=limit + (0 if native == "active" and rest.get("heartbeat_seconds") is not None else 1),
         attempts_made=attempts_made(native, count, started is not None),
         progress=codec.loads(progress) if progress is not None else None,

@@ -102,7 +102,7 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 def read_claims(
     store: Store, queue: QueueRow, rows: list[Row], *, lease: int, worker_timeout: float | None = None
 ) -> list[PgClaim]:
-    """Returns the claims of rows of `sql/work/fetch`, in the order in which they should start."""
+    """Returns the claims of rows of `fetch.sql`, in the order in which they should start."""
     if len(rows) > 1:
         rows.sort(key=_order)
     name = queue.name

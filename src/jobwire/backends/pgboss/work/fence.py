@@ -40,7 +40,7 @@ def fence_of(queue: str, claims: Sequence[PgClaim]) -> dict[str, Value]:
 def failing(
     outputs: Iterable[bytes], finals: Iterable[bool], waits: Sequence[float | None], reserves: Sequence[int]
 ) -> dict[str, Value]:
-    """Returns the values that `sql/work/fail_or_retry` takes beside the fence.
+    """Returns the values that `fail_or_retry.sql` takes beside the fence.
 
     A wait of None is pg-boss's own. A reserve is the number of attempts that the claim has added to `retry_limit`.
     """
