@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from redis import exceptions as driver
 
+import jobwire
 from jobwire.backends.redisio.errors import failure_of, translated_errors
 from jobwire.backends.redisio.scripts import load
 from jobwire.errors import JobNotFound, StoreRefused, StoreUnavailable
@@ -70,3 +74,12 @@ def test_a_script_holds_each_part_once(name: str) -> None:
     text = load("jobwire.backends.bullmq", name).text
     assert "--@include" not in text
     assert text.count("local function over_items(") == 1
+
+
+@pytest.mark.parametrize(("protocol", "kind"), [("bullmq", "scripts"), ("bridgemq", "scripts"), ("pgboss", "sql")])
+def test_a_script_or_statement_is_identified_by_its_name_alone(protocol: str, kind: str) -> None:
+    """They lie in folders of duties and are asked for by name, so a second one of a name would hide the first."""
+    found = (Path(jobwire.__file__).parent / "backends" / protocol / kind).glob("*/*.*")
+    names = Counter(path.stem for path in found if path.parent.name != "lib")
+    assert len(names) > 15
+    assert [name for name, times in names.items() if times > 1] == []
