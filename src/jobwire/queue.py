@@ -29,6 +29,7 @@ from jobwire.result_waits import ResultWaits
 
 _ADD_TOGETHER = 500
 _all_new = frozenset({NewJob}).issuperset
+_QUEUE_OPTIONS = ("size_limit", "events_max_len", "defaults", "wait_for_store")
 _SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at", "end_at", "immediately")
 
 
@@ -57,7 +58,7 @@ class Queue:
         **unknown: Never,
     ) -> None:
         for option, value in unknown.items():
-            raise spelling.unknown(option, value, ("size_limit", "events_max_len"), "a Queue")
+            raise spelling.unknown(option, value, _QUEUE_OPTIONS, "a Queue")
         self.name = text("queue", name)
         self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)

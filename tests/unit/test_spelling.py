@@ -109,3 +109,8 @@ def test_native_options_take_durations_of_both_kinds_and_need_no_driver():
     assert MonqueWorker(lock_timeout=timedelta(minutes=5), instance=MonqueInstance("a"))
     assert PgBossWorker(poll=timedelta(seconds=1), key_rate=Rate(1, per=timedelta(seconds=1)))
     assert set(native.__all__) >= {"BullMQWorker", "BridgeMQWorker", "MonqueWorker", "PgBossWorker"}
+
+
+@pytest.mark.parametrize(("typo", "meant"), [("default", "defaults"), ("wait_for_stor", "wait_for_store")])
+def test_every_option_of_a_queue_is_suggested(typo, meant):
+    assert f"did you mean {meant}?" in refusal_of(Queue, "emails", "memory:", **{typo: 1}).rule
