@@ -1,0 +1,1 @@
+"""The tables: ordered migrations, and the adoption of tables that another program made."""

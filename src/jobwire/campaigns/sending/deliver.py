@@ -1,0 +1,173 @@
+"""Sends one message of the queue: waits for its slot, claims its row, sends, settles.
+
+The row decides. If it can't be claimed, since the message was sent, is being sent, or its campaign does not run, or if
+no slot is near, the queue's job is done: a row that still waits gives up its place in the queue, and is fed again when
+its campaign runs and its time has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import psycopg
+
+from jobwire.campaigns.connections import Connections
+from jobwire.campaigns.models import Claim, Outcome, Settled, Settlement
+from jobwire.campaigns.sending.delivery_rate import DeliveryRate
+from jobwire.campaigns.sending.payload import SendMessage
+from jobwire.campaigns.sending.queues import RETRY_DELAY
+from jobwire.campaigns.states import JobStatus
+from jobwire.campaigns.store import Store
+from jobwire.campaigns.transports import (
+    FloodWait,
+    PeerBlocked,
+    Permanent,
+    Receipt,
+    Sender,
+    TransportBroken,
+    TransportError,
+)
+from jobwire.coalesce import Coalescer
+from jobwire.errors import InvalidOption, Snooze, StoreUnavailable
+from jobwire.worker.active import ActiveJob
+
+logger = logging.getLogger("jobwire.campaigns")
+
+LONGEST_BACKOFF = 3600.0
+_AT_ONCE = 50
+"""Messages of one statement. With more the database would wait for this process, and this process for the database."""
+_TRY_AGAIN = 1.0
+"""Seconds between attempts to settle while the database is away."""
+
+
+class Delivery:
+    """Handles the jobs of `send-message`. Claims and settles of messages that run at the same time share statements."""
+
+    def __init__(
+        self, store: Store, connections: Connections, sender: Sender, *, on_settled: Callable[[int], None]
+    ) -> None:
+        self._store = store
+        self._connections = connections
+        self._sender = sender
+        self._rate = DeliveryRate(store, connections)
+        self._claims: Coalescer[str, Claim | None] = Coalescer(self._claim, _AT_ONCE, together=True)
+        self._asides: Coalescer[str, None] = Coalescer(self._set_aside, _AT_ONCE, together=True)
+        self._settlements: Coalescer[Settlement, Settled | None] = Coalescer(self._settle, _AT_ONCE, together=True)
+        self._on_settled = on_settled
+
+    async def __call__(self, job: ActiveJob[Any]) -> dict[str, Any]:
+        asked = SendMessage.of(job.data)
+        if not await self._rate.slot(asked.campaign_id):
+            await self._asides.put(asked.job_id)
+            return {"status": "TOO_EARLY"}
+        claim = await self._claims.put(asked.job_id)
+        if claim is None:
+            return {"status": "SKIPPED"}
+        try:
+            receipt = await self._sender.send(asked.message(claim))
+        except InvalidOption as error:  # the payload makes no message
+            return await self._failed(claim, Permanent(str(error), reason="INVALID_MESSAGE"))
+        except TransportError as error:
+            return await self._failed(claim, error)
+        await self._settlements.put(Settlement(claim, Outcome.SENT))
+        return _answer(JobStatus.SENT, receipt)
+
+    async def _failed(self, claim: Claim, error: TransportError) -> dict[str, Any]:
+        """Settles a message that was not sent. Raises Snooze if it is to be sent later."""
+        match error:
+            case FloodWait():
+                # The pause comes first: the row must not be fed again before it.
+                await self._pause(claim, error)
+                await self._settlements.put(Settlement(claim, Outcome.RELEASED))
+                return {"status": "WAITING", "error": _text(error)}
+            case PeerBlocked():
+                return await self._block(claim, error)
+            case TransportBroken():
+                await self._break(claim, error)
+                await self._settlements.put(Settlement(claim, Outcome.RELEASED))
+                return {"status": "WAITING", "error": _text(error)}
+            case Permanent():
+                await self._settlements.put(Settlement(claim, Outcome.FAILED, _text(error)))
+                return {"status": JobStatus.FAILED, "error": _text(error)}
+            case _:
+                delay = min(RETRY_DELAY * 2.0 ** (claim.attempt - 1), LONGEST_BACKOFF)
+                settled = await self._settlements.put(Settlement(claim, Outcome.RETRY, _text(error), delay))
+                if settled is not None and settled.status is JobStatus.QUEUED:
+                    raise Snooze(delay, _text(error))
+                return {"status": JobStatus.FAILED, "error": _text(error)}
+
+    async def _pause(self, claim: Claim, error: FloodWait) -> None:
+        async def pause() -> None:
+            async with self._connections.use() as connection:
+                paused = await self._store.campaigns.wait_for_flood(connection, claim.campaign_id, error.seconds)
+            if paused is not None:
+                logger.warning("campaign %s waits until %s: %s", claim.campaign_id, paused.paused_until, error)
+
+        await _until_done(pause)
+
+    async def _break(self, claim: Claim, error: TransportBroken) -> None:
+        async def fail() -> None:
+            async with self._connections.use() as connection:
+                if await self._store.campaigns.fail_if_running(connection, claim.campaign_id, _text(error)):
+                    logger.error("campaign %s has failed: %s", claim.campaign_id, error)
+
+        await _until_done(fail)
+
+    async def _block(self, claim: Claim, error: PeerBlocked) -> dict[str, Any]:
+        async def block() -> None:
+            async with self._connections.use() as connection, connection.transaction():
+                if await self._store.jobs.failed_by_block(connection, claim, _text(error)):
+                    await self._store.channels.block(connection, claim.channel_id, _text(error))
+
+        await _until_done(block)
+        self._on_settled(1)
+        return {"status": JobStatus.FAILED, "error": _text(error)}
+
+    async def _claim(self, job_ids: Sequence[str]) -> Sequence[Claim | None]:
+        async with self._connections.use() as connection:
+            claims = await self._store.jobs.claim_many(connection, list(dict.fromkeys(job_ids)))
+            refused = [job_id for job_id in job_ids if job_id not in claims]
+            if refused:
+                await self._store.jobs.set_aside(connection, refused)
+        # Two jobs of the queue may be about one row: one of them gets the claim.
+        return [claims.pop(job_id, None) for job_id in job_ids]
+
+    async def _set_aside(self, job_ids: Sequence[str]) -> Sequence[None]:
+        async with self._connections.use() as connection:
+            await self._store.jobs.set_aside(connection, job_ids)
+        return [None] * len(job_ids)
+
+    async def _settle(self, settlements: Sequence[Settlement]) -> Sequence[Settled | None]:
+        settled: dict[str, Settled] = {}
+
+        async def settle() -> None:
+            nonlocal settled
+            async with self._connections.use() as connection:
+                settled = await self._store.jobs.settle(connection, settlements)
+
+        await _until_done(settle)
+        self._on_settled(len(settlements))
+        return [settled.get(one.claim.job_id) for one in settlements]
+
+
+async def _until_done(act: Callable[[], Awaitable[None]]) -> None:
+    """Repeats an act until the database has taken it. The message is sent already, and a second settle of the same
+    claim changes nothing."""
+    while True:
+        try:
+            return await act()
+        except (StoreUnavailable, psycopg.OperationalError) as error:  # the second: a deadlock, a timeout, a full disk
+            logger.warning("the outcome of a message can't be stored, which is tried again: %s", error)
+            await asyncio.sleep(_TRY_AGAIN)
+
+
+def _text(error: TransportError) -> str:
+    """Returns the text that is stored with a message: the reason's code, by which reports count, and the sentence."""
+    return f"{error.reason}: {error}"
+
+
+def _answer(status: JobStatus, receipt: Receipt) -> dict[str, Any]:
+    return {"status": status} | ({"receipt": receipt.id} if receipt.id is not None else {})

@@ -1,0 +1,112 @@
+"""Prepares started campaigns, and feeds their messages to the queue in windows.
+
+A window is the messages of the next seconds, each with its time. So the queue holds little of a campaign of any size,
+and a pause, a cancel or another rate reaches all messages behind the window at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from jobwire.campaigns.connections import Connections
+from jobwire.campaigns.models import FeedPlan
+from jobwire.campaigns.sending.payload import payload_of
+from jobwire.campaigns.sending.queues import CampaignQueues, message_options
+from jobwire.campaigns.states import CampaignStatus
+from jobwire.campaigns.store import Store
+from jobwire.campaigns.store.sending import MINUTE
+from jobwire.campaigns.store.table import Connection
+from jobwire.campaigns.templates import MessageTemplate
+from jobwire.errors import InvalidOption
+from jobwire.options import NewJob
+
+logger = logging.getLogger("jobwire.campaigns")
+
+WINDOW = 10.0
+"""Seconds of messages that are in the queue."""
+MOST = 4000
+"""Messages of a campaign that are in the queue at most, whatever its rate."""
+AT_ONCE = 1000
+"""Messages that one transaction feeds."""
+
+
+class Feeder:
+    """Prepares and feeds campaigns. Several may run: each campaign is fed by one at a time."""
+
+    def __init__(self, store: Store, connections: Connections, queues: CampaignQueues) -> None:
+        self._store = store
+        self._connections = connections
+        self._queues = queues
+
+    async def prepare(self, campaign_id: str) -> bool:
+        """Creates the jobs of a RUNNING campaign, unless that was done. Returns False if another worker does so now.
+
+        A campaign whose messages can't be made is FAILED."""
+        async with self._connections.use() as connection, connection.transaction():
+            if not await self._store.sending.try_lock(connection, campaign_id):
+                return False
+            if await self._store.sending.is_prepared(connection, campaign_id):
+                return True
+            campaign = await self._store.campaigns.get(connection, campaign_id)
+            if campaign.status is not CampaignStatus.RUNNING:
+                return True
+            trouble = await self._trouble(connection, campaign.template_id, campaign.params)
+            if trouble is not None:
+                await self._store.campaigns.fail(connection, campaign_id, trouble)
+                logger.error("campaign %s (%s) has failed: %s", campaign_id, campaign.name, trouble)
+                return True
+            created = await self._store.jobs.create(connection, campaign_id)
+            if created is None:  # paused or cancelled since it was read; a resumed one is prepared in another round
+                return True
+            await self._store.sending.set_prepared(connection, campaign_id)
+        logger.info("campaign %s (%s) has %d messages to send", campaign_id, campaign.name, created)
+        return True
+
+    async def feed(self, campaign_id: str) -> int:
+        """Puts the next messages of a campaign into the queue. Returns how many, 0 if its window is full."""
+        async with self._connections.use() as connection, connection.transaction():
+            if not await self._store.sending.try_lock(connection, campaign_id):
+                return 0
+            plan = await self._store.sending.plan(connection, campaign_id)
+            if plan is None:
+                return 0
+            step = MINUTE / plan.delivery_rate
+            ahead = WINDOW - (plan.first - plan.now).total_seconds()
+            if ahead <= 0:
+                return 0
+            room = min(
+                int(ahead / step) + 1, AT_ONCE, MOST - await self._store.jobs.count_fed(connection, campaign_id, MOST)
+            )
+            if room <= 0:
+                return 0
+            return await self._feed(connection, plan, step, room)
+
+    async def _feed(self, connection: Connection, plan: FeedPlan, step: float, room: int) -> int:
+        fed = await self._store.jobs.feed(connection, plan.campaign_id, first=plan.first, step=step, limit=room)
+        if not fed:
+            return 0
+        template = MessageTemplate(plan.content, plan.media_type, plan.media_url)
+        options = message_options(plan.retry_limit)
+        await self._queues.add_messages(
+            connection,
+            [NewJob(payload_of(plan, template, job), run_at=job.due_at, **options) for job in fed],
+        )
+        await self._store.sending.set_fed_until(connection, plan.campaign_id, fed[-1].due_at + timedelta(seconds=step))
+        return len(fed)
+
+    async def _trouble(self, connection: Connection, template_id: str | None, params: object) -> str | None:
+        """Returns why no message can be made for a campaign, else None. Campaigns of other programs were not checked
+        when they were created."""
+        if template_id is None:
+            return "it has no template"
+        template = await self._store.templates.get(connection, template_id)
+        if not isinstance(params, dict):
+            return "its params are not a JSON object"
+        try:
+            message = MessageTemplate(template.content, template.media_type, template.media_url)
+            needed = {name: value for name, value in params.items() if name in message.names}  # pyright: ignore[reportUnknownVariableType]
+            message.check_params(needed)  # pyright: ignore[reportUnknownArgumentType]
+        except InvalidOption as error:
+            return str(error)
+        return None

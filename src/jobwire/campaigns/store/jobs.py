@@ -1,0 +1,147 @@
+"""Jobs: one message of a campaign to one channel each.
+
+A worker claims a job, sends its message and settles the claim. The claim writes the idempotency key before anything is
+sent. A settle names the attempt and the start of its claim: if the job was swept or claimed again in the meantime, it
+changes nothing and returns None. The counters of the campaign change in the same statement, by a trigger, and the
+campaign is COMPLETED with its last job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from jobwire import checks
+from jobwire.campaigns.ids import id_prefix
+from jobwire.campaigns.models import Claim, FedJob, Job, Outcome, Settled, Settlement
+from jobwire.campaigns.states import JobStatus
+from jobwire.campaigns.store.table import PAGE, Connection, Table
+
+LOST = "the worker stopped during the last attempt; the message may have been delivered"
+SPENT = "no attempt was left"
+ERRORS_TO_DEACTIVATE = 5
+"""Failures in a row after which a channel is inactive. The constraint of the table has the same number."""
+MANY = 1000
+"""Jobs that one statement of the upkeep changes at most: a lock on more would hold up workers."""
+
+
+class Jobs(Table[Job]):
+    """The table `jobs`."""
+
+    kind = "job"
+    name = "jobs"
+    row = Job
+
+    async def create(self, connection: Connection, campaign_id: str) -> int | None:
+        """Creates a job for every active channel of the batch of a RUNNING campaign. Returns how many were created, or
+        None if the campaign does not run.
+
+        A second call adds nothing for channels that have a job. A campaign without channels is COMPLETED at once.
+        """
+        values = {"campaign_id": campaign_id, "prefix": id_prefix()}
+        [(created,)] = await self.tuples(connection, "create", values)
+        return created
+
+    async def claim(self, connection: Connection, job_id: str) -> Claim | None:
+        """Claims one job, as `claim_many` does."""
+        return (await self.claim_many(connection, [job_id])).get(job_id)
+
+    async def claim_many(self, connection: Connection, job_ids: Sequence[str]) -> dict[str, Claim]:
+        """Makes QUEUED jobs SENDING and counts the attempt. Returns the claims by id. Left out are jobs that are not
+        QUEUED, that have no attempt left, or whose campaign is not RUNNING. Commit before sending: a crash is then seen
+        by `sweep`."""
+        found = await self.made(connection, "claim", {"ids": list(job_ids)}, Claim)
+        return {claim.job_id: claim for claim in found}
+
+    async def settle(self, connection: Connection, settlements: Sequence[Settlement]) -> dict[str, Settled]:
+        """Settles claims, and records the outcomes with their channels: SENT resets the count of errors, FAILED counts
+        one, and the fifth in a row deactivates the channel. Returns the jobs by id, except those whose claim is lost.
+        """
+        values: dict[str, Any] = {
+            "ids": [one.claim.job_id for one in settlements],
+            "attempts": [one.claim.attempt for one in settlements],
+            "starts": [one.claim.started_at for one in settlements],
+            "outcomes": [one.outcome.value for one in settlements],
+            "errors": [None if one.error is None else one.error or "unknown" for one in settlements],
+            "delays": [one.delay for one in settlements],
+            "most_errors": ERRORS_TO_DEACTIVATE,
+        }
+        return {one.job_id: one for one in await self.made(connection, "settle", values, Settled)}
+
+    async def sent(self, connection: Connection, claim: Claim) -> Settled | None:
+        """SENDING becomes SENT. Returns None if the claim is lost."""
+        return await self._settle(connection, Settlement(claim, Outcome.SENT))
+
+    async def failed(self, connection: Connection, claim: Claim, error: str) -> Settled | None:
+        """SENDING becomes FAILED, whatever attempts are left. Returns None if the claim is lost."""
+        return await self._settle(connection, Settlement(claim, Outcome.FAILED, error))
+
+    async def requeue(self, connection: Connection, claim: Claim, error: str) -> Settled | None:
+        """SENDING becomes QUEUED for the next attempt, or FAILED if this was the last. Returns None if the claim is
+        lost."""
+        return await self._settle(connection, Settlement(claim, Outcome.RETRY, error))
+
+    async def release(self, connection: Connection, claim: Claim) -> Settled | None:
+        """SENDING becomes QUEUED without charging the attempt. Returns None if the claim is lost."""
+        return await self._settle(connection, Settlement(claim, Outcome.RELEASED))
+
+    async def failed_by_block(self, connection: Connection, claim: Claim, error: str) -> list[Settled] | None:
+        """SENDING becomes FAILED because the channel is blocked, and so do all QUEUED jobs of that channel, in every
+        campaign. Returns them, the claimed one among them, or None if the claim is lost: then nothing is ended."""
+        values = _fence(claim) | {"channel_id": claim.channel_id, "error": error or "blocked"}
+        return await self.made(connection, "failed_by_block", values, Settled) or None
+
+    async def sweep(self, connection: Connection, older_than: checks.Seconds, *, limit: int = MANY) -> list[Settled]:
+        """Ends claims that began longer ago than the given time: their worker has died. A job becomes QUEUED, or FAILED
+        if it has no attempt left. Returns what was swept."""
+        values = {"age": checks.seconds("older_than", older_than), "error": LOST, "limit": limit}
+        return await self.made(connection, "sweep", values, Settled)
+
+    async def feed(
+        self, connection: Connection, campaign_id: str, *, first: datetime, step: float, limit: int
+    ) -> list[FedJob]:
+        """Gives the next QUEUED jobs of a campaign their places in the queue: the first at a time, each further one
+        `step` seconds later. Returns them in that order."""
+        values = {"campaign_id": campaign_id, "first": first, "step": step, "limit": limit}
+        return await self.made(connection, "feed", values, FedJob)
+
+    async def count_fed(self, connection: Connection, campaign_id: str, limit: int) -> int:
+        """Returns how many QUEUED jobs of a campaign have a place in the queue, at most `limit`."""
+        return await self.number(connection, "count_fed", {"campaign_id": campaign_id, "limit": limit})
+
+    async def set_aside(self, connection: Connection, job_ids: Sequence[str]) -> list[Settled]:
+        """Takes the place in the queue from QUEUED jobs that could not be claimed. One without an attempt left
+        becomes FAILED. Returns them."""
+        return await self.made(connection, "set_aside", {"ids": list(job_ids), "error": SPENT}, Settled)
+
+    async def unfeed_overdue(
+        self, connection: Connection, campaign_id: str, older_than: checks.Seconds, *, limit: int = MANY
+    ) -> list[Settled]:
+        """Takes the place in the queue from QUEUED jobs that should have been sent longer ago than the given time: the
+        queue has lost them. They are fed again. Returns them."""
+        age = checks.seconds("older_than", older_than)
+        return await self.made(connection, "overdue", {"campaign_id": campaign_id, "age": age, "limit": limit}, Settled)
+
+    async def page(
+        self, connection: Connection, campaign_id: str, *, status: JobStatus | None = None, limit: int = PAGE,
+        after: str = "",
+    ) -> list[Job]:  # fmt: skip
+        """Returns jobs of a campaign in the order of their ids, beginning after an id: all, or those in one state."""
+        values = {"campaign_id": campaign_id, "limit": limit, "after": after, "status": status}
+        return await self.rows(connection, "list", values)
+
+    async def purge(self, connection: Connection, sent_before: datetime) -> int:
+        """Deletes jobs that were sent before a time. Counters and progress stay. Returns how many were deleted."""
+        return await self.number(connection, "purge", {"before": checks.aware("sent_before", sent_before)})
+
+    async def count_sent_before(self, connection: Connection, moment: datetime) -> int:
+        """Returns how many jobs `purge` would delete."""
+        return await self.number(connection, "count_sent_before", {"before": checks.aware("sent_before", moment)})
+
+    async def _settle(self, connection: Connection, settlement: Settlement) -> Settled | None:
+        return (await self.settle(connection, [settlement])).get(settlement.claim.job_id)
+
+
+def _fence(claim: Claim) -> dict[str, object]:
+    return {"id": claim.job_id, "attempt": claim.attempt, "started_at": claim.started_at}

@@ -1,0 +1,1 @@
+SELECT name FROM {schema}.batches ORDER BY id DESC LIMIT 1000

@@ -1,0 +1,1 @@
+SELECT min(paused_until) FROM {schema}.campaigns WHERE status = 'PAUSED'

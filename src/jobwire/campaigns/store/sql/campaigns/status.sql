@@ -1,0 +1,1 @@
+SELECT status FROM {schema}.campaigns WHERE id = %(id)s

@@ -1,0 +1,1 @@
+SELECT username FROM {schema}.channels ORDER BY id DESC LIMIT 1000

@@ -1,0 +1,1 @@
+SELECT {columns} FROM {schema}.jobs WHERE id = %(key)s

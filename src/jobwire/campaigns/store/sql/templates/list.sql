@@ -1,0 +1,1 @@
+SELECT {columns} FROM {schema}.templates WHERE id > %(after)s ORDER BY id LIMIT %(limit)s

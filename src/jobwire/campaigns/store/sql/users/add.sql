@@ -1,0 +1,1 @@
+INSERT INTO {schema}.users (id, username) VALUES (%(id)s, %(username)s) RETURNING {columns}

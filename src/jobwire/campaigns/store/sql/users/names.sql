@@ -1,0 +1,1 @@
+SELECT username FROM {schema}.users ORDER BY id DESC LIMIT 1000

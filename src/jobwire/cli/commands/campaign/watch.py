@@ -1,0 +1,68 @@
+"""`jobwire campaign watch`."""
+
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import typer
+
+from jobwire.cli.commands.campaign.parameters import PGBOSS, Campaign, QueueSchema, Schema, Url
+
+if TYPE_CHECKING:
+    from jobwire.campaigns import Campaign as Row
+    from jobwire.campaigns import CampaignService
+
+
+def watch(campaign: Campaign, url: Url = None, schema: Schema = None, queue_schema: QueueSchema = PGBOSS) -> None:
+    """Show the progress of a campaign until it ends.
+
+    Ctrl-C leaves, and the campaign goes on. The exit code is 0 if it is COMPLETED, and 1 if it is FAILED or CANCELLED.
+    """
+    from jobwire.campaigns import CampaignStatus
+    from jobwire.cli.commands.campaign.session import Where, ask
+    from jobwire.cli.commands.campaign.views import counts, lasting, quoted, waits
+    from jobwire.cli.output import remark
+
+    try:
+        ended = ask(Where(url, schema, queue_schema), lambda campaigns: _follow(campaigns, campaign))
+    except KeyboardInterrupt:
+        return
+    took = ""
+    if ended.started_at is not None and ended.completed_at is not None:
+        took = f" in {lasting((ended.completed_at - ended.started_at).total_seconds())}"
+    typer.echo(f"campaign {quoted(ended.name)} is {ended.status}{took}: {counts(ended)}")
+    if ended.error:
+        typer.echo(waits(ended), err=True)
+    if ended.started_at is not None:
+        remark("who got what: jobwire campaign report --deliveries FILE.csv")
+    if ended.status is not CampaignStatus.COMPLETED:
+        raise typer.Exit(1)
+
+
+async def _follow(campaigns: CampaignService, name: str) -> Row:
+    """Shows the campaign until it has ended, and returns it. A database that is away is waited for."""
+    from jobwire.campaigns.states import OPEN
+    from jobwire.cli.commands.campaign.meter import Meter
+    from jobwire.cli.commands.campaign.watch_view import Board, Lines
+    from jobwire.errors import StoreUnavailable
+
+    found = await campaigns.status(name)
+    meter = Meter()
+    with Board() if sys.stdout.isatty() else Lines() as display:
+        while True:
+            display.show(found, meter.see(found, time.monotonic()))
+            if found.status not in OPEN:
+                return found
+            await asyncio.sleep(display.every)
+            while True:
+                try:
+                    found = await campaigns.status(found.id)
+                    break
+                except StoreUnavailable as error:
+                    display.trouble(f"trying again: {error}")
+                    await asyncio.sleep(1.0)

@@ -1,0 +1,96 @@
+"""The address of the database: plain PostgreSQL URLs, those that Supabase shows, and clear errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from jobwire.campaigns import DatabaseSettings, connect
+from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
+
+SUPABASE = "postgresql://postgres.abcd:p%40ss@aws-0-eu-central-1.pooler.supabase.com"
+
+
+@pytest.mark.parametrize(
+    ("url", "driver", "schema", "prepared"),
+    [
+        ("postgresql://localhost/app", "postgresql://localhost/app", "public", True),
+        ("postgres://h/app?sslmode=require&schema=crm", "postgres://h/app?sslmode=require", "crm", True),
+        (f"{SUPABASE}:5432/postgres", f"{SUPABASE}:5432/postgres", "public", True),
+        (f"{SUPABASE}:6543/postgres", f"{SUPABASE}:6543/postgres", "public", False),
+        (f"{SUPABASE}:6543/postgres?pgbouncer=true&connection_limit=1", f"{SUPABASE}:6543/postgres", "public", False),
+        ("postgresql:///app?host=/run/pg&pgbouncer=true", "postgresql:///app?host=%2Frun%2Fpg", "public", False),
+        ("postgresql://a:1,b:2/app?target_session_attrs=any", "postgresql://a:1,b:2/app?target_session_attrs=any",
+         "public", True),
+    ],
+    ids=["plain", "schema", "supabase", "pooler", "prisma", "socket", "hosts"],  # pytest-xdist takes an @ for its own
+)  # fmt: skip
+def test_the_url_of_any_postgresql_is_taken_as_it_is(url, driver, schema, prepared):
+    settings = DatabaseSettings.parse(url)
+    assert (settings.schema, settings.prepared) == (schema, prepared)
+    from psycopg.conninfo import conninfo_to_dict
+
+    assert conninfo_to_dict(settings.url) == conninfo_to_dict(driver)
+
+
+def test_a_schema_that_is_given_replaces_that_of_the_url():
+    assert DatabaseSettings.parse("postgresql://h/app?schema=a", "b").schema == "b"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("redis://h", "must be a plain PostgreSQL URL, such as postgresql://localhost/app"),
+        ("pgboss+postgresql://u:secret@h/app?schema=x", r"write postgresql://u:\*\*\*@h/app"),
+        ("", "must be a plain PostgreSQL URL"),
+        (7, "must be a string"),
+    ],
+    ids=["redis", "pgboss", "empty", "number"],
+)
+def test_another_url_is_refused(url, words):
+    with pytest.raises(InvalidOption, match=words) as refused:
+        DatabaseSettings.parse(url)
+    assert "secret" not in str(refused.value)
+
+
+async def test_no_error_shows_the_password(jobwire_postgres):
+    with pytest.raises(StoreUnavailable) as lost:
+        await connect("postgresql://u:hunter2@127.0.0.1:1/app")
+    with pytest.raises(InvalidOption) as unknown:
+        await connect("postgresql://u:hunter2@127.0.0.1:1/app?nonsense=1")
+    with pytest.raises(StoreRefused) as refused:
+        await connect(jobwire_postgres.url.replace("/postgres", "/no_such_database"))
+    assert "no_such_database" in str(refused.value)
+    for error in (lost, unknown, refused):
+        assert "hunter2" not in str(error.value)
+    assert "hunter2" not in repr(DatabaseSettings.parse("postgresql://u:hunter2@h/app"))
+
+
+async def test_a_connection_works_without_prepared_statements(jobwire_postgres):
+    joiner = "&" if "?" in jobwire_postgres.url else "?"
+    async with await connect(f"{jobwire_postgres.url}{joiner}pgbouncer=true") as connection:
+        assert connection.prepare_threshold is None
+        assert connection.autocommit
+
+
+def test_without_the_driver_the_extra_is_named():
+    program = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "import jobwire.campaigns, jobwire.campaigns.states, jobwire.campaigns.templates\n"
+        "try: jobwire.campaigns.init\n"
+        "except ImportError as error: print(type(error).__name__, error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == (
+        "MissingExtra jobwire.campaigns.init needs more packages: pip install 'jobwire[postgres]'"
+    )
+
+
+def test_every_public_name_exists():
+    from jobwire import campaigns
+
+    assert all(getattr(campaigns, name).__doc__ for name in campaigns.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = campaigns.nonsense

@@ -1,0 +1,111 @@
+"""With 100,000 jobs, claiming and settling one of them touches a few rows: no scan of a table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from jobwire.campaigns import MessageTemplate, Outcome
+from jobwire.campaigns.store.campaigns import NewCampaign
+
+pytestmark = pytest.mark.slow
+
+JOBS = 100_000
+
+
+@pytest.fixture
+async def campaign_id(connection, store):
+    """A campaign of 100,000 queued jobs. The planner has no statistics, as just after a start."""
+    await connection.execute("ALTER TABLE jobs SET (autovacuum_enabled = false)")
+    batch = await store.batches.add(connection, "big")
+    template = await store.templates.add(connection, "hello", MessageTemplate("Hi"))
+    await connection.execute(
+        "INSERT INTO channels (id, username) SELECT 'c' || i, '@channel' || i FROM generate_series(1, %s) i", [JOBS]
+    )
+    await connection.execute("INSERT INTO batch_channels SELECT %s, id FROM channels", [batch.id])
+    new = NewCampaign("big", batch.id, template.id, {}, "LIVE", 60, 3)
+    campaign = await store.campaigns.add(connection, new)
+    await store.campaigns.start(connection, campaign.id)
+    assert await store.jobs.create(connection, campaign.id) == JOBS
+    return campaign.id
+
+
+def _nodes(plan):
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+async def _on_jobs(connection, text, values):
+    """The nodes of a statement's plan that read the table of jobs. The statement is run and rolled back."""
+    async with connection.transaction(force_rollback=True):
+        [[found]] = await (await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", values)).fetchall()
+    return [
+        node for node in _nodes(found[0]["Plan"]) if node.get("Relation Name") == "jobs" and "Scan" in node["Node Type"]
+    ]
+
+
+async def test_claiming_settling_and_feeding_scan_no_table(connection, store, campaign_id):
+    await _check(connection, store, campaign_id)
+    await connection.execute("ANALYZE jobs")
+    await connection.execute("ANALYZE channels")
+    await _check(connection, store, campaign_id)
+
+
+async def _reads(connection):
+    """Scans of whole tables and rows read by index, also by triggers. May include earlier transactions."""
+    found = await connection.execute(
+        "SELECT relname, seq_scan, idx_tup_fetch FROM pg_stat_xact_user_tables "
+        "WHERE relid IN ('jobs'::regclass, 'channels'::regclass)"
+    )
+    return {table: (scans, rows) for table, scans, rows in await found.fetchall()}
+
+
+def _found_by(nodes, indexes):
+    """The most rows that one of the nodes found, all of them by these indexes."""
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+    assert {node["Index Name"] for node in nodes if "Index Name" in node} <= indexes
+    return max(node["Actual Rows"] for node in nodes)
+
+
+async def _check(connection, store, campaign_id):
+    fed = await store.jobs.feed(connection, campaign_id, first=datetime.now(UTC), step=0.1, limit=7)
+    jobs = sorted(fed, key=lambda job: job.job_id)
+    async with connection.transaction():
+        before = await _reads(connection)
+        claims = [await store.jobs.claim(connection, job.job_id) for job in jobs[:6]]
+        assert await store.jobs.sent(connection, claims[0])
+        assert await store.jobs.failed(connection, claims[1], "no")
+        assert await store.jobs.requeue(connection, claims[2], "no")
+        assert await store.jobs.release(connection, claims[3])
+        assert await store.jobs.failed_by_block(connection, claims[4], "blocked")
+        assert await store.jobs.sweep(connection, 0) == []  # the last claim began after the transaction
+        await store.channels.block(connection, claims[4].channel_id, "blocked")
+        await store.jobs.feed(connection, campaign_id, first=datetime.now(UTC), step=0.1, limit=50)
+        await store.jobs.count_fed(connection, campaign_id, limit=2000)
+        after = await _reads(connection)
+        assert {table: scans - before[table][0] for table, (scans, _) in after.items()} == {"channels": 0, "jobs": 0}
+        # Feeding 50 jobs alone reads each of them twice, and their channels once.
+        rows = {table: found - before[table][1] for table, (_, found) in after.items()}
+        assert max(rows.values()) < 300, rows
+    claim = claims[5]
+    assert claim is not None
+    for outcome in Outcome:
+        values = {
+            "ids": [claim.job_id],
+            "attempts": [1],
+            "starts": [claim.started_at],
+            "outcomes": [outcome.value],
+            "errors": ["no"],
+            "delays": [5.0],
+            "most_errors": 5,
+        }
+        nodes = await _on_jobs(connection, store.jobs.text("settle"), values)
+        assert _found_by(nodes, {"jobs_pkey"}) == 1, outcome
+    nodes = await _on_jobs(connection, store.jobs.text("claim"), {"ids": [jobs[6].job_id]})
+    assert _found_by(nodes, {"jobs_pkey"}) == 1
+    await store.jobs.sent(connection, claim)
+    window = {"campaign_id": campaign_id, "first": datetime.now(UTC), "step": 0.1, "limit": 500}
+    nodes = await _on_jobs(connection, store.jobs.text("feed"), window)
+    assert _found_by(nodes, {"jobs_unfed", "jobs_pkey"}) == 500
