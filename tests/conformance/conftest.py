@@ -9,20 +9,19 @@ from __future__ import annotations
 import contextlib
 import inspect
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 import awaiting
-from jobwire.boundary import Consumer, ConsumerSettings, Feature
-from jobwire.connection import Connection, connect
+from jobwire.boundary import Consumer, Feature
+from jobwire.connection import Connection
 from jobwire.embedded import Server
 from jobwire.errors import NotSupported
 from jobwire.model import Job
 from jobwire.queue import Queue
-from jobwire.worker import Worker
 
 from .recycled import Databases, Schemas, new_name
 
@@ -129,44 +128,6 @@ def url(request: pytest.FixtureRequest) -> str:
 def remote(request: pytest.FixtureRequest) -> str:
     """As `url`, for what needs a server that can be away or refuse."""
     return PROTOCOLS[request.param](request, new_name())
-
-
-@pytest.fixture
-async def connection(url: str) -> AsyncIterator[Connection]:
-    async with connect(url) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue(QUEUE, connection) as queue:
-        yield queue
-
-
-@pytest.fixture
-def work(connection: Connection) -> Callable[..., Worker]:
-    """Make a worker of the queue: `async with work(handler, concurrency=5) as worker:`."""
-
-    def make(handler: Callable[[Any], Any], **options: Any) -> Worker:
-        return Worker(QUEUE, handler, connection, **options)
-
-    return make
-
-
-@pytest.fixture
-async def consume(connection: Connection) -> AsyncIterator[Callable[..., Consumer]]:
-    """Make a bare consumer of the queue, for the contracts below the worker."""
-    made: list[Consumer] = []
-
-    def make(**settings: Any) -> Consumer:
-        worker_id = f"worker-{len(made) + 1}"
-        consumer = connection.backend.consumer(ConsumerSettings(queue=QUEUE, worker_id=worker_id, **settings))
-        made.append(consumer)
-        return consumer
-
-    yield make
-    for consumer in made:
-        await consumer.close()
 
 
 @pytest.fixture(scope="session")

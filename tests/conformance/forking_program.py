@@ -1,4 +1,4 @@
-"""A program that forks while it has queues and workers: python forking_program.py SCENARIO URL."""
+"""A program that forks while it has queues and workers. Its arguments are a scenario and a URL."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg  # noqa: F401 - the drivers are imported before, and not by each run
+import pymongo  # noqa: F401
 import pytest
+import redis.asyncio  # noqa: F401
 
 from jobwire import Queue as AsyncQueue
 from jobwire import State, sync
 from jobwire import Worker as AsyncWorker
 from jobwire.boundary import Feature
 from jobwire.errors import Closed
+from jobwire.portal import portal
 
 QUEUE = "letters"
 
@@ -132,7 +136,7 @@ def importing_parent(url: str) -> None:
         sys.path.insert(0, folder)
         importing = builtins.importing = threading.Event()  # type: ignore[attr-defined]
         builtins.ready = threading.Event()  # type: ignore[attr-defined]
-        sync._portal.soon(lambda: importlib.import_module("slowly_imported"))
+        portal.soon(lambda: importlib.import_module("slowly_imported"))
         assert importing.wait(20)
 
         def child() -> None:
@@ -272,6 +276,6 @@ async def _asynchronous(url: str) -> None:
         assert await (await queue.add(4)).wait(20) == 8
 
 
-if __name__ == "__main__":
-    globals()[sys.argv[1]](sys.argv[2])
+def main(scenario: str, url: str) -> None:
+    globals()[scenario](url)
     print("done")

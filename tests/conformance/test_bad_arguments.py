@@ -114,7 +114,7 @@ async def test_what_a_consumer_would_refuse_is_refused_when_the_worker_is_made(c
             Worker("letters", print, connection, rate=Rate(1, per=1))
     for options in ({"backoff": lambda failures, job, error: 1.0}, {"keep_completed": 5}):
         try:
-            settings = Worker("letters", print, connection, **options)._settings
+            settings = Worker("letters", print, connection, **options)._plans["letters"].settings
         except NotSupported:
             continue
         await connection.backend.consumer(settings).close()

@@ -67,3 +67,18 @@ async def test_who_holds_a_unique_key_is_known_and_the_key_can_be_released(queue
         assert await queue.admin.release_unique("invoice-7") is True
         assert await queue.admin.release_unique("invoice-7") is False
         assert (await queue.add(2, unique=Unique("invoice-7"))).add_status is AddStatus.ADDED
+
+
+async def test_the_last_events_are_read_and_gone_on_from(queue, needs):
+    with needs(queue, Feature.EVENT_CONTROL):
+        assert list(await queue.admin.last_events()) == []
+        for number in range(3):
+            await queue.admin.publish(f"step-{number}", {"n": str(number)})
+        last = await queue.admin.last_events(limit=2)
+        assert [event.native_type for event in last] == ["step-1", "step-2"]
+        await queue.admin.publish("step-3")
+        async for event in queue.events(since=last[-1].id):
+            assert event.native_type == "step-3"
+            break
+        with pytest.raises(InvalidOption):
+            await queue.admin.last_events(limit=0)

@@ -152,7 +152,14 @@ async def test_a_twin_takes_the_same_names_of_queues(request: pytest.FixtureRequ
 
 
 # What needs a server: the twin refuses it and says so.
-WITHOUT_A_TWIN = {Feature.EXPIRY, Feature.ROUTING, Feature.TRANSACTIONAL_ADD, Feature.TRANSACTIONS}
+WITHOUT_A_TWIN = {
+    Feature.DIAGNOSIS,
+    Feature.EXPIRY,
+    Feature.KEY_LIMITS,
+    Feature.ROUTING,
+    Feature.TRANSACTIONAL_ADD,
+    Feature.TRANSACTIONS,
+}
 
 
 async def test_a_twin_has_the_capabilities_of_its_original(request: pytest.FixtureRequest, name: str) -> None:

@@ -11,6 +11,7 @@ from jobwire.queue import Queue
 
 PARTS = {
     "flows": Feature.FLOWS,
+    "dependencies": Feature.DEPENDENCIES,
     "edits": Feature.EDITS,
     "bulk": Feature.BULK,
     "cancels": Feature.CANCEL,
@@ -21,10 +22,13 @@ PARTS = {
     "events": Feature.EVENTS,
     "event_control": Feature.EVENT_CONTROL,
     "limits": Feature.LIMITS,
+    "key_limits": Feature.KEY_LIMITS,
     "unique_owners": Feature.UNIQUE_OWNERS,
     "routing": Feature.ROUTING,
     "transactions": Feature.TRANSACTIONS,
     "workers": Feature.WORKERS,
+    "queue_list": Feature.QUEUES,
+    "diagnosis": Feature.DIAGNOSIS,
 }
 
 

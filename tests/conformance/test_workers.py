@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobwire.boundary import Feature
+from jobwire.observe.health import health
 from jobwire.queue import Queue
 from jobwire.worker import Worker
 
@@ -38,3 +39,19 @@ async def test_a_job_names_the_worker_that_ran_it(queue, work, finished, needs):
         added = await queue.add(1)
         async with work(lambda job: None, name="anna"):
             assert (await finished(queue, added.id)).worker == "anna"
+
+
+async def test_a_worker_has_started_and_is_healthy_once_it_claims(work, eventually):
+    async with work(lambda job: None) as worker:
+        await eventually(lambda: worker.started)
+        assert (await health(worker)).ok
+    assert not worker.started
+
+
+async def test_a_paused_worker_has_started_without_a_claim(queue, connection, eventually):
+    worker = Worker(queue.name, lambda job: None, connection)
+    await worker.pause()
+    assert not worker.started
+    async with worker:
+        await eventually(lambda: worker.running)
+        assert worker.started

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import AsyncIterator
-
 import pytest
 
-from jobwire import Connection, Queue, connect
 
-_names = itertools.count()
+@pytest.fixture
+def url(unique: str) -> str:
+    return f"memory:{unique}"
 
 
 @pytest.fixture
-async def connection() -> AsyncIterator[Connection]:
-    async with connect(f"memory:worker-tests-{next(_names)}") as opened:
-        yield opened
-
-
-@pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue("work", connection) as opened:
-        yield opened
+def queue_name() -> str:
+    return "work"

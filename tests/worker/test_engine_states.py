@@ -39,6 +39,7 @@ from jobwire.worker.active import ActiveJob
 from jobwire.worker.engine import Engine
 from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
+from jobwire.worker.slots import Slots
 from jobwire.worker.stats import Stats
 from worker.virtual_time import VirtualTimeLoop
 
@@ -209,11 +210,12 @@ class EngineStates(RuleBasedStateMachine):
             backend=backend,
             consumer=self.store,
             runner=self.handler,
-            keeper=self.keeper,  # type: ignore[arg-type]
+            leases=self.keeper,  # type: ignore[arg-type]
             outage=self.outage,
             stats=self.stats,
             journal=journal,
             observers=Observers((), journal),
+            slots=Slots(concurrency),
             concurrency=concurrency,
             timeout=None,
             call_timeout=CALL_TIMEOUT,
@@ -233,7 +235,7 @@ class EngineStates(RuleBasedStateMachine):
             del self.handlers[job.claim]
 
     handler.close = lambda: None  # type: ignore[attr-defined]
-    handler.can_interrupt = True  # type: ignore[attr-defined]
+    handler.can_interrupt = lambda job: True  # type: ignore[attr-defined]
 
     def add_to_store(self) -> None:
         self.added += 1

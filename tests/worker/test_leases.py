@@ -138,9 +138,10 @@ async def test_memory_stays_flat_over_many_jobs(queue: Queue, connection: Connec
             for n in range(200):
                 await queue.add(n, keep_completed=Keep.NONE)
         await eventually(lambda: worker.stats.completed == 2000)
-        engine = worker._engine
-        assert engine is not None
+        engines = worker._life.engines
+        assert engines is not None
+        [engine] = vars(engines)["_engines"].values()
         held = [name for name, value in vars(engine).items() if isinstance(value, (dict, list)) and value]
         assert held == []
-        assert not [claim for claim in vars(engine._keeper)["_held"] if isinstance(claim, Claim)]
+        assert not [claim for claim in vars(engine._leases)["_held"] if isinstance(claim, Claim)]
     assert (await queue.counts())[State.ACTIVE] == 0

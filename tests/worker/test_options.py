@@ -6,7 +6,7 @@ import functools
 
 import pytest
 
-from jobwire import InvalidOption, Worker
+from jobwire import InvalidOption, QueueHandler, Worker
 from worker import handlers
 
 
@@ -130,3 +130,38 @@ def test_an_observer_that_is_none_is_refused_later_too():
     worker = Worker("work", _handle, "memory:")
     with pytest.raises(InvalidOption, match="started"):
         worker.observe(print)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Worker({}, url="memory:"), "at least one queue"),
+        (lambda: Worker({"emails": _handle}, "memory:"), "given as url="),
+        (lambda: Worker({"emails": _none}, url="memory:"), "emails.handler: must take one argument"),
+        (lambda: Worker({"emails": QueueHandler(_handle, timeout=-1)}, url="memory:"), "emails.timeout: "),
+        (lambda: Worker({"emails": QueueHandler(_handle, concurrency=0)}, url="memory:"), "emails.concurrency: "),
+        (lambda: Worker({"emails": QueueHandler(_handle, rate=(1, 2))}, url="memory:"), "emails.rate: must be a Rate"),
+        (lambda: Worker({"emails": QueueHandler(_handle, executor="thread")}, url="memory:"), "emails.executor: "),
+        (lambda: Worker({"": _handle}, url="memory:"), "queue: "),
+        (lambda: Worker({"emails": _handle}, url="memory:", timeout=-1), "^timeout: "),
+        (lambda: Worker({"emails": _handle}, url="memory:", lifespan=7), "lifespan: must be a function"),
+        (lambda: QueueHandler(_handle, concurency=3), "did you mean concurrency"),
+        (lambda: Worker("emails", url="memory:"), "handler: must be a function"),
+    ],
+)
+def test_queues_and_handlers_that_can_not_work_are_refused(make, words):
+    with pytest.raises(InvalidOption, match=words):
+        make()
+
+
+def test_a_queue_has_its_own_options_and_otherwise_the_workers():
+    own = QueueHandler(_handle, concurrency=50, timeout=5, keep_completed=3)
+    worker = Worker({"emails": own, "letters": _handle}, url="memory:", concurrency=10, timeout=60, keep_failed=7)
+    emails, letters = worker._plans.values()
+    assert (emails.concurrency, letters.concurrency) == (10, 10)
+    assert (emails.settings.timeout, letters.settings.timeout) == (5.0, 60.0)
+    assert (emails.settings.keep_completed.count, letters.settings.keep_completed) == (3, None)
+    assert {plan.settings.keep_failed.count for plan in (emails, letters)} == {7}
+    assert {plan.settings.worker_id for plan in (emails, letters)} == {worker.id}
+    with pytest.raises(AttributeError, match="see `queues`"):
+        _ = worker.queue

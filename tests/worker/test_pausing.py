@@ -150,7 +150,7 @@ async def test_leases_are_renewed_and_dead_workers_jobs_recovered_while_paused(
         await worker.pause(wait=False)
         renewed = worker.stats.heartbeats
         abandoned = await queue.add(2)
-        lost = connection.backend.consumer(worker._settings)
+        lost = connection.backend.consumer(worker._plans["work"].settings)
         [claim] = (await lost.settle([], 1)).claims
         assert claim.job.id == abandoned.id
         await eventually(lambda: worker.stats.recovered == 1)

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from jobwire.boundary import Backend, Claim, Feature
 from jobwire.errors import LostLock, WaitForChildren
 from jobwire.flow import FlowJob, add_trees, prepare_tree
+from jobwire.generics import In_co
 from jobwire.held_job import HeldJob
 from jobwire.model import Children, JobKey, JobTree
 from jobwire.running_job import Running
@@ -23,8 +24,8 @@ class Leases(Protocol):
     async def extend(self, claim: Claim) -> bool: ...
 
 
-class ActiveJob(HeldJob):
-    """A job that this worker is running."""
+class ActiveJob(HeldJob[In_co]):
+    """A job that this worker is running. `ActiveJob[Order]` is one whose data is an Order."""
 
     __slots__ = ("_cancelled", "_leases", "_listeners", "_lost", "_lost_event")
 
@@ -99,12 +100,12 @@ class ActiveJob(HeldJob):
             raise LostLock(f"job {self.id!r} is no longer ours: its lease has ended or was taken away")
 
 
-class BlockingJob(Running):
+class BlockingJob(Running[In_co]):
     """An ActiveJob for handlers that are plain functions. Its methods have the same names and block the thread."""
 
     __slots__ = ("_active", "_loop", "lost")
 
-    def __init__(self, active: ActiveJob, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, active: ActiveJob[In_co], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(active.snapshot)
         self._active = active
         self._loop = loop

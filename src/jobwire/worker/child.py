@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 from jobwire import codec
 from jobwire.errors import InvalidOption, LostLock, RateLimited, Snooze, Unrecoverable, WaitForChildren
-from jobwire.failure import kind_of, message_of, stack_of
+from jobwire.failure import begin_in_users_code, kind_of, message_of, stack_of
 from jobwire.flow import FlowJob
 from jobwire.model import Children, Job, JobKey, JobTree
 from jobwire.running_job import Running
@@ -169,6 +169,7 @@ def _run(handler: Callable[[Any], Any], job: ProcessJob) -> tuple[str, Any]:
         return "result", codec.dumps(result, field="result")
     except BaseException as error:
         try:
+            begin_in_users_code(error)
             return _answer(error)
         except BaseException:
             return "error", ("Exception", "the handler raised an exception that can't be shown", "")

@@ -9,9 +9,9 @@ handled, which keeps the store and the worker busy at the same time (measured on
 A claim is held, and its lease extended, from the call that claimed it to the verdict on its outcome. If the store is
 unavailable, running jobs go on, outcomes wait in memory, and claiming resumes when the store answers again.
 
-A paused engine claims no more. Everything else goes on. A wait for work is ended at once, since a job that it brings
-could not be run. The consumer may already have taken a wakeup, and a job with it, that no claim of this worker will ask
-for now. So the engine asks the consumer to pass these on to other workers.
+A paused engine claims no more. Everything else goes on. Its wait for work is ended at once (see `listener`).
+
+A worker has an engine for each of its queues. They share the worker's slots (see `slots`) and nothing else.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused
 from jobwire.journal import Journal
 from jobwire.worker.handlers import Runner
-from jobwire.worker.keeper import LeaseKeeper
+from jobwire.worker.keeper import HeldLeases
+from jobwire.worker.listener import Listener
 from jobwire.worker.observers import Observers
 from jobwire.worker.outage import Outage
 from jobwire.worker.refused_outcomes import RefusedOutcomes
 from jobwire.worker.running import RunningJobs
+from jobwire.worker.slots import Slots
 from jobwire.worker.stats import Stats
 
-_LONGEST_WAIT = 5.0
-_GRACE = 5.0
 _LAST_CALLS = 3.0
 """Seconds that calls under way may take to end once they are cancelled."""
 
@@ -49,27 +49,27 @@ class Engine:
         backend: Backend,
         consumer: Consumer,
         runner: Runner,
-        keeper: LeaseKeeper,
+        leases: HeldLeases,
         outage: Outage,
         stats: Stats,
         journal: Journal,
         observers: Observers,
+        slots: Slots,
         concurrency: int,
         timeout: float | None,
         call_timeout: float,
         paused: bool = False,
     ) -> None:
-        self._backend = backend
         self._consumer = consumer
-        self._keeper = keeper
-        self._outage = outage
+        self._leases = leases
         self._stats = stats
         self._journal = journal
         self._observers = observers
-        self._concurrency = concurrency
-        self._lanes = 2 if concurrency >= backend.capabilities.split_from else 1
-        self._share = -(-concurrency // self._lanes)
+        self._slots = slots.share(self, concurrency, asks=not paused)
+        self._lanes = 2 if self._slots.limit >= backend.capabilities.split_from else 1
+        self._per_call = -(-self._slots.limit // self._lanes)
         self._call_timeout = call_timeout
+        self.outage = outage
         self.running = RunningJobs(
             backend=backend, runner=runner, leases=self, journal=journal, timeout=timeout, on_end=self._end
         )
@@ -77,24 +77,16 @@ class Engine:
         self._in_flight: list[list[Outcome]] = []
         self._reserved = 0
         self._calls = 0
-        self._claiming = True
+        self.claiming = True
         self._paused = paused
-        self._must_pass_on = False
-        """True if the consumer may hold a wakeup or a job that a paused worker does not ask for."""
-        self._listener_rests = False
         self._work_may_be_there = True
         self._wakeups = 0
         self._refused = RefusedOutcomes(consumer, call_timeout, journal)
-        self._next_in: float | None = None
-        self._waits_until = 0.0
-        self._due: asyncio.TimerHandle | None = None
+        self._listener = Listener(consumer, self, outage, call_timeout)
         self._blocked_until = 0.0
         self._bell = asyncio.Event()
-        self._hungry = asyncio.Event()
-        self._waiting: deadline | None = None
-        """The deadline of a wait for work that is under way."""
         self._advanced = asyncio.Event()
-        """Set when a call has ended or the listener rests, so that `drained` looks again."""
+        """Set when a call has ended or the listener rests, so that `drained` and `quiet` look again."""
 
     # --- from outside -----------------------------------------------------------------------------------------------
 
@@ -105,7 +97,7 @@ class Engine:
         keeper or its duties must not go on as if nothing had happened.
         """
         lanes = {asyncio.create_task(self._lane()) for _ in range(self._lanes)}
-        others = {asyncio.create_task(part) for part in (self._listen(), *companions)}
+        others = {asyncio.create_task(part) for part in (self._listener.run(), *companions)}
         working, waiting = lanes, lanes | others
         try:
             while working:
@@ -121,28 +113,42 @@ class Engine:
 
     def finish(self) -> None:
         """Stops claiming. `run` returns when the running jobs have been settled."""
-        self._claiming = False
-        self._end_wait()
+        self.claiming = False
+        self._slots.withdraw()
+        self._listener.end_wait()
+        self._listener.check()
         self._bell.set()
-        self._hungry.set()
 
     def pause(self) -> None:
         """Stops claiming until `resume` is called. Running jobs, leases and duties go on."""
         if not self._paused:
             self._paused = True
-            self._end_wait()
-            self._ask_to_pass_on()
+            self._slots.withdraw()
+            self._listener.end_wait()
+            self._listener.pass_on()
 
     def resume(self) -> None:
         """Claims again, at once."""
         if self._paused:
-            self._paused = self._must_pass_on = False
-            self._ring()
+            self._paused = False
+            self._listener.keep()
+            self.look()
             self._advanced.set()
 
     async def drained(self) -> None:
         """Returns when every job that a paused engine had claimed is settled, or when the engine is resumed."""
         while self._paused and self._is_at_work():
+            self._advanced.clear()
+            await self._advanced.wait()
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if no job is left here, and the last claim has found none that is ready."""
+        return not (self._has_jobs() or self._work_may_be_there or self._listener.expects_now)
+
+    async def quiet(self) -> None:
+        """Returns when the engine is quiet."""
+        while not self.is_quiet:
             self._advanced.clear()
             await self._advanced.wait()
 
@@ -176,13 +182,11 @@ class Engine:
         outcomes, slots = self._take()
         if not outcomes and not slots:
             return False
-        self._reserved += slots
         if outcomes:
             self._in_flight.append(outcomes)
         try:
             await self._exchange(outcomes, slots)
         finally:
-            self._reserved -= slots
             if outcomes:
                 self._in_flight.remove(outcomes)
             self._advanced.set()
@@ -194,13 +198,13 @@ class Engine:
             settled = await self._call(outcomes, slots)
         except (JobwireError, TimeoutError) as error:
             await self._put_back(outcomes, error if isinstance(error, StoreRefused) else None)
-            await self._outage.endure(error, self._consumer.reset)
+            await self._endure(error)
         except Exception as error:
             # An unexpected error of ours or of a driver. One outcome may cause it, so it must not end the worker.
             await self._put_back(outcomes, error)
-            await self._outage.endure(error, self._consumer.reset)
+            await self._endure(error)
         else:
-            self._outage.over()
+            self.outage.over()
             self._stats.calls += 1
             self._stats.last_call = time.monotonic()
             self._refused.clear(outcomes)
@@ -220,21 +224,25 @@ class Engine:
                 return await self._consumer.settle(outcomes, slots)
         finally:
             self._calls -= 1
-            if not self._claiming:
+            self._reserved -= slots
+            if slots:
+                self._slots.freed()  # other queues look later, when the claimed jobs have taken their slots
+            if not self.claiming:
                 self._bell.set()
             if self._paused and slots:
-                self._ask_to_pass_on()  # the call may have failed to take a job that the consumer holds for it
+                self._listener.pass_on()  # the call may have failed to take a job that the consumer holds for it
 
     def _take(self) -> tuple[list[Outcome], int]:
         outcomes = self._outcomes[: self._refused.limit]
         del self._outcomes[: len(outcomes)]
-        slots = 0
-        if self._takes_jobs() and (outcomes or self._work_may_be_there) and time.monotonic() >= self._blocked_until:
-            slots = min(self._concurrency - len(self.running) - self._reserved, self._share)
-        return outcomes, max(slots, 0)
+        may_claim = self._takes_jobs() and time.monotonic() >= self._blocked_until
+        wanted = self._per_call if may_claim and (outcomes or self._work_may_be_there) else 0
+        slots = self._slots.take(wanted, asks_on=self._work_may_be_there)
+        self._reserved += slots
+        return outcomes, slots
 
     def _done(self) -> bool:
-        return not (self._claiming or self._has_jobs())
+        return not (self.claiming or self._has_jobs())
 
     def _has_jobs(self) -> bool:
         return bool(self.running or self._outcomes or self._in_flight or self._calls)
@@ -242,15 +250,15 @@ class Engine:
     def _is_at_work(self) -> bool:
         """Returns True while a paused engine has jobs, or its consumer may have some. A consumer whose store is
         unavailable does not count, since that may last."""
-        return self._has_jobs() or (self._outage.connected and (self._must_pass_on or not self._listener_rests))
+        return self._has_jobs() or (self.outage.connected and not self._listener.idle)
 
     def _takes_jobs(self) -> bool:
-        return self._claiming and not self._paused
+        return self.claiming and not self._paused
 
     def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict]) -> None:
         for outcome, verdict in zip(outcomes, verdicts, strict=True):
             claim = outcome.claim
-            self._keeper.let_go(claim)
+            self._leases.let_go(claim)
             self._stats.count(verdict)
             self._observers.settled(outcome, verdict)
             if verdict is Verdict.LOST:
@@ -270,41 +278,25 @@ class Engine:
         """Decides from the answer to a claim whether to claim again at once, at a given time, or after a wakeup."""
         if settled.blocked_for > 0:
             self._blocked_until = max(self._blocked_until, time.monotonic() + settled.blocked_for)
-            asyncio.get_running_loop().call_later(settled.blocked_for, self._ring)
+            self._slots.withdraw()
+            asyncio.get_running_loop().call_later(settled.blocked_for, self.look)
         # A wakeup that came while the call was under way may be for a job that the call was too early to see.
         elif len(settled.claims) < slots and wakeups == self._wakeups:
             self._work_may_be_there = False
-            self._next_in = settled.next_in
-            self._hungry.set()
-            if settled.next_in is not None:
-                self._wake_in(settled.next_in)
+            self._slots.withdraw()
+            self._listener.expect(settled.next_in)
         else:
             self._work_may_be_there = True
 
-    def _wake_in(self, seconds: float) -> None:
-        """Claims when a job is due, if the listener is in a wait that began before that time was known."""
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
-        if due >= self._waits_until or (self._due is not None and self._due.when() <= due):
-            return
-        if self._due is not None:
-            self._due.cancel()
-        self._due = loop.call_at(due, self._come_due)
-
-    def _come_due(self) -> None:
-        self._due = None
-        self._ring()
-
-    def _ring(self) -> None:
-        self._wakeups += 1
-        self._work_may_be_there = True
-        self._bell.set()
+    async def _endure(self, error: Exception) -> None:
+        self._slots.withdraw()
+        await self.outage.endure(error, self._consumer.reset)
 
     # --- jobs -------------------------------------------------------------------------------------------------------
 
     def _begin(self, claims: Sequence[Claim], since: float) -> None:
         self._stats.claimed += len(claims)
-        self._keeper.hold(claims, since)
+        self._leases.hold(claims, since)
         for claim in claims:
             self.running.start(claim)
             self._observers.started(claim)
@@ -312,69 +304,39 @@ class Engine:
     def _end(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)
         self._bell.set()
+        self._slots.freed()
 
-    # --- waiting for work -------------------------------------------------------------------------------------------
+    # --- for the listener and the slots -----------------------------------------------------------------------------
 
-    async def _listen(self) -> None:
-        """Waits for a wakeup of the store whenever there is a free slot and nothing to claim."""
-        while self._claiming:
-            self._hungry.clear()
-            if self._must_pass_on:
-                await self._pass_on()
-            elif self._work_may_be_there or not self._has_free_slot():
-                await self._rest()
-            else:
-                await self._wait_for_work()
+    def needs_wakeup(self) -> bool:
+        return not self._work_may_be_there and self._takes_jobs() and self._slots.may_wait
 
-    async def _rest(self) -> None:
-        self._listener_rests = True
-        self._advanced.set()
-        await self._hungry.wait()
-        self._listener_rests = False
+    def has_free_slot(self) -> bool:
+        return self._takes_jobs() and self._slots.has_free
 
-    async def _wait_for_work(self) -> None:
-        timeout = _LONGEST_WAIT if self._next_in is None else min(self._next_in, _LONGEST_WAIT)
-        self._waits_until = asyncio.get_running_loop().time() + timeout
-        limit = deadline(timeout + _GRACE)
-        try:
-            async with limit:
-                self._waiting = limit
-                try:
-                    await self._consumer.wait(timeout)
-                finally:
-                    self._waiting = None
-                if not self._has_free_slot():
-                    await self._consumer.pass_on()
-        except Exception as error:  # the worker tries again after any error
-            if self._claiming and not limit.ended:
-                await self._outage.endure(error, self._consumer.reset)
-        self._waits_until = 0.0
+    def look(self) -> None:
+        self._wakeups += 1
+        self._work_may_be_there = True
+        self._bell.set()
+
+    async def look_now(self) -> None:
         self._wakeups += 1
         self._work_may_be_there = True
         await self._turn()  # at once, rather than waking a lane to do it
 
-    def _end_wait(self) -> None:
-        if self._waiting is not None:
-            self._waiting.end()  # a job that the wait brings from now on could not be run
+    def advanced(self) -> None:
+        self._advanced.set()
 
-    def _ask_to_pass_on(self) -> None:
-        self._must_pass_on = True
-        self._hungry.set()
+    @property
+    def slots_used(self) -> int:
+        return len(self.running) + self._reserved
 
-    async def _pass_on(self) -> None:
-        """Passes on to other workers what a paused one was woken for. This is repeated until it succeeds, since the
-        lease of a job that the consumer holds is not extended."""
-        self._must_pass_on = False
-        try:
-            async with deadline(self._call_timeout):
-                await self._consumer.pass_on()
-        except Exception as error:  # as in a wait
-            self._must_pass_on = self._paused
-            self._advanced.set()
-            if self._claiming:
-                await self._outage.endure(error, self._consumer.reset)
-        else:
-            self._outage.over()
+    def slots_freed(self) -> None:
+        if self._slots.short:
+            self._bell.set()
+        elif self._listener.rests:
+            self._listener.check()
 
-    def _has_free_slot(self) -> bool:
-        return self._takes_jobs() and len(self.running) + self._reserved < self._concurrency
+    def slots_gone(self) -> None:
+        if self._listener.end_wait():
+            self._listener.pass_on()

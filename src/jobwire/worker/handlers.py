@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from jobwire import codec
 from jobwire.boundary import Claim, Completed, Failed, Feature, Outcome, Parked, Snoozed, Throttled
@@ -19,7 +19,7 @@ from jobwire.errors import (
     WaitForChildren,
     shown,
 )
-from jobwire.failure import kind_of, message_of, stack_of
+from jobwire.failure import begin_in_users_code, kind_of, message_of, stack_of
 from jobwire.journal import Journal
 from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
@@ -36,27 +36,43 @@ Begin = Callable[[], None]
 class Runner(Protocol):
     """Runs the user's handler on a job. Cancelling the call stops the handler, if it can be stopped."""
 
-    @property
-    def can_interrupt(self) -> bool:
-        """False if the handler goes on after the call is cancelled, and its result is lost."""
+    def can_interrupt(self, job: ActiveJob) -> bool:
+        """Returns False if the job's handler goes on after the call is cancelled, and its result is lost."""
         ...
 
     async def __call__(self, job: ActiveJob, begin: Begin) -> Any: ...
 
+    def runs_here(self) -> bool:
+        """Returns True if the calling thread belongs to this runner."""
+        ...
+
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class MakesRunner(Protocol):
+    """Can be given to a Worker in place of a handler: it makes the runner itself."""
+
+    def make_runner(self, queue: str) -> Runner:
+        """Returns a new runner for the jobs of this queue."""
+        ...
 
 
 class AsyncRunner:
     """Runs a coroutine function in the worker's event loop."""
 
-    can_interrupt = True
-
     def __init__(self, handler: Callable[[ActiveJob], Awaitable[Any]]) -> None:
         self._handler = handler
+
+    def can_interrupt(self, job: ActiveJob) -> bool:
+        return True
 
     async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
         begin()
         return await self._handler(job)
+
+    def runs_here(self) -> bool:
+        return False
 
     def close(self) -> None: ...
 
@@ -64,16 +80,20 @@ class AsyncRunner:
 class ThreadRunner:
     """Runs a plain function in a thread."""
 
-    can_interrupt = False
-
     def __init__(self, handler: Handler, name: str) -> None:
         self._handler = handler
         self._threads = Threads(name)
+
+    def can_interrupt(self, job: ActiveJob) -> bool:
+        return False
 
     async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
         begin()
         blocking = BlockingJob(job, asyncio.get_running_loop())
         return await self._threads.call(lambda: self._handler(blocking))
+
+    def runs_here(self) -> bool:
+        return self._threads.runs_here()
 
     def close(self) -> None:
         self._threads.close()
@@ -82,14 +102,18 @@ class ThreadRunner:
 class ProcessRunner:
     """Runs a function in a child process, with a thread of the worker that talks to it."""
 
-    can_interrupt = True
-
     def __init__(self, handler: Handler, name: str) -> None:
         self._threads = Threads(name)
         self._processes = Processes(handler, self._threads)
 
+    def can_interrupt(self, job: ActiveJob) -> bool:
+        return True
+
     async def __call__(self, job: ActiveJob, begin: Begin) -> Any:
         return await self._processes.call(BlockingJob(job, asyncio.get_running_loop()), begin)
+
+    def runs_here(self) -> bool:
+        return self._threads.runs_here()
 
     def close(self) -> None:
         self._processes.close()
@@ -181,6 +205,7 @@ def failure(
     claim: Claim, error: BaseException, journal: Journal, message: str | None = None, *, final: bool = False
 ) -> Failed:
     """Logs a failed run and returns its outcome."""
+    begin_in_users_code(error)
     final = final or isinstance(error, Unrecoverable)
     kind = error.kind if isinstance(error, RemoteError) else kind_of(error)
     stack = error.stack if isinstance(error, RemoteError) else stack_of(error)

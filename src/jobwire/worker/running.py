@@ -100,7 +100,7 @@ class RunningJobs:
         runs = [run for run in self._runs.values() if run.claim.job.id == job_id]
         for run in runs:
             if not run.job.cancelled:
-                self._cancel(run, JobCancelled(reason), final=not retry, interrupt=self._runner.can_interrupt)
+                self._cancel(run, JobCancelled(reason), final=not retry, interrupt=self._runner.can_interrupt(run.job))
         return any(isinstance(run.cause, JobCancelled) for run in runs)
 
     def cancel_all(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.reduction import ForkingPickler
@@ -61,6 +62,15 @@ def observer_of(field: str, value: Any) -> Observer:
     for method in ("started", "settled"):
         if isinstance(value, type) or not callable(getattr(value, method, None)):
             raise InvalidOption(field, value, "must be an object with the methods started(claim) and settled(...)")
+    return value
+
+
+def lifespan_of(value: Any) -> Any:
+    """Returns the function that makes a worker's lifespan. Without one, it makes a context that does nothing."""
+    if value is None:
+        return contextlib.nullcontext
+    if not callable(value) or not takes(value, 0):
+        raise InvalidOption("lifespan", value, "must be a function without arguments that returns an async context")
     return value
 
 

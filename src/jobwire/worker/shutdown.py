@@ -11,46 +11,37 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from jobwire.boundary import Consumer
 from jobwire.connection import Connection
 from jobwire.counted import counted
 from jobwire.journal import Journal, few
-from jobwire.worker.engine import Engine
-from jobwire.worker.handlers import Runner
-from jobwire.worker.keeper import LeaseKeeper
+from jobwire.worker.engines import Engines
 
 _EACH_STEP = 3.0
 """Seconds that each step may take: releasing jobs, the end of cancelled handlers, closing a connection."""
 
 
 async def shut_down(
-    *,
-    engine: Engine,
-    work: asyncio.Task[None],
-    keeper: LeaseKeeper,
-    consumer: Consumer,
-    runner: Runner,
-    connection: Connection | None,
-    journal: Journal,
+    engines: Engines, work: asyncio.Task[None], *, connection: Connection | None, journal: Journal
 ) -> None:
-    """Ends everything that a worker has started. `work` is the task of `engine.run`, which may have ended already.
+    """Ends everything that a worker has started. `work` is the task of `engines.run`, which may have ended already.
     `connection` is closed if it is given."""
     if not work.done():
-        if engine.running:
-            journal.warning("releasing %s unfinished", counted(len(engine.running), "running job"))
-        engine.hand_back()
+        if engines.busy:
+            journal.warning("releasing %s unfinished", counted(engines.busy, "running job"))
+        engines.hand_back()
         await wait_for_first(work, timeout=_EACH_STEP)
-    if unsettled := engine.unsettled():
+    if unsettled := engines.unsettled():
         journal.error(
             "shutting down without confirmation for %s (%s); recovery follows when the leases expire",
             counted(len(unsettled), "job"), few(unsettled, most=100),
         )  # fmt: skip
-    await engine.running.leave(_EACH_STEP if work.done() else 0.0)
+    await engines.leave(_EACH_STEP if work.done() else 0.0)
     work.cancel()
     await asyncio.wait([work], timeout=_EACH_STEP + 1.0)
-    runner.close()
-    await _end("the lease keeper", keeper.stop(), journal)
-    await _end("the consumer", consumer.close(), journal)
+    for runner in engines.runners.values():
+        runner.close()
+    await _end("the lease keeper", engines.keeper.stop(), journal)
+    await asyncio.gather(*(_end("the consumer", consumer.close(), journal) for consumer in engines.consumers.values()))
     if connection is not None:
         await _end("the connection", connection.close(), journal)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from typing import Protocol, Self
 
 from jobwire.boundary import Claim, Outcome, Verdict
 
@@ -28,6 +29,21 @@ class Stats:
     calls: int = 0
     last_call: float = 0.0
     """The time of the store's last answer to a claim or settle, by time.monotonic(). 0 if it has not answered yet."""
+
+    @property
+    def settled(self) -> int:
+        """The number of outcomes that the store has taken."""
+        return self.completed + self.failed + self.retried + self.released + self.snoozed + self.parked
+
+    @classmethod
+    def total(cls, parts: Collection[Stats]) -> Self:
+        """Returns the sums of all counters, and the latest `last_call`."""
+        total = cls()
+        for part in parts:
+            for field in fields(part):
+                setattr(total, field.name, getattr(total, field.name) + getattr(part, field.name))
+        total.last_call = max((part.last_call for part in parts), default=0.0)
+        return total
 
     def count(self, verdict: Verdict) -> None:
         match verdict:

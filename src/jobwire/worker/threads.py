@@ -20,11 +20,15 @@ logger = logging.getLogger("jobwire.worker")
 
 Work = Callable[[], Any]
 
+_here = threading.local()
+"""Its `owner` is the Threads that the running thread belongs to, if any."""
+
 
 class _Thread:
     """A daemon thread that runs one piece of work at a time."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, owner: Threads) -> None:
+        self._owner = owner
         self._inbox: queue.SimpleQueue[tuple[Work, asyncio.Future[Any], asyncio.AbstractEventLoop] | None] = (
             queue.SimpleQueue()
         )
@@ -39,6 +43,7 @@ class _Thread:
         self._inbox.put(None)
 
     def _run(self) -> None:
+        _here.owner = self._owner
         while (item := self._inbox.get()) is not None:
             work, future, loop = item
             result: Any = None
@@ -90,9 +95,13 @@ class Threads:
             else:
                 self._idle.append(thread)
 
+    def runs_here(self) -> bool:
+        """Returns True if the calling thread is one of these."""
+        return getattr(_here, "owner", None) is self
+
     def _new(self) -> _Thread:
         self._made += 1
-        return _Thread(f"{self._name}-{self._made}")
+        return _Thread(f"{self._name}-{self._made}", self)
 
     def close(self) -> None:
         for thread in self._idle:
