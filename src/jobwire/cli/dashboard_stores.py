@@ -1,0 +1,41 @@
+"""The stores of a dashboard, with their names: those of profiles, and those of URLs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from jobwire import urls
+from jobwire.cli.exit_codes import WrongUsage
+from jobwire.cli.profiles import FILE, find, located
+
+
+def chosen_stores(stores: Sequence[str], given: Sequence[str]) -> dict[str, str]:
+    """Returns the URLs by name. Without any: all stores of the nearest file, or else the one that other commands use.
+
+    A store that is given by its URL has the name of its protocol, with a number if there are several.
+    """
+    chosen: dict[str, str] = {}
+    profiles = find(Path.cwd())
+    for name in stores:
+        if profiles is None:
+            raise WrongUsage(f"there is no {FILE} here or in a folder above, so there is no store {name!r}")
+        chosen[name] = profiles.url_of(name)
+    for url in given:
+        _add(chosen, url)
+    if chosen:
+        return chosen
+    if profiles is not None and profiles.stores and not {"JOBWIRE_URL", "JOBWIRE_STORE"} & os.environ.keys():
+        return {name: profiles.url_of(name) for name in profiles.stores}
+    _add(chosen, located(None, None) or urls.default_url())
+    return chosen
+
+
+def _add(chosen: dict[str, str], url: str) -> None:
+    name = kind = urls.parse(url).protocol
+    number = 1
+    while name in chosen:
+        number += 1
+        name = f"{kind}-{number}"
+    chosen[name] = url

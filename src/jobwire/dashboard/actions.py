@@ -1,0 +1,105 @@
+"""Actions on jobs: the role that each needs, and the record of who did it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from jobwire.boundary import Acted, Feature
+from jobwire.errors import StoreUnavailable
+from jobwire.model import State
+from jobwire.queue import Queue
+from jobwire.serving.tokens import Caller, Role
+
+audit = logging.getLogger("jobwire.dashboard.audit")
+
+MOST_JOBS = 1000
+"""Jobs of one action."""
+_STEP = 100
+_STEP_WITHIN = 30.0
+"""Seconds that the store has for one step."""
+REASONS = {
+    Acted.NOT_FOUND: "gone",
+    Acted.WRONG_STATE: "not in a state that allows it",
+    Acted.LOCKED: "running",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that can be done to jobs of some states."""
+
+    verb: str
+    past: str
+    role: Role
+    states: tuple[State, ...]
+    run: Callable[[Queue, Sequence[str]], Awaitable[Sequence[Acted]]]
+    feature: Feature | None = None
+    key: str = ""
+    """The key that does it."""
+    needs_preview: bool = False
+    """True if it can't be undone, so that it is asked about even for one job."""
+
+
+ACTS = {
+    act.verb: act
+    for act in (
+        Act(
+            "retry",
+            "retried",
+            Role.OPERATOR,
+            (State.FAILED, State.COMPLETED),
+            lambda queue, ids: queue.admin.retry_many(ids),
+            key="r",
+        ),
+        Act("promote", "promoted", Role.OPERATOR, (State.DELAYED,), lambda queue, ids: queue.admin.promote_many(ids)),
+        Act(
+            "cancel",
+            "cancelled",
+            Role.OPERATOR,
+            (State.WAITING, State.DELAYED),
+            lambda queue, ids: queue.admin.cancel_many(ids),
+            Feature.CANCEL,
+            needs_preview=True,
+        ),
+        Act(
+            "remove",
+            "removed",
+            Role.ADMIN,
+            tuple(state for state in State if state is not State.ACTIVE),
+            lambda queue, ids: queue.admin.remove_many(ids),
+            needs_preview=True,
+        ),
+    )
+}
+
+
+async def do(act: Act, queue: Queue, ids: Sequence[str], caller: Caller, store: str) -> Counter[Acted]:
+    """Does it to all of the jobs, in steps. Returns the number of each answer. Writes to the audit log, also if the
+    store fails on the way."""
+    answers: Counter[Acted] = Counter()
+    ended = "failed on the way"
+    try:
+        for start in range(0, len(ids), _STEP):
+            async with asyncio.timeout(_STEP_WITHIN):
+                answers.update(await act.run(queue, ids[start : start + _STEP]))
+        ended = "done"
+    except TimeoutError:
+        done = f"{answers[Acted.DONE]} of {len(ids)} jobs are {act.past}"
+        raise StoreUnavailable(f"no answer within {_STEP_WITHIN:g} s. {done}, perhaps more: look first") from None
+    finally:
+        record(
+            caller,
+            act.verb,
+            f"store {store!r}, queue {queue.name!r}",
+            f"{answers[Acted.DONE]} of {len(ids)} jobs {ended}",
+        )
+    return answers
+
+
+def record(caller: Caller, what: str, where: str, ended: str) -> None:
+    """Writes one line to the audit log: who did what, where, and how it ended."""
+    audit.info("%r (%s): %s, %s: %s", caller.name or "anyone", caller.role, what, where, ended)

@@ -1,0 +1,195 @@
+"""Puts the dashboard together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from jobwire import checks
+from jobwire.checks import Seconds, seconds
+from jobwire.connection import Connection
+from jobwire.dashboard import forms, live
+from jobwire.dashboard.board import Board, Call
+from jobwire.dashboard.callers import Auth, TrustedHeader, caller_of
+from jobwire.dashboard.headers import SafeHeaders
+from jobwire.dashboard.pages import act, events, failures, health, job, jobs, overview, queue, schedules, workers
+from jobwire.dashboard.render import STATIC, View, page
+from jobwire.dashboard.store import NoSuchQueue
+from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
+from jobwire.redact import redact as without_passwords
+from jobwire.serving.tokens import OPEN, Tokens
+
+_log = logging.getLogger("jobwire.dashboard")
+Draw = Callable[[Call], Awaitable[View]]
+Do = Callable[[Call, Mapping[str, Any]], Awaitable[Response]]
+
+PAGES: Mapping[str, Draw] = {
+    "/": overview.draw,
+    "/queue": queue.draw,
+    "/jobs": jobs.draw,
+    "/job": job.draw,
+    "/failures": failures.draw,
+    "/schedules": schedules.draw,
+    "/workers": workers.draw,
+    "/events": events.draw,
+}
+CHANGES: Mapping[str, Do] = {
+    "/preview": act.preview,
+    "/act": act.act,
+    "/pause": act.pause,
+    "/resume": act.resume,
+    "/limits": act.limits,
+}
+
+
+def dashboard(
+    stores: Mapping[str, str | Connection],
+    *,
+    allow_actions: bool = False,
+    auth: Auth = None,
+    redact: Iterable[str] = (),
+    timeout: Seconds = 3.0,
+) -> Starlette:
+    """Returns the dashboard as an ASGI application, to be served by itself or mounted in another.
+
+    `stores` are URLs by name, or connections that the caller opens and closes. Without `allow_actions` it only reads.
+    `auth` is Tokens, or a TrustedHeader that a proxy sets. With None everyone who reaches it is an admin: only behind a
+    check of your own. `redact` are patterns of names of fields whose values are hidden, beside passwords, tokens and
+    the like. A store must answer within `timeout` seconds; otherwise pages show its last figures.
+    """
+    given: Any = auth
+    if given is not None and not isinstance(given, (Tokens, TrustedHeader)):
+        raise InvalidOption("auth", type(given).__name__, "must be Tokens, a TrustedHeader or None")
+    if isinstance(auth, Tokens) and not len(auth):
+        raise InvalidOption("auth", auth, "must have at least one token")
+    if not stores:
+        raise InvalidOption("stores", stores, "must name at least one store")
+    board = Board(
+        {checks.text("stores", name): where for name, where in stores.items()},
+        allow_actions=checks.yes_or_no("allow_actions", allow_actions),
+        auth=auth,
+        redact=redact,
+        timeout=seconds("timeout", timeout, minimum=0.05),
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        board.start()
+        try:
+            yield
+        finally:
+            await board.close()
+
+    routes = [
+        *(Route(path, _page(board, draw)) for path, draw in PAGES.items()),
+        *(Route(path, _change(board, do), methods=["POST"]) for path, do in CHANGES.items()),
+        Route("/health", _health(board)),
+        Route("/static/{name}", _static),
+        Route("/{anything:path}", _page(board, _nothing)),
+    ]
+    app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(SafeHeaders)])
+    app.state.board = board
+    return app
+
+
+def _page(board: Board, draw: Draw) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(request: Request) -> Response:
+        if draw is overview.draw and not request.url.path.endswith("/"):
+            return RedirectResponse(f"{request.scope.get('root_path', '')}/")
+        return await _with_caller(board, request, lambda call: _drawn(call, draw))
+
+    return respond
+
+
+async def _drawn(call: Call, draw: Draw) -> Response:
+    if "text/event-stream" in call.request.headers.get("accept", ""):
+        named = call.board.stores.get(call.given("store"))
+        watched = list(call.board.stores.values()) if named is None else [named]
+        return live.stream(call, lambda: _attempted(call, draw), watched)
+    return page(await _attempted(call, draw), call)
+
+
+async def _attempted(call: Call, draw: Draw) -> View:
+    """Returns the view, or one that states why there is none."""
+    try:
+        return await draw(call)
+    except HTTPException as error:
+        return _problem(str(error.detail), error.status_code)
+    except NoSuchQueue as missing:
+        return _problem(f"Store {call.given('store')} has no queue {missing.args[0]!r}.", 404)
+    except InvalidOption as error:
+        return _problem(without_passwords(str(error)), 400)
+    except StoreUnavailable as error:
+        return _problem(f"The store can't be used: {without_passwords(str(error))}", 503)
+    except JobwireError as error:
+        return _problem(without_passwords(str(error)), 409)
+
+
+def _change(board: Board, do: Do) -> Callable[[Request], Awaitable[Response]]:
+    async def checked(call: Call) -> Response:
+        refusal: list[View] = []
+
+        async def attempt(_: Call) -> View:
+            fields = await forms.checked_form(call.request, call.caller)
+            done.append(await do(call, fields))
+            return View("problem.html", "")
+
+        done: list[Response] = []
+        refusal.append(await _attempted(call, attempt))
+        return done[0] if done else page(refusal[0], call)
+
+    async def respond(request: Request) -> Response:
+        return await _with_caller(board, request, checked)
+
+    return respond
+
+
+async def _with_caller(board: Board, request: Request, respond: Callable[[Call], Awaitable[Response]]) -> Response:
+    """Answers for a caller who may read. Gives the browser its cookie if it has none."""
+    board.start()
+    caller = caller_of(request, board.auth)
+    cookie = forms.cookie_of(request)
+    if caller is None:
+        call = Call(board, request, OPEN, forms.new_cookie())
+        refusal = page(View("refused.html", "This dashboard asks who you are", status=401), call)
+        if isinstance(board.auth, Tokens):
+            refusal.headers["WWW-Authenticate"] = 'Basic realm="jobwire", charset="UTF-8"'
+        return refusal
+    call = Call(board, request, caller, cookie or forms.new_cookie())
+    response = await respond(call)
+    if cookie is None:
+        forms.set_cookie(request, response, call.cookie)
+    return response
+
+
+def _health(board: Board) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(request: Request) -> Response:
+        board.start()
+        return await health.answer(board, known=caller_of(request, board.auth) is not None)
+
+    return respond
+
+
+async def _static(request: Request) -> Response:
+    found = STATIC.get(request.path_params["name"])
+    if found is None:
+        return Response(status_code=404)
+    content, kind = found
+    return Response(content, media_type=kind, headers={"Cache-Control": "public, max-age=31536000, immutable"})
+
+
+async def _nothing(_: Call) -> View:
+    return _problem("There is no such page.", 404)
+
+
+def _problem(sentence: str, status: int) -> View:
+    return View("problem.html", sentence, status=status)

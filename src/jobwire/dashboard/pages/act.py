@@ -1,0 +1,169 @@
+"""Actions: a page that shows what will be done, then the deed, then a redirect to a page that states the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from jobwire.counted import counted
+from jobwire.dashboard.actions import ACTS, MOST_JOBS, Act, do, record
+from jobwire.dashboard.board import Call
+from jobwire.dashboard.links import link
+from jobwire.dashboard.pages.outcome import outcome
+from jobwire.dashboard.pages.queue import figures_of, tabs
+from jobwire.dashboard.render import View, page
+from jobwire.dashboard.selection import PARAMETERS, read, selection_of, without_secrets
+from jobwire.dashboard.store import Store
+from jobwire.durations import RULE, seconds_in
+from jobwire.errors import InvalidOption
+from jobwire.model import Job, State
+from jobwire.queue import Queue
+from jobwire.rate import Rate
+from jobwire.serving.tokens import Role
+
+Fields = Mapping[str, Sequence[str]]
+SHOWN = 20
+_LOOKED_AT = 10_000
+_AT_ONCE = 8
+
+
+async def preview(call: Call, fields: Fields) -> Response:
+    """Shows the jobs that an action would change: the selected ones, or all that the filters find."""
+    act, store, queue = await _act(call, fields)
+    ids = list(dict.fromkeys(fields.get("id", [])))
+    looked_at, more = 0, False
+    if not ids:
+        if _one(fields, "which") != "matching":
+            raise HTTPException(400, "No job is selected. Go back and select the jobs first.")
+        chosen = selection_of({name: _one(fields, name) for name in PARAMETERS})
+        found = await store.ask(read(queue, chosen, call.board.redaction, enough=MOST_JOBS, most=_LOOKED_AT))
+        ids = [job.id for job in found.jobs[:MOST_JOBS]]
+        looked_at, more = found.looked_at, found.cursor is not None or len(found.jobs) > MOST_JOBS
+    _check_number(ids)
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def get(job_id: str) -> Job | None:
+        async with slots:
+            return await queue.get(job_id)
+
+    jobs = await store.ask(asyncio.gather(*map(get, ids[:SHOWN])))
+    figures = figures_of(store, queue.name)
+    deed = f"{act.verb.capitalize()} {counted(len(ids), 'job')} of {queue.name}"
+    view = View(
+        "preview.html",
+        f"{deed}?" if ids else f"There are no jobs to {act.verb}",
+        {
+            "store": store,
+            "queue": queue.name,
+            "here": "preview",
+            "figures": figures,
+            "act": act,
+            "ids": ids,
+            "jobs": [without_secrets(job, call.board.redaction) for job in jobs if job is not None],
+            "looked_at": looked_at,
+            "more": more,
+            "state": _one(fields, "state"),
+            "back": _back(store, queue, _one(fields, "state")),
+            **tabs(store, figures),
+        },
+    )
+    return page(view, call)
+
+
+async def act(call: Call, fields: Fields) -> Response:
+    """Does it to the jobs that the form names."""
+    act, store, queue = await _act(call, fields)
+    ids = list(dict.fromkeys(fields.get("id", [])))
+    _check_number(ids)
+    if act.needs_preview and _one(fields, "confirmed") != "yes":
+        raise HTTPException(400, f"To {act.verb} jobs needs a confirmation.")
+    answers = await do(act, queue, ids, call.caller, store.name)
+    store.outdate()
+    did = outcome(act.verb, answers)
+    if len(ids) == 1 and _one(fields, "from") == "job":
+        return _see(link("job", store=store.name, queue=queue.name, id=ids[0], **did))
+    return _see(_back(store, queue, _one(fields, "state"), **did))
+
+
+async def pause(call: Call, fields: Fields) -> Response:
+    """Pauses the queue."""
+    store, queue = await _queue(call, fields, Role.OPERATOR)
+    await store.ask(queue.admin.pause())
+    return await _queue_done(call, store, queue, "pause")
+
+
+async def resume(call: Call, fields: Fields) -> Response:
+    """Ends the pause of the queue."""
+    store, queue = await _queue(call, fields, Role.OPERATOR)
+    await store.ask(queue.admin.resume())
+    return await _queue_done(call, store, queue, "resume")
+
+
+async def limits(call: Call, fields: Fields) -> Response:
+    """Sets both limits of the queue. An empty field removes one."""
+    store, queue = await _queue(call, fields, Role.ADMIN)
+    concurrency, jobs, per = (_one(fields, name).strip() for name in ("concurrency", "jobs", "per"))
+    running = _whole("concurrency", concurrency) if concurrency else None
+    rate = Rate(_whole("jobs", jobs), _period(per)) if jobs else None
+    await store.ask(queue.admin.limit_concurrency(running))
+    await store.ask(queue.admin.limit_rate(rate))
+    return await _queue_done(call, store, queue, "limits")
+
+
+async def _queue_done(call: Call, store: Store, queue: Queue, verb: str) -> Response:
+    record(call.caller, verb, f"store {store.name!r}, queue {queue.name!r}", "done")
+    store.outdate()
+    return _see(link("queue", store=store.name, queue=queue.name, did=verb))
+
+
+async def _act(call: Call, fields: Fields) -> tuple[Act, Store, Queue]:
+    chosen = ACTS.get(_one(fields, "verb"))
+    if chosen is None:
+        raise HTTPException(400, "There is no such action.")
+    store, queue = await _queue(call, fields, chosen.role)
+    if chosen.feature is not None:
+        queue.capabilities.require(chosen.feature)
+    return chosen, store, queue
+
+
+async def _queue(call: Call, fields: Fields, needed: Role) -> tuple[Store, Queue]:
+    if not call.board.allow_actions:
+        raise HTTPException(403, "This dashboard only reads: it was started without actions.")
+    if not call.may(needed):
+        raise HTTPException(403, f"This needs the role {needed}; you have the role {call.caller.role}.")
+    store = call.store(_one(fields, "store"))
+    return store, await store.queue(_one(fields, "queue") or " ")
+
+
+def _check_number(ids: Sequence[str]) -> None:
+    if len(ids) > MOST_JOBS:
+        raise InvalidOption("id", f"{len(ids)} ids", f"at most {MOST_JOBS} jobs can be changed at once")
+
+
+def _one(fields: Fields, name: str) -> str:
+    return fields.get(name, [""])[0]
+
+
+def _back(store: Store, queue: Queue, state: str, **did: str | int | None) -> str:
+    known = state if state in list(State) else None
+    return link("jobs", store=store.name, queue=queue.name, state=known, **did)
+
+
+def _see(where: str) -> Response:
+    return RedirectResponse(where, 303)
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:12]) < 10**9:
+        raise InvalidOption(name, text, "must be a whole number from 1 on, or empty for no limit")
+    return int(text)
+
+
+def _period(text: str) -> float:
+    found = seconds_in(text or "1s")
+    if found is None:
+        raise InvalidOption("per", text, RULE)
+    return found

@@ -1,0 +1,49 @@
+"""The jobs of a queue in one state, page by page, with filters."""
+
+from __future__ import annotations
+
+from jobwire.counted import counted
+from jobwire.dashboard.board import Call
+from jobwire.dashboard.links import link
+from jobwire.dashboard.pages.outcome import said
+from jobwire.dashboard.pages.queue import figures_of, tabs
+from jobwire.dashboard.render import View
+from jobwire.dashboard.selection import Found, Selection, read, selection_of
+from jobwire.figures import QueueFigures
+
+
+async def draw(call: Call) -> View:
+    chosen = selection_of(call.request.query_params)
+    store, queue = await call.queue()
+    await store.fresh()
+    cursor = call.given("cursor") or None
+    found = await store.ask(read(queue, chosen, call.board.redaction, cursor))
+    figures = figures_of(store, queue.name)
+    where = {"store": store.name, "queue": queue.name}
+    return View(
+        "jobs.html",
+        _title(queue.name, chosen, found, figures),
+        {
+            "store": store,
+            "queue": queue.name,
+            "here": "jobs",
+            "figures": figures,
+            "chosen": chosen,
+            "state": chosen.state,
+            "jobs": found.jobs,
+            "looked_at": found.looked_at,
+            "next": link("jobs", **where, **chosen.given, cursor=found.cursor) if found.cursor else None,
+            "first": link("jobs", **where, **chosen.given) if cursor else None,
+            "acts": call.acts(store, chosen.state),
+            "said": said(call),
+            **tabs(store, figures),
+        },
+    )
+
+
+def _title(queue: str, chosen: Selection, found: Found, figures: QueueFigures) -> str:
+    state = chosen.state.value.replace("_", " ")
+    if chosen:
+        more = "" if found.cursor is None else f" of the {found.looked_at:,} looked at"
+        return f"{queue}: {counted(len(found.jobs), f'{state} job', ' matches', ' match')}{more}"
+    return f"{queue}: {counted(figures.counts.get(chosen.state, len(found.jobs)), f'{state} job')}"

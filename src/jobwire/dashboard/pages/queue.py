@@ -1,0 +1,115 @@
+"""One queue: its counts, its last hour, pause and limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from markupsafe import Markup
+
+from jobwire.boundary import Feature
+from jobwire.counted import counted
+from jobwire.dashboard import troubles
+from jobwire.dashboard.board import Call
+from jobwire.dashboard.pages.outcome import said
+from jobwire.dashboard.pictures import sparkline
+from jobwire.dashboard.render import View
+from jobwire.dashboard.series import BIN, Bin, Rates, Series
+from jobwire.dashboard.store import Store
+from jobwire.figures import QueueFigures
+from jobwire.look.words import spoken
+from jobwire.model import State
+
+
+async def draw(call: Call) -> View:
+    store, queue = await call.queue()
+    look, limits, paused = await asyncio.gather(
+        store.fresh(), store.part(Feature.LIMITS, queue.admin.limits), store.part(Feature.PAUSE, queue.admin.paused)
+    )
+    figures = replace(figures_of(store, queue.name), paused=paused)
+    rates, workers = store.rates(queue.name), look.workers.get(queue.name)
+    bins = store.series.get(queue.name, Series()).last_hour(look.at)
+    return View(
+        "queue.html",
+        title_of(figures),
+        {
+            "store": store,
+            "queue": queue.name,
+            "here": "queue",
+            "figures": figures,
+            "rates": rates,
+            "workers": workers,
+            "troubles": list(troubles.of_queue(store.name, figures, rates, workers)),
+            "limits": limits,
+            "said": said(call),
+            "charts": _charts(bins, rates),
+            "period": _period(bins),
+            **tabs(store, figures),
+        },
+    )
+
+
+def tabs(store: Store, figures: QueueFigures) -> dict[str, object]:
+    """Returns the values of the row of states that the pages of a queue have."""
+    usual = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED)
+    more = [state for state in State if state not in usual and figures.counts.get(state)]
+    return {
+        "tabs": [(state, figures.counts.get(state)) for state in (*usual, *more) if state in figures.counts],
+        "features": {
+            "workers": store.has(Feature.WORKERS),
+            "schedules": store.has(Feature.SCHEDULES),
+            "events": store.has(Feature.EVENTS),
+            "pause": store.has(Feature.PAUSE),
+        },
+    }
+
+
+def figures_of(store: Store, queue: str) -> QueueFigures:
+    """Returns the last figures of a queue, or empty ones."""
+    return store.look.figures.get(queue) or QueueFigures(queue, {}, None, None)
+
+
+def title_of(figures: QueueFigures) -> str:
+    """Returns the finding about a queue, such as "mail: 312 jobs wait, the oldest for 4 min"."""
+    waiting, active = figures.counts.get(State.WAITING, 0), figures.counts.get(State.ACTIVE, 0)
+    held = waiting + figures.counts.get(State.PAUSED, 0)
+    if figures.paused:
+        return f"{figures.name} is paused" + (f"; {counted(held, 'job', ' waits', ' wait')}" if held else "")
+    if waiting:
+        age = f", the oldest for {spoken(figures.oldest_age)}" if figures.oldest_age is not None else ""
+        return f"{figures.name}: {counted(waiting, 'job', ' waits', ' wait')}{age}"
+    if active:
+        return f"{figures.name}: {counted(active, 'job', ' runs', ' run')} and none wait"
+    failed = figures.counts.get(State.FAILED, 0)
+    return f"{figures.name} is idle" + (f"; {counted(failed, 'job', ' has', ' have')} failed" if failed else "")
+
+
+def _per_minute(rate: float | None) -> str:
+    if rate is None:
+        return "–"
+    return f"{rate:,.0f} / min" if rate >= 10 or rate == 0 else f"{rate:.1f} / min"
+
+
+def _charts(bins: Sequence[Bin], rates: Rates | None) -> list[tuple[str, str, Markup]]:
+    """Returns the charts: a name, the figure of now, a picture. The half minutes at both ends are not whole, so they
+    have no rate."""
+    over = bins[1:-1] or bins
+    waiting = sparkline(bins, lambda one: one.waiting, "Waiting jobs over the last hour", "plain")
+    added = sparkline(over, lambda one: one.added, "Added jobs over the last hour", "plain")
+    finished = sparkline(over, lambda one: one.completed + one.failed, "Finished jobs over the last hour", "good")
+    failed = sparkline(over, lambda one: one.failed, "Failed jobs over the last hour", "bad")
+    return [
+        ("Waiting", f"{bins[-1].waiting:,} now" if bins else "–", waiting),
+        ("Added", _per_minute(rates and rates.added), added),
+        ("Finished", _per_minute(rates and rates.finished), finished),
+        ("Failed", _per_minute(rates and rates.failed), failed),
+    ]
+
+
+def _period(bins: Sequence[Bin]) -> str:
+    """Returns a sentence about the time that the charts show."""
+    minutes = (bins[-1].number - bins[0].number + 1) * BIN / 60 if bins else 0
+    if minutes >= 59:
+        return "The last hour. Jobs that are deleted at their end are not seen as finished."
+    return f"The last {max(1, round(minutes))} min, since the dashboard looks. It keeps an hour."

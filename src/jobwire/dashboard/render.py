@@ -1,0 +1,115 @@
+"""Turns a view into a page, or into the parts of it that change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
+
+from jobwire.counted import counted
+from jobwire.dashboard.board import Call
+from jobwire.dashboard.links import OVERVIEW, link
+from jobwire.dashboard.values import brief, capped
+from jobwire.look.palette import DARK, FONT, NAMED, variables
+from jobwire.look.words import ago, spoken
+from jobwire.serving.tokens import Role
+
+LIVE = "live_"
+"""Blocks of templates whose names begin so are sent again when they have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The content of a page: its template, its title, which states the finding, and its values."""
+
+    template: str
+    title: str
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    status: int = 200
+
+
+def moment(at: datetime | None) -> Markup:
+    """Returns a time as the distance from now, with the whole time beside it for those who need it."""
+    if at is None:
+        return Markup('<span class="quiet">–</span>')
+    whole = f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), whole, ago(at))
+
+
+_environment = Environment(
+    loader=PackageLoader("jobwire.dashboard", "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_globals: dict[str, Any] = {
+    "link": link,
+    "moment": moment,
+    "spoken": spoken,
+    "counted": counted,
+    "brief": brief,
+    "capped": capped,
+    "OVERVIEW": OVERVIEW,
+    "Role": Role,
+}
+_environment.globals.update(_globals)  # pyright: ignore[reportUnknownMemberType] Jinja has no type for it
+
+
+def page(view: View, call: Call) -> Response:
+    """Returns the whole page."""
+    html = _environment.get_template(view.template).render(_values(view, call))
+    # A text from a store may hold half of a surrogate pair, which UTF-8 can't.
+    return HTMLResponse(html.encode("utf-8", "replace"), view.status)
+
+
+def parts(view: View, call: Call) -> dict[str, str]:
+    """Returns the parts of the page that may change, by name."""
+    found: dict[str, str] = {}
+    values = _values(view, call)
+    for name in (view.template, *(("of_queue.html",) if "here" in view.values else ())):
+        template = _environment.get_template(name)
+        context = template.new_context(values)
+        for block, draw in template.blocks.items():
+            if block.startswith(LIVE):
+                found.setdefault(block.removeprefix(LIVE), "".join(draw(context)))
+    return {name: html.encode("utf-8", "replace").decode() for name, html in found.items()}
+
+
+def _values(view: View, call: Call) -> dict[str, Any]:
+    values = {
+        "title": view.title,
+        "call": call,
+        "board": call.board,
+        "caller": call.caller,
+        "form_token": call.token,
+        "statics": STATIC_VERSION,
+        "said": "",
+        **view.values,
+    }
+    return {**values, "m": _environment.get_template("macros.html").make_module(values)}
+
+
+def _static() -> dict[str, tuple[bytes, str]]:
+    folder = files("jobwire.dashboard") / "static"
+    style = Template((folder / "dashboard.css").read_text(encoding="utf-8")).substitute(
+        font=FONT, light=variables(NAMED), dark=variables(NAMED, DARK)
+    )
+    return {
+        "dashboard.css": (style.encode(), "text/css"),
+        "dashboard.js": ((folder / "dashboard.js").read_bytes(), "text/javascript"),
+        "icon.svg": ((folder / "icon.svg").read_bytes(), "image/svg+xml"),
+    }
+
+
+STATIC = _static()
+"""The files that pages use, by name, with their types."""
+STATIC_VERSION = hashlib.sha256(b"".join(content for content, _ in STATIC.values())).hexdigest()[:12]

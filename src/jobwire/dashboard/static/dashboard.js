@@ -1,0 +1,140 @@
+"use strict";
+// Live parts, keys and selection. Every page works without this file, except that it does not update itself.
+
+(() => {
+  const status = document.getElementById("stream");
+  const parts = () => document.querySelectorAll("[data-live]");
+
+  // --- live parts: the server sends those that have changed, as HTML that it has escaped --------------------------
+
+  function show(state) {
+    status.textContent = state === "on" ? "live" : "reconnecting";
+    status.className = "stream " + state;
+  }
+
+  function replace(element, html) {
+    const made = document.createElement("template");
+    made.innerHTML = html;
+    if (made.innerHTML === element.innerHTML) return;
+    const open = [...element.querySelectorAll("details")].map((one) => one.open);
+    const picked = new Set([...element.querySelectorAll("input:checked")].map((one) => one.value));
+    const focused = element.contains(document.activeElement) ? document.activeElement : null;
+    const focusedAt = focused && [...element.querySelectorAll("a, button, input, summary")].indexOf(focused);
+    const href = focused && focused.getAttribute("href");
+    element.replaceChildren(made.content);
+    const details = element.querySelectorAll("details");
+    if (details.length === open.length) details.forEach((one, index) => { one.open = open[index]; });
+    for (const box of element.querySelectorAll("input[type=checkbox]")) box.checked = picked.has(box.value);
+    if (focused) {
+      const all = [...element.querySelectorAll("a, button, input, summary")];
+      const again = (href && all.find((one) => one.getAttribute("href") === href)) || all[focusedAt];
+      if (again) again.focus({ preventScroll: true });
+    }
+  }
+
+  function connect() {
+    const stream = new EventSource(location.href);
+    stream.onopen = () => show("on");
+    stream.onmessage = (message) => {
+      const changed = JSON.parse(message.data);
+      if (changed.title !== undefined) {
+        document.title = changed.title;
+        document.querySelector("[data-title]").textContent = changed.title;
+      }
+      for (const element of parts()) {
+        const html = changed[element.dataset.live];
+        if (html !== undefined) replace(element, html);
+      }
+      countPicked();
+    };
+    stream.onerror = () => {
+      show("off");
+      // The browser tries again by itself, except after an answer that is not a stream.
+      if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
+    };
+    addEventListener("pagehide", () => stream.close(), { once: true });
+  }
+
+  // --- selection ----------------------------------------------------------------------------------------------------
+
+  const all = document.getElementById("all");
+  const boxes = () => [...document.querySelectorAll("input[name=id][type=checkbox]")];
+
+  function countPicked() {
+    if (!all) return;
+    const picked = boxes().filter((box) => box.checked).length;
+    all.checked = picked > 0 && picked === boxes().length;
+    document.getElementById("all-words").textContent = picked ? `${picked} selected:` : "Selected jobs:";
+  }
+
+  if (all) {
+    all.hidden = false;
+    all.addEventListener("change", () => {
+      for (const box of boxes()) box.checked = all.checked;
+      countPicked();
+    });
+    document.addEventListener("change", (event) => { if (event.target.name === "id") countPicked(); });
+    countPicked();
+  }
+
+  // --- keys ---------------------------------------------------------------------------------------------------------
+
+  const help = document.getElementById("help");
+  const helpButton = document.getElementById("help-button");
+  if (helpButton) {
+    helpButton.hidden = false;
+    helpButton.addEventListener("click", () => help.showModal());
+  }
+  const rows = () => [...document.querySelectorAll("tr[data-row]")];
+  const current = () => rows().findIndex((row) => row.contains(document.activeElement));
+
+  function move(by) {
+    const list = rows();
+    const at = current();
+    const row = list[at < 0 ? (by > 0 ? 0 : list.length - 1) : Math.min(Math.max(at + by, 0), list.length - 1)];
+    const target = row && row.querySelector("td.id a, a");
+    if (target) target.focus();
+  }
+
+  function pick() {
+    const row = rows()[current()];
+    const box = row && row.querySelector("input[type=checkbox]");
+    if (box) {
+      box.checked = !box.checked;
+      countPicked();
+    }
+    return box;
+  }
+
+  function retry() {
+    const button = document.querySelector("button[data-key=r]");
+    if (!button) return;
+    if (button.form.id === "bulk" && !boxes().some((box) => box.checked) && !pick()) return;
+    button.click();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || (help && help.open)) return;
+    const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
+    if (typing) {
+      if (event.key === "Escape") typing.blur();
+      return;
+    }
+    const search = document.querySelector("[data-search]");
+    const keys = {
+      "/": () => search && search.focus(),
+      j: () => move(1),
+      k: () => move(-1),
+      x: pick,
+      r: retry,
+      g: () => { location.href = "./"; },
+      "?": () => help && help.showModal(),
+    };
+    if (Object.hasOwn(keys, event.key)) {
+      event.preventDefault();
+      keys[event.key]();
+    }
+  });
+
+  if (status && document.body.dataset.stream && "EventSource" in window) connect();
+})();

@@ -1,0 +1,251 @@
+"""One store: its queues, its last figures, and a task that looks at it again and again.
+
+Pages show the last figures and wait for the store only a moment, so a slow store never delays them: figures that are
+older than they should be are marked as stale. A look reads a few numbers of each queue. Its share of the time is
+bounded: after a look that took a second, the next one begins nine seconds later at the earliest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from jobwire.boundary import Feature
+from jobwire.connection import Connection
+from jobwire.dashboard.event_tail import EventTail
+from jobwire.dashboard.findings import Findings
+from jobwire.dashboard.series import Rates, Series
+from jobwire.errors import JobwireError, NotSupported, StoreRefused, StoreUnavailable
+from jobwire.figures import QueueFigures, figures_of
+from jobwire.queue import Queue
+from jobwire.redact import redact
+
+T = TypeVar("T")
+_log = logging.getLogger("jobwire.dashboard")
+
+MOST_QUEUES = 1000
+"""Queues of a store that are looked at."""
+WATCHED_EVERY, UNWATCHED_EVERY = 2.0, 15.0
+"""Seconds between two looks while a page is open, and while none is."""
+_SHARE = 9
+_FRESH, _OLD = 1.0, 5.0
+"""Ages of figures in seconds: from the first on a page asks for a new look, from the second on it waits for one."""
+_WHOLE_LOOK = 4
+"""A look at all queues may take that many times as long as one answer."""
+_WORKERS_AT_ONCE = 8
+_MOST_OPEN = 500
+
+
+class NoSuchQueue(LookupError):
+    """The store has no queue of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The result of one look at a store."""
+
+    at: float = 0.0
+    """`time.time()` of the last look that succeeded, or 0 before there was one."""
+    figures: Mapping[str, QueueFigures] = field(default_factory=dict[str, QueueFigures])
+    workers: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    left_out: int = 0
+    """Queues beyond MOST_QUEUES."""
+    trouble: str | None = None
+    """The reason why the last look failed. The figures are then those of the look before."""
+
+    @property
+    def seen(self) -> bool:
+        """True if the store has answered at least once."""
+        return self.at > 0
+
+
+class Store:
+    """A store that the dashboard shows under a name."""
+
+    def __init__(self, name: str, where: str | Connection, timeout: float) -> None:
+        self.name = name
+        self.connection = where if isinstance(where, Connection) else Connection(where)
+        self._owns = self.connection is not where
+        self._timeout = timeout
+        self.look = Look()
+        self.series: dict[str, Series] = {}
+        self.findings = Findings(self.connection)
+        self.watchers = 0
+        self._outdated = False
+        self._queues: dict[str, Queue] = {}
+        self._tails: dict[str, EventTail] = {}
+        self._wake = asyncio.Event()
+        self._looked = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def where(self) -> str:
+        """The URL, without passwords."""
+        return self.connection.address.redacted
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        if self._task is None or self._task.done():
+            self._wake, self._looked = asyncio.Event(), asyncio.Event()
+            self._task = asyncio.create_task(self._run(), name=f"jobwire dashboard {self.name}")
+
+    async def close(self) -> None:
+        tasks = [self._task] if self._task is not None else []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._task = None
+        self.findings.close()
+        for tail in self._tails.values():
+            tail.close()
+        with contextlib.suppress(JobwireError, TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                for queue in self._queues.values():
+                    await queue.close()
+                if self._owns:
+                    await self.connection.close()
+        self._queues.clear()
+
+    def watch(self) -> None:
+        """Counts an open page. Its first look begins now, and not when one without open pages would have."""
+        self.watchers += 1
+        self._wake.set()
+
+    def unwatch(self) -> None:
+        self.watchers -= 1
+
+    async def fresh(self) -> Look:
+        """Returns the last figures. Waits a moment for new ones if these are old, or if something was changed."""
+        age = time.time() - self.look.at
+        if age > _FRESH:
+            self._wake.set()
+        if self._outdated or age > _OLD:
+            within = 1.0 if self._outdated or not self.look.seen else 0.1
+            self._outdated = False
+            looked = self._looked
+            self._wake.set()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(within, self._timeout)):
+                    await looked.wait()
+        return self.look
+
+    async def next_look(self, within: float) -> None:
+        """Returns after the next look, or after that many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._looked.wait()
+
+    def outdate(self) -> None:
+        """Makes the next page wait for a new look, after something was changed."""
+        self._outdated = True
+
+    @property
+    def stale_for(self) -> float | None:
+        """Seconds since the last answer, if that is longer than it should be."""
+        age = time.time() - self.look.at
+        return age if self.look.trouble is not None or age > UNWATCHED_EVERY + 2 * self._timeout else None
+
+    def rates(self, queue: str) -> Rates | None:
+        series = self.series.get(queue)
+        return None if series is None else series.rates(self.look.at)
+
+    async def _run(self) -> None:
+        while True:
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(self._timeout * _WHOLE_LOOK):
+                    await self._look()
+            except (JobwireError, TimeoutError, OSError) as error:
+                self._failed(error)
+            except Exception as error:  # a look that fails in an unknown way must not be the last one
+                _log.exception("looking at store %r failed; the next look follows", self.name)
+                self._failed(error)
+            took = time.monotonic() - began
+            self._looked.set()
+            self._looked = asyncio.Event()
+            if self.watchers:
+                self.findings.refresh()
+            self._wake.clear()
+            await asyncio.sleep(min(took * _SHARE, 60))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WATCHED_EVERY if self.watchers else UNWATCHED_EVERY):
+                    await self._wake.wait()
+
+    async def _look(self) -> None:
+        names = await self.connection.queues()
+        shown = names[:MOST_QUEUES]
+        found = await figures_of(self.connection, shown)
+        workers = await self._count_workers(shown)
+        now = time.time()
+        for figures in found:
+            self.series.setdefault(figures.name, Series()).add(now, figures.counts)
+        for gone in self.series.keys() - set(shown):
+            del self.series[gone]
+        self.look = Look(now, {one.name: one for one in found}, workers, len(names) - len(shown))
+
+    async def _count_workers(self, names: Sequence[str]) -> Mapping[str, int | None]:
+        backend = self.connection.backend
+        part = backend.workers if backend.capabilities.has(Feature.WORKERS) else None
+        if part is None:
+            return dict.fromkeys(names)
+        slots = asyncio.Semaphore(_WORKERS_AT_ONCE)
+
+        async def count(name: str) -> int | None:
+            async with slots:
+                try:
+                    return len(await part.workers(name))
+                except (NotSupported, StoreRefused):
+                    return None
+
+        return dict(zip(names, await asyncio.gather(*map(count, names)), strict=True))
+
+    def _failed(self, error: BaseException) -> None:
+        reason = "it did not answer in time" if isinstance(error, TimeoutError) else redact(str(error))
+        before = self.look
+        self.look = Look(before.at, before.figures, before.workers, before.left_out, reason)
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
+    async def ask(self, question: Awaitable[T]) -> T:
+        """Returns the answer of the store. Raises StoreUnavailable if there is none in time."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await question
+        except TimeoutError:
+            raise StoreUnavailable(f"the store did not answer within {self._timeout:g} s") from None
+
+    async def queue(self, name: str) -> Queue:
+        """Returns a queue that exists. Raises NoSuchQueue otherwise: opening would make it."""
+        if not await self.ask(self.connection.has_queue(name)):
+            raise NoSuchQueue(name)
+        found = self._queues.pop(name, None) or Queue(name, self.connection)
+        self._queues[name] = found  # the most recently used one is the last
+        if len(self._queues) > _MOST_OPEN:
+            oldest = next(iter(self._queues))
+            await self._queues.pop(oldest).close()
+        return found
+
+    def has(self, feature: Feature) -> bool:
+        return self.connection.backend.capabilities.has(feature)
+
+    async def part(self, feature: Feature, question: Callable[[], Awaitable[T]]) -> T | None:
+        """Returns the answer, or None if the protocol or the server lacks the feature."""
+        if not self.has(feature):
+            return None
+        try:
+            return await self.ask(question())
+        except NotSupported:
+            return None
+
+    def tail(self, queue: Queue) -> EventTail:
+        """Returns the last events of a queue, which are gathered as long as a page asks for them."""
+        for name, tail in list(self._tails.items()):
+            if tail.ended:
+                del self._tails[name]
+        return self._tails.setdefault(queue.name, EventTail(queue))

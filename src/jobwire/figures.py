@@ -1,0 +1,54 @@
+"""Figures of queues, read without opening them: opening may register a queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from jobwire.boundary import Feature
+from jobwire.connection import Connection
+from jobwire.model import State
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """A queue as it is at one moment."""
+
+    name: str
+    counts: Mapping[State, int]
+    oldest: datetime | None
+    """The time at which the next waiting job was added, or the last in line if that was earlier."""
+    paused: bool | None
+    """None if the protocol has no pause."""
+
+    @property
+    def oldest_age(self) -> float | None:
+        """Seconds since the oldest waiting job was added."""
+        return None if self.oldest is None else max(0.0, (datetime.now(UTC) - self.oldest).total_seconds())
+
+
+async def figures_of(connection: Connection, names: Sequence[str]) -> list[QueueFigures]:
+    """Reads the figures of queues, several at the same time. Opens no Queue, which would register it."""
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def read(name: str) -> QueueFigures:
+        async with slots:
+            return await _figures(connection, name)
+
+    return list(await asyncio.gather(*map(read, names)))
+
+
+async def _figures(connection: Connection, name: str) -> QueueFigures:
+    backend = connection.backend
+    counts = await backend.counts(name)
+    oldest: datetime | None = None
+    if counts.get(State.WAITING):
+        ends = [await backend.jobs(name, State.WAITING, 1, None, reverse=end) for end in (False, True)]
+        times = [job.created_at for page in ends for job in page if job.created_at is not None]
+        oldest = min(times, default=None)
+    can_pause = backend.pause if backend.capabilities.has(Feature.PAUSE) else None
+    return QueueFigures(name, counts, oldest, await can_pause.paused(name) if can_pause is not None else None)

@@ -1,0 +1,1 @@
+"""The look that jobwire's pages and tables share: colours, type, times in words."""

@@ -1,0 +1,277 @@
+"""The dashboard in a real browser: one for all tests, from npm, over stores of every protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import pytest_asyncio
+import uvicorn
+
+from awaiting import eventually
+from conformance.recycled import new_name
+from dashboard.hostile_texts import TEXTS
+from interop.node_process import NODE
+from jobwire import Queue, Worker, connect
+from jobwire.boundary import Feature
+from jobwire.dashboard import dashboard
+from jobwire.dashboard.app import PAGES
+from jobwire.errors import InvalidOption
+from jobwire.model import State
+from jobwire.serving.listening import listen, url_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+FOLDER = Path(__file__).parents[1] / "interop" / "browser"
+HOSTILE = "x<img/src=x/onerror=pwned(99)>\"'"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium():
+    from playwright.async_api import async_playwright
+
+    found = subprocess.run([NODE, FOLDER / "unpack.mjs"], check=True, capture_output=True, text=True, timeout=120)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=found.stdout.strip(), args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+class Served:
+    """A dashboard on a port of its own, which can be stopped and started again."""
+
+    def __init__(self, stores):
+        self.stores = stores
+        self.listening = listen("127.0.0.1", 0, open_to_all=True, variable="-")
+        self.url = f"{url_of(self.listening)}/"
+
+    async def start(self):
+        self.app = dashboard(self.stores, allow_actions=True)
+        config = uvicorn.Config(self.app, log_config=None, lifespan="on", timeout_graceful_shutdown=5)
+        self._server = uvicorn.Server(config)
+        self._server.capture_signals = contextlib.nullcontext
+        self._task = asyncio.create_task(self._server.serve(sockets=[self.listening.dup()]))
+        await eventually(lambda: self._server.started)
+
+    async def stop(self):
+        self.app.state.board.stop()
+        self._server.should_exit = True
+        await self._task
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo):
+    """A dashboard over a store of each protocol, with a failed job whose every text is hostile in each."""
+    place = new_name()
+    urls = {
+        "memory": f"memory:{place}",
+        "bullmq": f"bullmq+{jobwire_valkey.url}?prefix={place}",
+        "bridgemq": f"bridgemq+{jobwire_valkey.url}?namespace={place}",
+        "pgboss": f"pgboss+{jobwire_postgres.url}?schema={place}",
+        "monque": f"monque+{jobwire_mongo.url.replace('/?', f'/{place}?')}&max_retries=1",
+    }
+    async with contextlib.AsyncExitStack() as stack:
+        connections = {name: await stack.enter_async_context(connect(url)) for name, url in urls.items()}
+        jobs = {name: await _fill(connection) for name, connection in connections.items()}
+        served = Served(connections)
+        await served.start()
+        yield SimpleNamespace(served=served, connections=connections, jobs=jobs)
+        await served.stop()
+        served.listening.close()
+
+
+async def _fill(connection):
+    async def handle(job):
+        for text in TEXTS:
+            await job.log(text)
+        raise ValueError(" ".join(TEXTS))
+
+    for name in (HOSTILE, "letters"):
+        with contextlib.suppress(InvalidOption):
+            async with Queue(name, connection) as queue:
+                named = {"name": TEXTS[0]} if queue.capabilities.has(Feature.JOB_NAMES) else {}
+                job = await queue.add({text: text for text in TEXTS}, **named)
+                async with Worker(name, handle, connection):
+                    await eventually(lambda queue=queue, job=job: _is(queue, job.id, State.FAILED))
+                with contextlib.suppress(InvalidOption):
+                    await queue.schedule(TEXTS[1], cron="0 3 * * *", data={"text": TEXTS[0]})
+                return name, job.id
+    raise AssertionError("no name was taken")
+
+
+async def _is(queue, job_id, state):
+    found = await queue.get(job_id)
+    return found is not None and found.state is state
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tab(chromium):
+    """A page whose problems fail the test: errors on the console, and texts that ran as script."""
+    context = await chromium.new_context(viewport={"width": 1280, "height": 800})
+    page = await context.new_page()
+    problems = []
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.problems = problems
+    await context.expose_function("pwned", lambda *numbers: problems.append(f"a text ran as script: {numbers}"))
+    yield page
+    await context.close()
+    assert problems == []
+
+
+def _pages(filled, store):
+    queue, job = filled.jobs[store]
+    has = filled.connections[store].backend.capabilities.has
+    for path in PAGES:
+        if path == "/events" and not has(Feature.EVENTS):
+            continue
+        yield path[1:], {"store": store, "queue": queue, "id": job, "state": "failed"} if path != "/" else {}
+
+
+def _url(base, path, query):
+    from urllib.parse import quote, urlencode
+
+    return f"{base}{path}?{urlencode(query, quote_via=quote)}" if query else f"{base}{path}"
+
+
+@pytest.mark.parametrize("store", ["memory", "bullmq", "bridgemq", "pgboss", "monque"])
+async def test_hostile_texts_do_nothing_on_any_page(filled, tab, store):
+    for path, query in _pages(filled, store):
+        answer = await tab.goto(_url(filled.served.url, path, query))
+        assert answer.status == 200, (path, await tab.text_content("h1"))
+        await tab.wait_for_selector("#stream.on")
+        assert await tab.locator("main img, main iframe, main script").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_pages_are_accessible_and_fit_a_phone(filled, chromium, scheme):
+    axe = (FOLDER / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    context = await chromium.new_context(
+        viewport={"width": 390, "height": 800}, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True
+    )
+    page = await context.new_page()
+    found = []
+    for path, query in _pages(filled, "memory"):
+        await page.goto(_url(filled.served.url, path, query))
+        await page.wait_for_selector("#stream.on")
+        wider = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        if wider > 0:
+            found.append((path, f"{wider} px wider than the screen"))
+        await page.evaluate(axe)
+        results = await page.evaluate("axe.run()")
+        for one in results["violations"]:
+            found += [(path, one["id"], node["html"][:150], node["failureSummary"][-200:]) for node in one["nodes"]]
+    await context.close()
+    assert found == []
+
+
+async def test_a_count_changes_by_itself_and_after_a_restart_of_the_server(chromium):
+    async with connect(f"memory:{new_name()}") as connection, Queue("letters", connection) as queue:
+        await queue.add({"n": 1})
+        served = Served({"shop": connection})
+        await served.start()
+        context = await chromium.new_context()
+        page = await context.new_page()
+        try:
+            await page.goto(f"{served.url}queue?store=shop&queue=letters")
+            assert "1 job waits" in await page.text_content("h1")
+            await page.wait_for_selector("#stream.on")
+            await queue.add({"n": 2})
+            await page.wait_for_selector("h1:has-text('2 jobs wait')")
+            await page.wait_for_selector(".tabs b.waiting:text-is('2')")
+            assert "2 jobs wait" in await page.title()
+            await served.stop()
+            await page.wait_for_selector("#stream.off")
+            await queue.add({"n": 3})
+            await served.start()
+            await page.wait_for_selector("#stream.on")
+            await page.wait_for_selector("h1:has-text('3 jobs wait')")
+        finally:
+            await context.close()
+            await served.stop()
+            served.listening.close()
+
+
+async def test_a_job_is_found_and_retried_with_the_keyboard(chromium, tab):
+    async def fail(job):
+        raise ValueError("no such user")
+
+    async with connect(f"memory:{new_name()}") as connection, Queue("letters", connection) as queue:
+        jobs = [await queue.add({"n": number}) for number in range(3)]
+        async with Worker("letters", fail, connection):
+            for job in jobs:
+                await eventually(lambda job=job: _is(queue, job.id, State.FAILED))
+        served = Served({"shop": connection})
+        await served.start()
+        try:
+            await tab.goto(served.url)
+            await tab.keyboard.press("j")
+            await tab.keyboard.press("Enter")
+            await tab.wait_for_url("**/queue?**")
+            await tab.goto(f"{served.url}jobs?store=shop&queue=letters&state=failed")
+            await tab.keyboard.press("/")
+            assert await tab.evaluate("document.activeElement.name") == "error"
+            await tab.keyboard.press("Escape")
+            await tab.keyboard.press("?")
+            assert await tab.locator("#help").is_visible()
+            await tab.keyboard.press("Escape")
+            for key in ("j", "x", "j", "k"):
+                await tab.keyboard.press(key)
+            chosen = await tab.text_content("tr:focus-within td.id")
+            assert await tab.text_content("#all-words") == "1 selected:"
+            await tab.keyboard.press("r")
+            await tab.wait_for_url("**/preview")
+            assert await tab.text_content("h1") == "Retry 1 job of letters?"
+            await tab.click("main button.main")
+            await tab.wait_for_selector("text=Retried 1 job.")
+            assert await _is(queue, chosen.strip(), State.WAITING)
+            await tab.goto(f"{served.url}job?store=shop&queue=letters&id={next(j.id for j in jobs if j.id != chosen)}")
+            await tab.keyboard.press("r")
+            await tab.wait_for_selector("text=Retried 1 job.")
+        finally:
+            await tab.goto("about:blank")
+            await served.stop()
+            served.listening.close()
+
+
+async def test_what_is_selected_and_open_stays_so_when_parts_change(tab):
+    async with connect(f"memory:{new_name()}") as connection, Queue("letters", connection) as queue:
+        await queue.add({"n": 1})
+        served = Served({"shop": connection})
+        await served.start()
+        try:
+            await tab.goto(f"{served.url}jobs?store=shop&queue=letters")
+            await tab.wait_for_selector("#stream.on")
+            await tab.check("input[name=id][type=checkbox]")
+            await queue.add({"n": 2})
+            await tab.wait_for_selector("tr[data-row]:nth-child(2)")
+            assert await tab.locator("input[name=id][type=checkbox]:checked").count() == 1
+            assert await tab.text_content("#all-words") == "1 selected:"
+        finally:
+            await tab.goto("about:blank")
+            await served.stop()
+            served.listening.close()
+
+
+async def test_without_javascript_a_job_is_retried_by_its_form(chromium, filled):
+    queue_name, job = filled.jobs["bullmq"]
+    context = await chromium.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    try:
+        query = {"store": "bullmq", "queue": queue_name, "state": "failed"}
+        await page.goto(_url(filled.served.url, "jobs", query))
+        await page.check("input[name=id][type=checkbox]")
+        await page.click("form#bulk button[value=retry]")
+        await page.click("main button.main")
+        assert "Retried 1 job." in await page.text_content(".said")
+    finally:
+        await context.close()
+    async with Queue(queue_name, filled.connections["bullmq"]) as queue:
+        assert await _is(queue, job, State.WAITING)

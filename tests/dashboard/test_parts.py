@@ -1,0 +1,128 @@
+"""The pure parts: examples in docstrings, rates, troubles, spans of a job's life."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from jobwire import connect
+from jobwire.dashboard import troubles
+from jobwire.dashboard.findings import examined
+from jobwire.dashboard.lifetime import spans_of
+from jobwire.dashboard.redaction import HIDDEN, Redaction
+from jobwire.dashboard.series import BIN, BINS, Series
+from jobwire.figures import QueueFigures
+from jobwire.model import Event, EventKind, Job, State
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("module", ["links", "redaction", "values"])
+def test_the_examples_in_the_docstrings_hold(module):
+    results = doctest.testmod(importlib.import_module(f"jobwire.dashboard.{module}"))
+    assert (results.failed, results.attempted > 0) == (0, True), results
+
+
+def counts(waiting=0, completed=0, failed=0):
+    return {State.WAITING: waiting, State.COMPLETED: completed, State.FAILED: failed}
+
+
+def test_rates_are_changes_of_counts_per_minute():
+    series = Series()
+    assert series.add(1000.0, counts(5))
+    assert not series.add(1001.0, counts(5))
+    assert series.rates(1001.0) is None
+    series.add(1060.0, counts(2, completed=8, failed=2))
+    rates = series.rates(1060.0)
+    assert (rates.added, rates.finished, rates.failed, rates.failure_share) == (7.0, 10.0, 2.0, 0.2)
+
+
+def test_only_the_last_hour_is_kept():
+    series = Series()
+    for number in range(BINS * 2):
+        series.add(number * BIN, counts(number))
+    assert len(series.bins) == BINS
+    assert [one.waiting for one in series.last_hour((BINS * 2 - 1) * BIN)] == list(range(BINS, BINS * 2))
+    assert series.last_hour(BINS * 4 * BIN) == []
+
+
+@pytest.mark.parametrize(
+    ("figures", "workers", "sentence"),
+    [
+        ((counts(3), 20, False), 0, "mail: 3 jobs wait and no worker is connected"),
+        ((counts(3), 2, False), 0, None),
+        ((counts(1), 20, True), 4, "mail is paused and 1 job waits"),
+        ((counts(0), None, True), 4, None),
+        ((counts(9), 600, False), 4, "mail: 9 jobs wait, the oldest for 10 min"),
+        ((counts(9), 60, False), None, None),
+    ],
+    ids=range(6),
+)
+def test_troubles_are_sentences(figures, workers, sentence):
+    numbers, age, paused = figures
+    oldest = None if age is None else datetime.now(UTC) - timedelta(seconds=age)
+    found = list(troubles.of_queue("shop", QueueFigures("mail", numbers, oldest, paused), None, workers))
+    assert [one.sentence for one in found] == ([sentence] if sentence else [])
+
+
+def test_many_failures_are_a_trouble():
+    series = Series()
+    series.add(0.0, counts())
+    series.add(60.0, counts(completed=70, failed=30))
+    [found] = troubles.of_queue("shop", QueueFigures("mail", counts(), None, False), series.rates(60.0), 1)
+    assert (found.sentence, found.href) == (
+        "mail: 30% of the jobs that finish fail, 30 a minute",
+        "failures?store=shop&queue=mail",
+    )
+
+
+def at(seconds):
+    return NOON + timedelta(seconds=seconds)
+
+
+def kinds(spans):
+    return [(span.kind, (span.end - span.begin).total_seconds()) for span in spans]
+
+
+def job(state, **fields):
+    return Job("1", "mail", "mail", None, state, created_at=NOON, **fields)
+
+
+def test_a_life_is_made_of_the_stored_times():
+    done = job(State.COMPLETED, attempts_made=1, run_at=at(10), started_at=at(12), finished_at=at(15))
+    assert kinds(spans_of(done)) == [("delayed", 10), ("waiting", 2), ("completed", 3)]
+    running = job(State.ACTIVE, started_at=at(4))
+    assert kinds(spans_of(running, now=at(9))) == [("waiting", 4), ("running", 5)]
+    retried = job(State.FAILED, attempts_made=3, started_at=at(60), finished_at=at(61))
+    assert kinds(spans_of(retried)) == [("earlier", 60), ("failed", 1)]
+    assert spans_of(Job("1", "mail", "mail", None)) == []
+
+
+def test_events_show_every_attempt():
+    told = [(EventKind.ACTIVE, 1), (EventKind.DELAYED, 3), (EventKind.ACTIVE, 10), (EventKind.COMPLETED, 12)]
+    events = [Event(str(n), kind, kind, "1", at(second)) for n, (kind, second) in enumerate(told)]
+    done = job(State.COMPLETED, attempts_made=2, started_at=at(10), finished_at=at(12))
+    assert kinds(spans_of(done, events)) == [("waiting", 1), ("failed", 2), ("delayed", 7), ("completed", 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"password": "hunter2", "n": 1}', f'{{"password": "{HIDDEN}", "n": 1}}'),
+        ('not json {"password": "hunter2"', f'not json {{"password": {HIDDEN}'),
+        ("Authorization: Bearer abc.def next", f"Authorization: {HIDDEN} next"),
+        ("token=abc&n=1", f"token={HIDDEN}&n=1"),
+        ("redis://:hunter2@host/0", "redis://:***@host/0"),
+        ("the passwords are fine", "the passwords are fine"),
+    ],
+)
+def test_secrets_in_texts_are_hidden(text, shown):
+    assert Redaction().value(text) == shown
+
+
+async def test_an_empty_store_has_no_findings(unique):
+    """Also where this jobwire has no doctor."""
+    assert list(await examined(connect(f"memory:{unique}"))) == []
