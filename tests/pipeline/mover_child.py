@@ -1,9 +1,9 @@
 """Runs movers side by side in a process of its own, for a test to kill while each is at the step that the test chose.
 
-    mover_child.py '{"move": {"stop": "copy", ...}, "load": {"stop": null, ...}}'
+    mover_child.py '{"move": {"stop": "copy", ...}, "load": {"stop": "add", ...}}'
 
 A mover that begins its step writes `reached NAME` and waits for a line on standard input. The movers of a process share
-its Spark: starting it takes longer than what they do. One that has ended writes `ended NAME` and what it found.
+its Spark: starting it takes longer than what they do. One that has ended writes `ended NAME`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from jobwire.pipeline.history.ingest import Source, ingest
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.load import load
 from jobwire.pipeline.move import move
+from jobwire.pipeline.spark.progress import Progress
 from jobwire.pipeline.spark.session import SMALL, spark_session
 from jobwire.pipeline.stores.address import store_name
 
@@ -33,9 +34,9 @@ _go = threading.Event()
 class Stop:
     """A Progress that waits at the beginning of one stage until it may go on."""
 
-    def __init__(self, name: str, stage: str | None) -> None:
+    def __init__(self, name: str, stage: str) -> None:
         self._name = name
-        self._stage = stage
+        self._stage: str | None = stage
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         if stage == self._stage:
@@ -44,19 +45,19 @@ class Stop:
             _go.wait()
 
 
-def _load(spark: Any, given: dict[str, Any], progress: Stop) -> None:
+def _load(spark: Any, given: dict[str, Any], progress: Progress) -> None:
     load(spark, given["path"], given["url"], "mail", lake=Lake(given["lake"]), hold=True, progress=progress)
 
 
-def _move(spark: Any, given: dict[str, Any], progress: Stop) -> None:
+def _move(spark: Any, given: dict[str, Any], progress: Progress) -> None:
     move(spark, Lake(given["lake"]), given["url"], given["to"], "mail", progress=progress)
 
 
-def _archive(spark: Any, given: dict[str, Any], progress: Stop) -> None:
+def _archive(spark: Any, given: dict[str, Any], progress: Progress) -> None:
     archive(spark, Lake(given["lake"]), given["url"], "mail", datetime.now(UTC), purge=True, progress=progress)
 
 
-def _ingest(spark: Any, given: dict[str, Any], progress: Stop) -> dict[str, int]:
+def _ingest(spark: Any, given: dict[str, Any], progress: Progress) -> dict[str, int]:
     lake, source = Lake(given["lake"]), Source(given["url"], store_name(given["url"]))
     # Spark gives a process that reads a stream ten seconds to start: on a busy machine the command is given again.
     results = (ingest(spark, lake, [source], progress=progress) for _ in range(_TRIES))
@@ -66,7 +67,7 @@ def _ingest(spark: Any, given: dict[str, Any], progress: Stop) -> dict[str, int]
     return {"rows": events.count(), "ids": events.select("id").distinct().count()}
 
 
-_COMMANDS: dict[str, Callable[[Any, dict[str, Any], Stop], Any]] = {
+COMMANDS: dict[str, Callable[[Any, dict[str, Any], Progress], Any]] = {
     "load": _load,
     "move": _move,
     "archive": _archive,
@@ -83,11 +84,11 @@ def main(movers: dict[str, dict[str, Any]]) -> None:
 
     def run(name: str, given: dict[str, Any]) -> None:
         try:
-            found = _COMMANDS[given["command"]](spark, given, Stop(name, given["stop"]))
+            COMMANDS[given["command"]](spark, given, Stop(name, given["stop"]))
         except BaseException:
             traceback.print_exc()
             os._exit(1)
-        say(f"ended {name} {json.dumps(found)}")
+        say(f"ended {name}")
 
     threads = [threading.Thread(target=run, args=each) for each in movers.items()]
     for thread in threads:

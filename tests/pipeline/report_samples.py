@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pandas as pd
 
-from jobwire.pipeline.lake import schemas
+from jobwire.pipeline.lake import campaign_schemas, schemas
 from jobwire.pipeline.report import Period
 
 MONDAY = datetime(2026, 5, 11, tzinfo=UTC)
@@ -54,6 +54,13 @@ WORKERS = {
 }
 
 
+TABLES = (
+    *("throughput_hourly", "latency_hourly", "failures_daily", "workers_hourly", "retries"),
+    *("quality", "gaps", "runs"),
+)
+"""The names of a week's tables. Making a week takes a second, which is too long for the collecting of tests."""
+
+
 def week() -> dict[str, pd.DataFrame]:
     """Seven days of four queues in four protocols: busy days, quiet nights, and a mail server down on Thursday."""
     return {name: table.copy() for name, table in _one_week().items()}
@@ -68,6 +75,7 @@ def _one_week() -> dict[str, pd.DataFrame]:
     noticed = datetime(2026, 5, 12, 11, 2, tzinfo=UTC)
     tables["gaps"] = _frame([(BULLMQ, "emails", "1778580000000-0", "1778583600000-12", 3_412, noticed)], schemas.GAPS)
     tables["runs"] = _runs()
+    assert tuple(tables) == TABLES
     return tables
 
 
@@ -177,3 +185,58 @@ def _runs() -> pd.DataFrame:
         end = later + timedelta(seconds=52)
         rows.append((f"b{number}", "build", later, end, "ok", 151_000, 9_400, "{}", "{}", None))
     return _frame(rows, schemas.RUNS)
+
+
+def campaigns() -> dict[str, pd.DataFrame]:
+    """The same week of three campaigns: one that keeps its rate, one that exceeds it on Wednesday, one in TEST mode."""
+    store = "postgresql://10.0.0.5/app"
+    hourly, daily = [], []
+    for key, name, mode, rate, hours in (
+        ("c1", "Spring sale", "LIVE", 60, range(8, 110)),
+        ("c2", "Newsletter May", "LIVE", 20, range(50, 62)),
+        ("c3", "Trial", "TEST", 30, range(30, 34)),
+    ):
+        failed: dict[date, int] = {}
+        for number in hours:
+            hour = MONDAY + timedelta(hours=number)
+            if not 7 <= hour.hour < 21:
+                continue
+            busiest = rate + 6 if (key, number) == ("c2", 55) else rate - number % 3
+            sent, bad = int(busiest * (50 + number % 9)), (number % 5) * rate // 3
+            figures = (sent, bad, sent + bad + bad * 2, bad * 2, hour + timedelta(minutes=5), busiest, rate)
+            hourly.append((store, key, name, mode, hour, *figures))
+            failed[hour.date()] = failed.get(hour.date(), 0) + bad
+        for day, bad in failed.items():
+            parts = {"CHAT_WRITE_FORBIDDEN": bad - bad // 3, "USERNAME_NOT_RESOLVED": bad // 4}
+            parts["TIMEOUT"] = bad - sum(parts.values())
+            figures = [sum(row[place] for row in hourly if row[1] == key and row[4].date() == day) for place in (5, 8)]
+            peak = (MONDAY, rate, rate)
+            daily.append((store, key, name, mode, day, figures[0], bad, figures[1], bad, *peak, json.dumps(parts)))
+    health = []
+    for number in range(400):
+        silent = MONDAY + timedelta(hours=7 * number - 30) if number < 16 else None
+        success = None if number % 7 == 3 else MONDAY + timedelta(hours=number % 90 - 40)
+        active = None if number == 5 else number % 4 != 0
+        reason = "CHAT_WRITE_FORBIDDEN" if number % 2 else "USERNAME_NOT_RESOLVED"
+        errors = 2 + number % 4
+        health.append(
+            (
+                store,
+                f"ch{number}",
+                f"@channel_{number}",
+                "news",
+                active,
+                9,
+                errors,
+                errors,
+                success,
+                silent,
+                reason,
+                silent,
+            )
+        )
+    return {
+        "campaign_hourly": _frame(hourly, campaign_schemas.CAMPAIGN_HOURLY),
+        "campaign_daily": _frame(daily, campaign_schemas.CAMPAIGN_DAILY),
+        "channel_health": _frame(health, campaign_schemas.CHANNEL_HEALTH),
+    }

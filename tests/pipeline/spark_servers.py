@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -20,9 +19,10 @@ from typing import Any
 import pyspark
 
 from jobwire.pipeline.spark.java import java_home
+from jobwire.pipeline.spark.worker_python import worker_python
 
 SPARK_HOME = Path(pyspark.__file__).parent
-BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """For processes of less than a minute: Java then does not compile its classes to the last."""
 PATIENCE = 240.0
 """Seconds for a Java process to come up on a machine that is busy with other tests."""
@@ -70,7 +70,7 @@ def started(line: list[str], log: Path, **more: str) -> Iterator[Started]:
     try:
         yield Started(process, log)
     finally:
-        end_session(process)
+        endsession(process)
 
 
 @contextmanager
@@ -122,17 +122,18 @@ def connect_server(folder: Path) -> Iterator[tuple[str, Started]]:
 
 def environment(**more: str) -> dict[str, str]:
     """For a Spark of this machine alone, whose Python processes have the packages of this one."""
-    own = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    python = worker_python()
+    own = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
     return {**os.environ, "SPARK_HOME": str(SPARK_HOME), **own, **more}
 
 
-def end_session(leader: subprocess.Popen[bytes]) -> None:
+def endsession(leader: subprocess.Popen[bytes]) -> None:
     """Have the process tidy up and end, then kill all that are left of its session, in whatever group they are."""
     leader.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         leader.wait(30)
     until = time.monotonic() + 60
-    while alive := _session(leader.pid):
+    while alive := session(leader.pid):
         assert time.monotonic() < until, f"processes that can't be killed: {alive}"
         for process in alive:
             with contextlib.suppress(ProcessLookupError):
@@ -155,7 +156,7 @@ def _alive(web: str) -> int:
         return sum(worker["state"] == "ALIVE" for worker in json.load(answer)["workers"])
 
 
-def _session(leader: int) -> set[int]:
+def session(leader: int) -> set[int]:
     """The processes of a session that have not ended."""
     found: set[int] = set()
     for entry in Path("/proc").iterdir():

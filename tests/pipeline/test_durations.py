@@ -30,7 +30,7 @@ FACES = (
     "jobwire.pipeline.history.ingest_forever",
     "jobwire.pipeline.load.load",
     "jobwire.pipeline.move.move",
-    "jobwire.testing.plugin",
+    "jobwire.testing",
 )
 DURATION = re.compile(
     r"(^|_)(age|cap|delay|duration|every|expires|fresh_for|interval|lease|max_backoff|older_than|per|period|poll|seconds"

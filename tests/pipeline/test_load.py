@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from jobwire import NewJob, State
+from jobwire import NewJob, State, connect
+from jobwire.backends.pgboss import Boss
 from jobwire.boundary import Backend, PreparedJob
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.datasource.add_rows import added
@@ -167,6 +169,28 @@ def test_a_refusal_for_another_reason_than_the_id_is_told(spark: Any, place: Pla
 
     assert (result.added, result.refused) == (1, 1)
     assert len(result.reasons) == 1
+
+
+def test_rows_that_the_queue_does_not_take_are_counted_and_the_others_are_loaded(spark: Any, place: Place) -> None:
+    url = place("pgboss")
+
+    async def make_queue() -> None:
+        async with connect(url) as connection:
+            await Boss(connection).create_queue("mail", policy="key_strict_fifo")
+
+    asyncio.run(make_queue())
+    keys = "CASE WHEN id % 7 <> 3 THEN concat('k', id) END AS unique_key"
+    frame = spark.range(1500).selectExpr("concat('order-', id) AS id", "CAST(id AS STRING) AS payload", keys)
+
+    result = load(spark, frame.coalesce(1), url, "mail")
+    again = load(spark, frame.coalesce(1), url, "mail")
+
+    refused = [n for n in range(1500) if n % 7 == 3]
+    assert sorted(job.data for job in jobs(url)) == [n for n in range(1500) if n % 7 != 3]
+    assert (result.rows, result.added, result.refused, result.missing) == (1500, 1500 - len(refused), len(refused), 0)
+    assert (again.added, again.there_before, again.refused) == (0, result.added, len(refused))
+    [(reason, count)] = result.reasons.items()
+    assert (count, "takes no job without a key" in reason) == (len(refused), True), reason
 
 
 class FailsOnce:

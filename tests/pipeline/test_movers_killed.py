@@ -2,6 +2,7 @@
 counted.
 
 The movers run side by side, each with stores and a lake of its own, and are killed together: one process per round.
+The commands that complete their work run on the Spark of the other tests: nothing kills them.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ from jobwire import NewJob
 from jobwire.pipeline.lake import pointers
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.spark.progress import silent
 from jobwire.pipeline.stores.boundary import open_store
 from jobwire.sync import Queue
 from jobwire.urls import parse
 from pipeline.move_samples import Seen, filled, payload, samples, seen
+from pipeline.mover_child import COMMANDS
+from pipeline.spark_servers import session
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("spark-movers"),
-    pytest.mark.usefixtures("quick_spark"),
     pytest.mark.timeout(1800),
 ]
 CHILD = Path(__file__).with_name("mover_child.py")
@@ -99,7 +102,7 @@ class Movers:
         with self._started(one.stages) as child:
             waiting = set(one.stages)
             while waiting:
-                word, name, *_ = _line(child)
+                word, name = _line(child)
                 assert word == "reached", f"{name} ended before its step {one.stages[name]!r}"
                 waiting.remove(name)
             _go(child)
@@ -107,16 +110,12 @@ class Movers:
         for name, stage in one.stages.items():
             self.named[name].killed_in.append(stage)
 
-    def completed(self) -> None:
-        with self._started(dict.fromkeys(self.named)) as child:
-            _go(child)
-            for _ in self.named:
-                word, name, found = _line(child)
-                assert word == "ended"
-                self.named[name].found = json.loads(found)
+    def completed(self, spark: Any) -> None:
+        for mover in self.named.values():
+            mover.found = COMMANDS[mover.given["command"]](spark, mover.given, silent)
 
     @contextlib.contextmanager
-    def _started(self, stages: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+    def _started(self, stages: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         given = {name: {**self.named[name].given, "stop": stage} for name, stage in stages.items()}
         child = subprocess.Popen(
             [sys.executable, str(CHILD), json.dumps(given)],
@@ -135,7 +134,7 @@ def _line(child: subprocess.Popen[str]) -> list[str]:
     assert child.stdout is not None
     line = child.stdout.readline()
     assert line, "the movers ended before their time"
-    return line.split(maxsplit=2)
+    return line.split()
 
 
 def _go(child: subprocess.Popen[str]) -> None:
@@ -146,27 +145,15 @@ def _go(child: subprocess.Popen[str]) -> None:
 
 def _kill(child: subprocess.Popen[str]) -> None:
     """Kills the child's session: Spark's Python workers are in a group of their own, but in it."""
-    while alive := _session(child.pid):
+    while alive := session(child.pid):
         for process in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        _wait_until(lambda before=alive: not before & _session(child.pid))
+        _wait_until(lambda before=alive: not before & session(child.pid))
     child.wait()
     for pipe in (child.stdin, child.stdout):
         assert pipe is not None
         pipe.close()
-
-
-def _session(leader: int) -> set[int]:
-    """The processes of a session that have not ended."""
-    found: set[int] = set()
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit():
-                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-                if int(session) == leader and state != "Z":
-                    found.add(int(entry.name))
-    return found
 
 
 def _wait_until(true: Callable[[], bool]) -> None:
@@ -177,7 +164,7 @@ def _wait_until(true: Callable[[], bool]) -> None:
 
 
 @pytest.fixture(scope="module")
-def movers(shared_place: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Movers:
+def movers(spark: Any, shared_place: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Movers:
     """The movers, killed in every step and then completed."""
     folder = tmp_path_factory.mktemp("killed")
     path = folder / "rows.jsonl"
@@ -203,7 +190,7 @@ def movers(shared_place: Callable[[str], str], tmp_path_factory: pytest.TempPath
             filled(named["ingest"].url, "mail", [NewJob({"n": number}) for number in range(INGESTED)])
         all_of_them.killed(one, moment)
         all_of_them.archived.append((_archived(named["archive"].lake), _completed(named["archive"].url)))
-    all_of_them.completed()
+    all_of_them.completed(spark)
     return all_of_them
 
 

@@ -21,7 +21,8 @@ NAMED = {
     "url_options.py": "so do refusals of its options",
     "embedded": "the servers that speak a protocol",
     "spelling.py": "an option of a peer has its nearest of ours",
-    "testing/plugin.py": "one fixture for each protocol",
+    "campaigns": "an application on one protocol",
+    "cli/commands/campaign": "its commands",
     "cli/commands/pgboss.py": "the command that installs the schema of one protocol",
 }
 """The places in which a string may name a protocol, and why."""

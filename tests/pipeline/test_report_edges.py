@@ -169,6 +169,7 @@ def test_a_day_shows_queues_by_hour(tmp_path):
     assert "jobs per hour" in page.texts
 
 
+@pytest.mark.slow
 def test_five_weeks_are_drawn_by_day_and_by_weekday(tmp_path):
     weeks = Period(samples.MONDAY, samples.MONDAY + timedelta(days=35))
     page = written(shifted(samples.week(), 5), tmp_path, weeks)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from jobwire.pipeline.lake import schemas
+from jobwire.pipeline.lake import campaign_schemas, schemas
 from jobwire.pipeline.lake.rows import EventRow, JobRow
 from jobwire.pipeline.lake.schemas import Columns, columns
 from jobwire.pipeline.load.check import CHECKED, CheckedRow
 
-TABLES = {name: value for name, value in vars(schemas).items() if isinstance(value, Columns)}
+TABLES = {name: value for name, value in (vars(schemas) | vars(campaign_schemas)).items() if isinstance(value, Columns)}
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -9,9 +9,11 @@ import pytest
 from jobwire import State
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.datasource.options import parse_options
+from jobwire.pipeline.datasource.source import JobwireSource
 from jobwire.pipeline.stores.address import store_name
 
 URL = "bullmq+redis://127.0.0.1:6379/0"
+DATABASE = "postgresql://app:hunter2@db.example/app"
 
 
 def test_a_queue_and_its_url_are_enough() -> None:
@@ -64,12 +66,43 @@ def test_what_to_read_is_told_by_state_name_and_time() -> None:
         ({"url": URL, "queue": "mail", "created_from": "yesterday"}, "created_from"),
         ({"url": URL, "queue": "mail", "pushdown": "yes"}, "pushdown"),
         ({"url": URL, "queue": "mail", "quue": "mail"}, "quue"),
+        ({"url": URL, "path": "bullmq+redis://127.0.0.1:6379/1"}, "url"),
+        ({"url": DATABASE, "queue": "mail"}, "url"),
+        ({"url": URL, "table": "channels"}, "url"),
+        ({"url": f"pgboss+{DATABASE}", "table": "campaigns"}, "url"),
+        ({"table": "deliveries"}, "url"),
+        ({"url": DATABASE, "table": "deliveries", "queue": "mail"}, "queue"),
+        ({"url": DATABASE, "table": "deliveries", "states": "failed"}, "states"),
+        ({"url": DATABASE, "table": "channels", "created_from": "2026-01-01"}, "created_from"),
+        ({"url": URL, "queue": "mail", "changed_from": "2026-01-01"}, "changed_from"),
+        ({"url": f"{DATABASE}?schema=pg_x", "table": "channels"}, "schema"),
     ],
 )
 def test_a_wrong_option_is_refused_by_its_name(options: dict[str, str], field: str) -> None:
     with pytest.raises(InvalidOption) as refused:
         parse_options(options)
     assert refused.value.field == field
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_table_of_campaigns_has_a_plain_url_also_as_the_path_of_load() -> None:
+    for name in ("url", "path"):
+        options = parse_options({name: DATABASE, "table": "deliveries", "finished_from": "2026-01-01", "parts": "2"})
+        assert (options.url, options.store, options.parts) == (DATABASE, "postgresql://db.example/app", 2)
+    assert parse_options({"path": URL, "queue": "mail"}).url == URL
+
+
+def test_a_misspelt_table_gets_a_suggestion() -> None:
+    with pytest.raises(InvalidOption, match="did you mean deliveries"):
+        parse_options({"url": DATABASE, "table": "delivery"})
+
+
+def test_tables_of_campaigns_are_neither_streamed_nor_written() -> None:
+    source = JobwireSource({"url": DATABASE, "table": "channels"})
+    with pytest.raises(InvalidOption, match="must be events for a stream: channels are read in batch"):
+        source.streamReader(source.schema())
+    with pytest.raises(InvalidOption, match="must be jobs for a write"):
+        source.writer(source.schema(), overwrite=False)
 
 
 def test_a_store_has_one_name_whoever_logs_in() -> None:

@@ -28,12 +28,22 @@ def commands() -> list[str]:
     return [line for block in re.findall(r"```sh\n(.*?)```", walk, re.DOTALL) for line in block.splitlines()]
 
 
+def programs() -> list[str]:
+    """Returns the Python blocks, for the stores of the walk. test_campaigns.py runs the one about campaigns."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    ours = [
+        re.sub(r'"(bullmq|pgboss)\+[^"]*"', r'"\1+embedded:here"', one) for one in blocks if "deliveries" not in one
+    ]
+    assert len(ours) == 2
+    return ours
+
+
 def test_the_walk_in_the_documentation_leads_where_it_says(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment.pop("JOBWIRE_URL", None)
     lines = commands()
     done = subprocess.run(
-        [sys.executable, str(CHILD), json.dumps(lines)],
+        [sys.executable, str(CHILD), json.dumps(lines), *programs()],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -41,6 +51,7 @@ def test_the_walk_in_the_documentation_leads_where_it_says(tmp_path: Path) -> No
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert re.search(r"\| *state\|count\|", done.stdout)
     said: list[str] = []
     for line, (code, out, err) in zip(lines, json.loads(done.stdout.splitlines()[-1]), strict=True):
         assert code == 0, f"{line}\n{out}\n{err}"

@@ -1,4 +1,4 @@
-"""Runs shell lines one after the other and prints as JSON what came of each.
+"""Runs shell lines one after the other and prints as JSON what came of each, then programs, whose output comes first.
 
 Those of `jobwire pipeline` run in this process and share the Spark that the first of them starts: starting one is most
 of the time that each would take.
@@ -30,4 +30,7 @@ def ran(line: str) -> tuple[int, str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps([ran(line) for line in json.loads(sys.argv[1])]))
+    results = [ran(line) for line in json.loads(sys.argv[1])]
+    for program in sys.argv[2:]:
+        exec(program, {})
+    print(json.dumps(results))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobwire import urls
+from jobwire import ActiveJob, Job, Queue, State, Unrecoverable, urls
 from jobwire.pipeline.lake.schemas import EVENTS, JOBS
 from jobwire.pipeline.stores.boundary import Offset, QueueStore, Stamp, Wanted, open_store
 
@@ -24,6 +24,26 @@ def jobs_in(store: QueueStore, wanted: Wanted | None = None, parts: int = 4) -> 
                 assert row["id"] not in found, row
                 found[row["id"]] = row
     return found
+
+
+async def everything(queue: Queue) -> dict[str, Job]:
+    """The jobs of all states by their ids, as the backend reads them."""
+    return {job.id: job for state in State async for job in queue.iter_jobs(state)}
+
+
+async def mixed_outcomes(job: ActiveJob) -> Any:
+    """A handler with results of all kinds, by the number `n` of the job."""
+    if job.data["n"] % 7 == 0:
+        await job.update_progress({"half": True})
+    match job.data["n"] % 5:
+        case 0:
+            raise Unrecoverable("it's «broken»\n\tfor good")
+        case 1:
+            raise ValueError("once more")
+        case 2:
+            return {"sent": True, "to": ["ä", "b"]}
+        case 3:
+            return job.data["n"]
 
 
 def sizes(store: QueueStore, parts: int) -> list[int]:

@@ -47,6 +47,7 @@ async def mixed(rig: Rig, size: int) -> None:
     await rig.claim(share)
 
 
+@pytest.mark.slow
 async def test_ten_thousand_jobs_in_all_states_are_read_as_the_backend_has_them(rig: Rig) -> None:
     await mixed(rig, 10_000)
     jobs = await rig.all_jobs()

@@ -15,6 +15,7 @@ import pyarrow as pa
 from jobwire import urls
 from jobwire.boundary import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
+from jobwire.errors import InvalidOption
 from jobwire.model import AddStatus
 from jobwire.pipeline.datasource.writer import CHUNK, add_patiently
 from jobwire.pipeline.lake.schemas import columns
@@ -55,7 +56,7 @@ async def _added(
             for start in range(0, batch.num_rows, CHUNK):
                 rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())
                 jobs = [job_of(backend, row) for row in rows]
-                refused = [_refusal(answer) for answer in await add_patiently(backend, queue, jobs)]
+                refused = await _refusals(backend, queue, jobs)
                 yield pa.record_batch(
                     [
                         pa.array([row["id"] for row in rows], pa.string()),
@@ -66,6 +67,21 @@ async def _added(
                 )
     finally:
         await backend.close()
+
+
+async def _refusals(backend: Backend, queue: str, jobs: Sequence[PreparedJob]) -> list[str | None]:
+    """Adds the jobs. Returns for each why the store made no new job, or None.
+
+    A backend refuses all jobs of a call if the queue does not take one of them. Halves are then added one after the
+    other, until only such jobs are left over.
+    """
+    try:
+        return [_refusal(answer) for answer in await add_patiently(backend, queue, jobs)]
+    except InvalidOption as error:
+        if len(jobs) == 1:
+            return [str(error)]
+    middle = len(jobs) // 2
+    return [*await _refusals(backend, queue, jobs[:middle]), *await _refusals(backend, queue, jobs[middle:])]
 
 
 def _refusal(answer: Added) -> str | None:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from jobwire import codec, urls
+from jobwire import codec
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import State
-from jobwire.pipeline.stores.address import checked, store_name
+from jobwire.pipeline.datasource.source_options import DEFAULT_PARTS, SourceOptions
+from jobwire.pipeline.datasource.tables import TABLES
 from jobwire.pipeline.stores.boundary import Wanted
+from jobwire.redact import redact_url
+from jobwire.spelling import closest
 
-TABLES = ("jobs", "events")
-DEFAULT_PARTS = 8
 KNOWN = {
-    "url": "where the queue lives: protocol+transport://…",
+    "url": "the store of the queue, protocol+transport://…, or the campaigns' database, postgresql://…",
     "queue": "the queue's name; for reading, without one: all queues of the store",
     "queues": "several queues to read, as a JSON array of names",
-    "table": "jobs or events",
+    "table": "jobs or events of queues, or one of a campaigns' database: campaigns, deliveries, channels",
     "store": "fills the column `store` (default: the URL without its login)",
     "parts": f"how many partitions to read jobs in (default {DEFAULT_PARTS})",
     "states": "read only jobs in these states, separated by commas",
@@ -28,39 +28,12 @@ KNOWN = {
     "created_before": "read only jobs created before this time",
     "finished_from": "of finished jobs, read only those finished at or after this time",
     "finished_before": "of finished jobs, read only those finished before this time",
+    "changed_from": "read only deliveries that may have changed since this time",
     "pushdown": "true: take filters of the query along; needs spark.sql.python.filterPushdown.enabled",
     "max_rows": "events in one micro-batch, at most (default: all there are)",
     "run": "names the load: ids derived from rows are the same in every attempt of one run",
     "size_limit": "largest job to write, in bytes (default 10 MB; 0: none)",
 }
-
-
-@dataclass(frozen=True)
-class SourceOptions:
-    """The options of one read or write."""
-
-    url: str
-    queues: tuple[str, ...] | None
-    """None: all queues of the store."""
-    table: str
-    store: str
-    parts: int
-    wanted: Wanted
-    pushdown: bool
-    max_rows: int | None
-    run: str | None
-    size_limit: int | None
-
-    @property
-    def address(self) -> urls.Address:
-        return checked(self.url)
-
-    @property
-    def queue(self) -> str:
-        """Returns the one queue that a write is for."""
-        if self.queues is None or len(self.queues) != 1:
-            raise InvalidOption("queue", self.queues, "must name the queue to write to")
-        return self.queues[0]
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
@@ -69,16 +42,22 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     unknown = sorted(set(options) - set(KNOWN) - {"path"})
     if unknown:
         raise InvalidOption(unknown[0], options[unknown[0]], f"is not an option; there are {', '.join(KNOWN)}")
-    url = options.get("url") or urls.default_url()
     table = options.get("table", "jobs")
     if table not in TABLES:
-        raise InvalidOption("table", table, f"must be one of {', '.join(TABLES)}")
+        near = closest(table, TABLES)
+        hint = f"; did you mean {near}?" if near else ""
+        raise InvalidOption("table", table, f"must be one of {', '.join(TABLES)}{hint}")
+    kind = TABLES[table]
+    if foreign := sorted(set(options) & set(KNOWN) - kind.options):
+        taken = ", ".join(name for name in KNOWN if name in kind.options)
+        raise InvalidOption(foreign[0], options[foreign[0]], f"is not an option of table={table}, which takes {taken}")
+    url = _url(options) or kind.default_url()
     size_limit = _whole(options, "size_limit", minimum=0)
     return SourceOptions(
         url=url,
         queues=_queues(options.get("queue"), options.get("queues")),
         table=table,
-        store=options.get("store") or store_name(url),
+        store=options.get("store") or kind.store_name(url),
         parts=_whole(options, "parts", minimum=1) or DEFAULT_PARTS,
         wanted=Wanted(
             states=_states(options.get("states")),
@@ -88,11 +67,20 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
             finished_from=_time(options, "finished_from"),
             finished_before=_time(options, "finished_before"),
         ),
+        changed_from=_time(options, "changed_from"),
         pushdown=_flag(options, "pushdown"),
         max_rows=_whole(options, "max_rows", minimum=1),
         run=options.get("run"),
         size_limit=10 * 1024 * 1024 if size_limit is None else size_limit or None,
     )
+
+
+def _url(options: Mapping[str, str]) -> str | None:
+    """Returns the URL, which may also be given as the path of `load(url)`."""
+    url, path = options.get("url"), options.get("path")
+    if url and path and url != path:
+        raise InvalidOption("url", redact_url(url), f"can't be given together with another path, {redact_url(path)}")
+    return url or path
 
 
 def _queues(one: str | None, several: str | None) -> tuple[str, ...] | None:

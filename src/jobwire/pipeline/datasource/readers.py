@@ -17,8 +17,8 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Fil
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from jobwire import urls
-from jobwire.pipeline.datasource.options import SourceOptions
 from jobwire.pipeline.datasource.pushdown import narrowed
+from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.stores.address import reached
 from jobwire.pipeline.stores.boundary import QueueStore, list_queues, open_store
 

@@ -11,7 +11,7 @@ from jobwire import codec
 from jobwire.boundary import Backend, PreparedJob
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.options import NewJob, Unique
-from jobwire.pipeline.datasource.options import SourceOptions
+from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 from jobwire.pipeline.stores.ids import digest
 from jobwire.preparing import prepare

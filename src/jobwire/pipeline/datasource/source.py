@@ -1,4 +1,5 @@
-"""`format("jobwire")`: a live queue as a Spark table and as a Spark stream, and a DataFrame as jobs."""
+"""`format("jobwire")`: a live queue as a Spark table and as a Spark stream, a DataFrame as jobs, and the tables of
+campaigns."""
 
 from __future__ import annotations
 
@@ -7,11 +8,8 @@ from pyspark.sql.types import StructType
 
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.datasource.options import parse_options
-from jobwire.pipeline.datasource.readers import EventsReader, EventsStream, FilteringJobsReader, JobsReader
+from jobwire.pipeline.datasource.tables import TABLES
 from jobwire.pipeline.datasource.writer import JobWriter
-from jobwire.pipeline.lake.schemas import EVENTS, JOBS
-
-_COLUMNS = {"jobs": JOBS, "events": EVENTS}
 
 
 class JobwireSource(DataSource):
@@ -20,25 +18,27 @@ class JobwireSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._parsed = parse_options(dict(options))
+        self._table = TABLES[self._parsed.table]
 
     @classmethod
     def name(cls) -> str:
         return "jobwire"
 
     def schema(self) -> StructType:
-        return _COLUMNS[self._parsed.table].spark
+        return self._table.columns.spark
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        if self._parsed.table == "events":
-            return EventsReader(self._parsed)
-        return FilteringJobsReader(self._parsed) if self._parsed.pushdown else JobsReader(self._parsed)
+        return self._table.reader(self._parsed)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        if self._parsed.table != "events":
-            raise InvalidOption("table", self._parsed.table, "must be events for a stream: jobs are read in batch")
-        return EventsStream(self._parsed)
+        if self._table.stream is None:
+            table = self._parsed.table
+            raise InvalidOption("table", table, f"must be events for a stream: {table} are read in batch")
+        return self._table.stream(self._parsed)
 
     def writer(self, schema: StructType, overwrite: bool) -> JobWriter:
+        if not self._table.written:
+            raise InvalidOption("table", self._parsed.table, "must be jobs for a write: other tables are only read")
         if overwrite:
             raise InvalidOption("mode", "overwrite", "must be append: a queue's jobs are never thrown away by a write")
         return JobWriter(self._parsed, schema)

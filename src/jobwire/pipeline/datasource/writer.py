@@ -25,8 +25,8 @@ from jobwire.boundary import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import StoreUnavailable
 from jobwire.model import AddStatus
-from jobwire.pipeline.datasource.options import SourceOptions
 from jobwire.pipeline.datasource.row_to_job import check_columns, job_of
+from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.stores.address import reached
 
 CHUNK = 1_000
@@ -70,6 +70,7 @@ async def _write(options: SourceOptions, url: str, scope: str, batches: Iterator
     seen: Counter[str] = Counter()
     try:
         await backend.open()
+        await backend.register(options.queue)
         for batch in batches:
             for start in range(0, batch.num_rows, CHUNK):
                 rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())

@@ -6,6 +6,8 @@
   an incremental build and one from scratch give the same rows.
 * Gold is made again from silver.
 
+* Tables of campaigns are made by build_campaigns.py, if a campaigns' database was ingested.
+
 What was built up to is recorded last. A build that was interrupted leaves whole tables, and the next one does the same
 work again.
 """
@@ -25,11 +27,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history import gold, quality
+from jobwire.pipeline.history.build_campaigns import CampaignBuild
 from jobwire.pipeline.history.silver_attempts import attempts
 from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE, Lake
 from jobwire.pipeline.lake.run_log import Run
+from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, DELIVERIES_BY_DAY
 from jobwire.pipeline.spark.session import interpreted
 from jobwire.pipeline.spark.utc import utc_day
 
@@ -56,9 +60,21 @@ class BuildResult:
 def build(spark: SparkSession, lake: Lake, since: date | None = None, until: date | None = None) -> BuildResult:
     """Builds what is new; with `since` or `until`, everything of the days in [since, until) instead."""
     with lake.files.locked("build"), lake.run("build", since=_text(since), until=_text(until)) as run:
-        work = _Build(spark, lake, run)
-        with interpreted(spark) if work.is_little else nullcontext():
-            result = work.all_new() if since is None and until is None else work.of_days(since, until)
+        work, campaigns = _Build(spark, lake, run), CampaignBuild(spark, lake, run.id)
+        # In a lake of campaigns alone, a dozen empty tables would take longer than all the others.
+        with_queues = work.has_rows or not campaigns.has_rows
+        little = work.is_little and campaigns.rows_in_bronze < _LITTLE
+        with interpreted(spark) if little else nullcontext():
+            if since is None and until is None:
+                if with_queues:
+                    work.all_new()
+                more = campaigns.all_new()
+            else:
+                first, end = since or date.min, until or date.max
+                if with_queues:
+                    work.of_days(first, end)
+                more = campaigns.of_days(first, end)
+        result = work.result(more)
         run.rows_in, run.rows_out = result.rows_in, sum(result.rows.values())
         run.note(checksums={name: str(value) for name, value in result.checksums.items()}, days=list(result.days))
         return result
@@ -80,35 +96,37 @@ class _Build:
         self._rows_in = 0
 
     @property
+    def has_rows(self) -> bool:
+        return self._in_bronze > 0
+
+    @property
     def is_little(self) -> bool:
         """Returns True if compiling the queries of a build would take longer than it saves."""
         return self._in_bronze < _LITTLE
 
-    def all_new(self) -> BuildResult:
-        """Returns what came since the last build; everything if there was none."""
+    def all_new(self) -> None:
+        """Builds what came since the last build, and everything if there was none."""
         if self._before["events"] or self._before["snapshots"]:
             events = self._since_marks(self._events)
             self._renew(events, self._lake.snapshots(self._spark, after=self._before["snapshots"]))
             if self._rows_in == 0:
-                return self._result()
+                return
         else:
             self._make_all()
         self._make_gold()
         marks = {"events": self._marks, "snapshots": self._generations}
         self._lake.files.write(_MARKS, marks)
         self._run.offsets.update(marks)
-        return self._result()
 
-    def of_days(self, since: date | None, until: date | None) -> BuildResult:
-        """Records what was built up to. Rows that come later stay new for the next build."""
-        first, end = since or date.min, until or date.max
+    def of_days(self, first: date, end: date) -> None:
+        """Builds the days in [first, end) again. What was built up to does not change, so that rows which came since
+        then stay new for the next build."""
         of_job = utc_day(F.coalesce("created_at", "seen_at"))
         self._renew(
             self._events.where((F.col("day") >= first) & (F.col("day") < end)),
             self._snapshots.where((of_job >= first) & (of_job < end)),
         )
         self._make_gold()
-        return self._result()
 
     def _make_all(self) -> None:
         self._publish("silver/events", silver_events(self._events))
@@ -206,13 +224,15 @@ class _Build:
     def _publish(self, name: str, rows: DataFrame, replacing: Collection[str] | None = None) -> None:
         self._lake.publish(self._lake.stage(name, rows, self._run.id), replacing)
 
-    def _result(self) -> BuildResult:
-        pointers = {name: self._lake.pointer(name) for name in (*BY_DAY, *IN_ONE)}
+    def result(self, more_rows: int) -> BuildResult:
+        """Returns the result, with the number of rows that were read for the tables of campaigns."""
+        names = (*BY_DAY, *IN_ONE, *DELIVERIES_BY_DAY, *CAMPAIGNS_IN_ONE)
+        pointers = {name: self._lake.pointer(name) for name in names}
         published = {name: pointer for name, pointer in pointers.items() if pointer is not None}
         return BuildResult(
             self._run.id,
             tuple(self._days),
-            self._rows_in,
+            self._rows_in + more_rows,
             {name: pointer.rows for name, pointer in published.items()},
             {name: pointer.checksum for name, pointer in published.items()},
         )

@@ -1,6 +1,6 @@
 """Silver into gold: small tables that answer questions, per store, queue and name.
 
-`campaign_daily` and `channel_health` join them with the campaign application's own tables.
+`campaign_daily` and `channel_health` are made by gold_campaigns.py.
 """
 
 from __future__ import annotations

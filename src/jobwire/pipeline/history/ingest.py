@@ -1,4 +1,5 @@
-"""Ingests queues into bronze: their events as streams, and their jobs as they are now.
+"""Ingests queues into bronze: their events as streams, and their jobs as they are now. A campaigns' database has no
+events, and its tables are read as they are now.
 
 Each store is a source with a stream and folders of its own, for all of its queues. A stream's offsets are in its
 checkpoint, so an ingest that was killed continues where it was. Spark's file sink hides what a killed batch left
@@ -9,31 +10,31 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire import urls
 from jobwire.errors import InvalidOption
-from jobwire.pipeline.lake.lake import Lake, folder_of
+from jobwire.pipeline.history.campaign_source import find_database
+from jobwire.pipeline.history.snapshots import AnySource, seen, since_last_snapshot
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.run_log import Run
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.address import reached, store_name
 from jobwire.pipeline.stores.boundary import list_queues
+from jobwire.pipeline.stores.campaigns.address import is_database
 from jobwire.redact import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-OVERLAP = timedelta(hours=1)
-"""Finished jobs are read again for this long: their times are written by the clocks of workers."""
 MAX_ROWS = 200_000
 _AT_ONCE = 2
 _TRIES = 3
@@ -43,8 +44,8 @@ _log = logging.getLogger("jobwire.pipeline")
 
 @dataclass(frozen=True)
 class Source:
-    """A store. `url` is the one by which Spark's processes reach it, `store` its name in the tables, `queues` those
-    that are wanted. None: all of them, including those that are created later."""
+    """A store of queues. `url` is the one by which Spark's processes reach it, `store` its name in the tables, `queues`
+    those that are wanted. None: all of them, including those that are created later."""
 
     url: str
     store: str
@@ -59,6 +60,24 @@ class Source:
     def options(self) -> dict[str, str]:
         chosen = {} if self.queues is None else {"queues": json.dumps(self.queues)}
         return {"url": self.url, "store": self.store, **chosen}
+
+    def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> DataStreamWriter:
+        sink = lake.event_sink(self.name)
+        stream = (
+            spark.readStream.format("jobwire")
+            .options(**self.options, table="events", max_rows=str(max_rows))
+            .load()
+            .withColumn("ingested_at", F.current_timestamp())
+            .withColumn("day", utc_day(F.coalesce("at", "ingested_at")))
+        )
+        writer = stream.writeStream.format(sink.format).partitionBy("day")
+        return writer.option("checkpointLocation", sink.checkpoint).option("path", sink.path)
+
+    def take_snapshot(self, spark: SparkSession, lake: Lake, run: str) -> int:
+        """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
+        with since_last_snapshot(lake, self.name, "finished_from") as (now, since):
+            jobs: DataFrame = spark.read.format("jobwire").options(**self.options, **since).load()
+            return lake.add_snapshot(self.name, seen(jobs, now, run), run)
 
 
 @dataclass
@@ -86,12 +105,15 @@ class IngestResult:
         return {**asdict(self), "good": self.good}
 
 
-def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str] | None = None) -> list[Source]:
-    """Returns the stores with all of their queues, or with those of the given names. Embedded servers run until the
-    stack is closed."""
-    found: list[Source] = []
+def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str] | None = None) -> list[AnySource]:
+    """Returns the stores with all of their queues, or with those of the given names. A plain PostgreSQL URL is that of
+    a campaigns' database. Embedded servers run until the stack is closed."""
+    found: list[AnySource] = []
     missing = set(queues or ())
     for store in stores:
+        if is_database(store):
+            found.append(find_database(store))
+            continue
         url = stack.enter_context(reached(store))
         names = list_queues(urls.parse(url))
         if not queues:
@@ -102,7 +124,7 @@ def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str
         if chosen:
             found.append(Source(url, store_name(store), chosen))
     if missing:
-        rule = f"is in none of the stores: {', '.join(store_name(store) for store in stores)}"
+        rule = f"is in none of the stores: {', '.join(store_name(store) for store in stores if not is_database(store))}"
         raise InvalidOption("queue", min(missing), rule)
     return found
 
@@ -110,7 +132,7 @@ def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str
 def ingest(
     spark: SparkSession,
     lake: Lake,
-    sources: Sequence[Source],
+    sources: Sequence[AnySource],
     *,
     max_rows: int = MAX_ROWS,
     progress: Progress = silent,
@@ -118,7 +140,7 @@ def ingest(
     """Ingests what is there now. A source that fails is reported; the others continue."""
     done = 0
 
-    def one(source: Source) -> SourceResult:
+    def one(source: AnySource) -> SourceResult:
         nonlocal done
         result = _ingest_one(spark, lake, source, run, max_rows)
         done += 1
@@ -133,7 +155,7 @@ def ingest(
         return IngestResult(run.id, results)
 
 
-def _ingest_one(spark: SparkSession, lake: Lake, source: Source, run: Run, max_rows: int) -> SourceResult:
+def _ingest_one(spark: SparkSession, lake: Lake, source: AnySource, run: Run, max_rows: int) -> SourceResult:
     result = SourceResult(source.store)
     for tries_left in reversed(range(_TRIES)):
         try:
@@ -153,45 +175,20 @@ def _ingest_one(spark: SparkSession, lake: Lake, source: Source, run: Run, max_r
     return result
 
 
-def _take_in(spark: SparkSession, lake: Lake, source: Source, *, run: Run, max_rows: int, result: SourceResult) -> None:
-    query = events_stream(spark, lake, source, max_rows).trigger(availableNow=True).start()
-    try:
-        query.awaitTermination()
-    finally:
-        query.stop()
-        progress = query.recentProgress
-        result.events += sum(rows_of(one) for one in progress)
-        result.offsets = offsets_of(progress[-1]) if progress else result.offsets
-    result.jobs = take_snapshot(spark, lake, source, run.id)
-
-
-def events_stream(spark: SparkSession, lake: Lake, source: Source, max_rows: int) -> DataStreamWriter:
-    """Returns the stream of a source's events into bronze, not started yet."""
-    sink = lake.event_sink(source.name)
-    stream = (
-        spark.readStream.format("jobwire")
-        .options(**source.options, table="events", max_rows=str(max_rows))
-        .load()
-        .withColumn("ingested_at", F.current_timestamp())
-        .withColumn("day", utc_day(F.coalesce("at", "ingested_at")))
-    )
-    writer = stream.writeStream.format(sink.format).partitionBy("day")
-    return writer.option("checkpointLocation", sink.checkpoint).option("path", sink.path)
-
-
-def take_snapshot(spark: SparkSession, lake: Lake, source: Source, run: str) -> int:
-    """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
-    mark = f"checkpoints/snapshots/{folder_of(source.name)}.json"
-    before: Mapping[str, Any] | None = lake.files.read(mark)
-    now = datetime.now(UTC)
-    options = source.options
-    if before is not None:
-        options["finished_from"] = (datetime.fromisoformat(before["until"]) - OVERLAP).isoformat()
-    jobs: DataFrame = spark.read.format("jobwire").options(**options).load()
-    seen = jobs.withColumn("seen_at", F.lit(now)).withColumn("run", F.lit(run))
-    rows = lake.add_snapshot(source.name, seen, run)
-    lake.files.write(mark, {"until": now.isoformat()})
-    return rows
+def _take_in(
+    spark: SparkSession, lake: Lake, source: AnySource, *, run: Run, max_rows: int, result: SourceResult
+) -> None:
+    stream = source.events_stream(spark, lake, max_rows)
+    if stream is not None:
+        query = stream.trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+            progress = query.recentProgress
+            result.events += sum(rows_of(one) for one in progress)
+            result.offsets = offsets_of(progress[-1]) if progress else result.offsets
+    result.jobs = source.take_snapshot(spark, lake, run.id)
 
 
 def record(run: Run, results: Sequence[SourceResult]) -> None:

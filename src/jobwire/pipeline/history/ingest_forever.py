@@ -13,15 +13,13 @@ from jobwire.errors import JobwireError
 from jobwire.pipeline.history.ingest import (
     MAX_ROWS,
     IngestResult,
-    Source,
     SourceResult,
-    events_stream,
     offsets_of,
     record,
     rows_of,
     sentence,
-    take_snapshot,
 )
+from jobwire.pipeline.history.snapshots import AnySource
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.spark.progress import Progress, silent
 
@@ -37,7 +35,7 @@ _log = logging.getLogger("jobwire.pipeline")
 def follow(
     spark: SparkSession,
     lake: Lake,
-    sources: Sequence[Source],
+    sources: Sequence[AnySource],
     stop: Event,
     *,
     every: Seconds = 10.0,
@@ -74,7 +72,7 @@ def follow(
 class _Follower:
     """Keeps one source's stream running."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, source: Source, every: float, max_rows: int) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, source: AnySource, every: float, max_rows: int) -> None:
         self._spark, self._lake, self._source = spark, lake, source
         self._every, self._max_rows = every, max_rows
         self._query: StreamingQuery | None = None
@@ -91,13 +89,15 @@ class _Follower:
                 return
             self._broken(self._query.exception() or JobwireError("the stream ended"))
         elif time.monotonic() >= self._again_at:
-            stream = events_stream(self._spark, self._lake, self._source, self._max_rows)
+            stream = self._source.events_stream(self._spark, self._lake, self._max_rows)
+            if stream is None:
+                return
             self._query = stream.trigger(processingTime=f"{self._every} seconds").start()
             self._seen = -1
 
     def snapshot(self, run: str) -> None:
         try:
-            self.result.jobs += take_snapshot(self._spark, self._lake, self._source, run)
+            self.result.jobs += self._source.take_snapshot(self._spark, self._lake, run)
         except Exception as error:  # whatever it is, the next snapshot may do better
             _log.warning("no snapshot of %s: %s; the next one is tried as usual", self._source.name, sentence(error))
 

@@ -3,7 +3,10 @@
     lake.json                                   the format of all tables
     bronze/events/<source>/                     written by a stream, for Spark alone: it hides incomplete batches
     bronze/job_snapshots/<source>/              a part for each ingest
-    silver/events, silver/jobs, silver/attempts a part for each day
+    bronze/deliveries/<source>/                 the same for the messages of campaigns
+    bronze/campaigns, bronze/channels/<source>/ as they were at the last ingest
+    silver/events, silver/jobs, silver/attempts, silver/deliveries
+                                                a part for each day
     gold/<table>, quarantine                    one part
     archive, quarantine_load                    a part for each day of each run; rows are only added
     workings/                                   what a command needs again after a crash; not a table
@@ -32,45 +35,12 @@ from jobwire.errors import JobwireError
 from jobwire.pipeline.lake import pointers, run_log
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.pointers import WHOLE, Part, Pointer
-from jobwire.pipeline.lake.schemas import (
-    ARCHIVE,
-    ATTEMPTS,
-    BRONZE_EVENTS,
-    FAILURES_DAILY,
-    GAPS,
-    LATENCY_HOURLY,
-    QUALITY,
-    QUARANTINE,
-    RETRIES,
-    RUNS,
-    SILVER_EVENTS,
-    SILVER_JOBS,
-    SNAPSHOTS,
-    THROUGHPUT_HOURLY,
-    WORKERS_HOURLY,
-    Columns,
-)
+from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, RUNS, Columns
+from jobwire.pipeline.lake.tables import BY_DAY, IN_ONE, SNAPSHOT_TABLES, columns_of, has_days, is_one_part
 
-BY_DAY = {
-    "silver/events": SILVER_EVENTS,
-    "silver/jobs": SILVER_JOBS,
-    "silver/attempts": ATTEMPTS,
-}
-IN_ONE = {
-    "gold/throughput_hourly": THROUGHPUT_HOURLY,
-    "gold/latency_hourly": LATENCY_HOURLY,
-    "gold/failures_daily": FAILURES_DAILY,
-    "gold/workers_hourly": WORKERS_HOURLY,
-    "gold/retries": RETRIES,
-    "gold/quality": QUALITY,
-    "gold/gaps": GAPS,
-    "quarantine": QUARANTINE,
-}
-ADDED_TO: Mapping[str, Columns] = {"archive": ARCHIVE, "quarantine_load": QUARANTINE}
-"""Tables whose parts are days of runs, with keys such as `2026-01-31@<label>`."""
-_PUBLISHED = {**BY_DAY, **IN_ONE, **ADDED_TO}
+__all__ = ["BY_DAY", "IN_ONE", "EventSink", "Lake", "Staged", "folder_of"]
+
 _EVENTS = "bronze/events"
-_SNAPSHOTS = "bronze/job_snapshots"
 _PART = "part"
 _SIXTY_FOUR_BITS = "18446744073709551616"
 
@@ -134,30 +104,39 @@ class Lake:
         ]
         return _union(spark, frames, BRONZE_EVENTS.plus("source string"))
 
-    def add_snapshot(self, source: str, jobs: DataFrame, run: str) -> int:
-        """Publishes jobs as they are now, in the columns of schemas.SNAPSHOTS. Returns how many there were."""
-        staged = self.stage(f"{_SNAPSHOTS}/{folder_of(source)}", jobs, run)
+    def add_snapshot(self, source: str, rows: DataFrame, run: str, table: str = "jobs") -> int:
+        """Publishes rows of a source as they are now, beside those of earlier ingests. `table` is a name of
+        SNAPSHOT_TABLES. Returns how many rows there were."""
+        staged = self.stage(f"{SNAPSHOT_TABLES[table]}/{folder_of(source)}", rows, run)
         self.publish(staged, replacing=())
         return staged.rows
 
-    def snapshot_generations(self) -> dict[str, int]:
+    def replace_snapshot(self, source: str, rows: DataFrame, run: str, table: str) -> int:
+        """Publishes rows of a source as they are now, in place of those of earlier ingests."""
+        staged = self.stage(f"{SNAPSHOT_TABLES[table]}/{folder_of(source)}", rows, run)
+        self.publish(staged)
+        return staged.rows
+
+    def snapshot_generations(self, table: str = "jobs") -> dict[str, int]:
         """Returns how often each source was published. Parts of a later generation are new."""
-        found = {name: self.pointer(f"{_SNAPSHOTS}/{name}") for name in self.files.folders(_SNAPSHOTS)}
+        root = SNAPSHOT_TABLES[table]
+        found = {name: self.pointer(f"{root}/{name}") for name in self.files.folders(root)}
         return {name: pointer.generation for name, pointer in found.items() if pointer is not None}
 
-    def snapshots(self, spark: SparkSession, after: Mapping[str, int] | None = None) -> DataFrame:
+    def snapshots(self, spark: SparkSession, after: Mapping[str, int] | None = None, table: str = "jobs") -> DataFrame:
         """Returns the snapshots of all sources, or those of later generations than the given ones."""
+        root = SNAPSHOT_TABLES[table]
         frames: list[DataFrame] = []
-        for name in self.files.folders(_SNAPSHOTS):
-            pointer = self.pointer(f"{_SNAPSHOTS}/{name}")
+        for name in self.files.folders(root):
+            pointer = self.pointer(f"{root}/{name}")
             known = (after or {}).get(name, 0)
             new = {} if pointer is None else {k: p for k, p in pointer.parts.items() if p.generation > known}
-            frames.extend(self._parts(spark, f"{_SNAPSHOTS}/{name}", new, SNAPSHOTS))
-        return _union(spark, frames, SNAPSHOTS)
+            frames.extend(self._parts(spark, f"{root}/{name}", new, columns_of(root)))
+        return _union(spark, frames, columns_of(root))
 
     def table(self, spark: SparkSession, name: str, days: Collection[str] | None = None) -> DataFrame:
         """Returns a published table, or some days of one that has days; empty if it was never published."""
-        columns = _PUBLISHED[name]
+        columns = columns_of(name)
         pointer = self.pointer(name)
         parts = {} if pointer is None else {k: p for k, p in pointer.parts.items() if days is None or _day(k) in days}
         return _union(spark, self._parts(spark, name, parts, columns), columns)
@@ -169,8 +148,8 @@ class Lake:
     def stage(self, name: str, rows: DataFrame, run: str) -> Staged:
         """Writes rows where no reader looks, and reads them back. Every day of a table of days becomes a part."""
         self._begin()
-        days = name in BY_DAY or name in ADDED_TO
-        columns = _PUBLISHED.get(name, SNAPSHOTS)
+        days = has_days(name)
+        columns = columns_of(name)
         before = self.pointer(name)
         folder = f"v-{run}"
         path = self.files.for_spark(f"{name}/{folder}")
@@ -181,7 +160,7 @@ class Lake:
             writer_rows = writer_rows.withColumn(_PART, F.date_format("day", "yyyy-MM-dd")).hint("rebalance", _PART)
         writer = writer_rows.write.format(self.format)
         (writer.partitionBy(_PART) if days else writer).save(path)
-        key = WHOLE if name in IN_ONE else run
+        key = WHOLE if is_one_part(name) else run
         parts = {
             row["key"]: Part(self._folder_of_part(folder, row["key"], days), row["rows"], int(row["checksum"]))
             for row in self._counted(rows.sparkSession, path, columns, days, key)
@@ -281,9 +260,9 @@ class Lake:
         for folder, path in zip(folders, paths, strict=True):
             rows = spark.read.format(self.format).load(path)
             keys = [_day(key) for key, part in parts.items() if part.folder == folder]
-            yield (
-                rows.where(F.col(_PART).cast("string").isin(*keys)) if name in BY_DAY or name in ADDED_TO else rows
-            ).select(*columns.names)
+            yield (rows.where(F.col(_PART).cast("string").isin(*keys)) if has_days(name) else rows).select(
+                *columns.names
+            )
 
     def _read(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
         reader = spark.read.format(self.format)

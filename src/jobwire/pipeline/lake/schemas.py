@@ -1,6 +1,7 @@
 """The columns of every table, defined once: Arrow and Spark schemas are both made from here.
 
 Times are UTC timestamps, payloads and other values of a job are JSON texts, every table begins with `store, queue`.
+Those about campaigns are in campaign_schemas.py.
 """
 
 from __future__ import annotations

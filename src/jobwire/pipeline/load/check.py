@@ -15,8 +15,8 @@ import pyarrow as pa
 from jobwire import codec
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption, JobwireError
-from jobwire.pipeline.datasource.options import SourceOptions
 from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, job_of, plain
+from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.load.source import CORRUPT
 from jobwire.pipeline.stores.ids import digest

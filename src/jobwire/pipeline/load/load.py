@@ -21,8 +21,9 @@ from jobwire.boundary import Backend, PreparedJob
 from jobwire.counted import counted
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.datasource.add_rows import added, with_presence
-from jobwire.pipeline.datasource.options import SourceOptions, parse_options
+from jobwire.pipeline.datasource.options import parse_options
 from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, check_columns, job_of
+from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.check import CHECKED, CONTENT, ORDINAL, Check
 from jobwire.pipeline.load.source import CORRUPT, Loadable, loadable

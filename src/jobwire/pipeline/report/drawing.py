@@ -9,8 +9,9 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from jobwire.look.palette import PAPER
 from jobwire.pipeline.report.charts import Drawing
-from jobwire.pipeline.report.palette import PAPER, THEME
+from jobwire.pipeline.report.palette import THEME
 
 
 def svg(drawing: Drawing, title: str) -> str:

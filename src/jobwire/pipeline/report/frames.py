@@ -27,8 +27,28 @@ _COLUMNS = {
     "quality": ("check store queue ok note", "value"),
     "gaps": ("store queue after before", "lost"),
     "runs": ("command started_at ended_at outcome", "rows_in rows_out"),
+    "campaign_hourly": (
+        "store campaign_id campaign mode hour busiest_minute",
+        "sent failed attempts retries busiest_sent delivery_rate",
+    ),
+    "campaign_daily": ("store campaign_id campaign mode day failures", "failed"),
+    "channel_health": (
+        "store channel_id channel active last_success last_reason silent_since",
+        "deliveries failures consecutive_errors",
+    ),
 }
-_TIMES = {"hour", "day", "first_at", "last_at", "started_at", "ended_at"}
+_TIMES = {
+    "hour",
+    "day",
+    "first_at",
+    "last_at",
+    "started_at",
+    "ended_at",
+    "busiest_minute",
+    "last_success",
+    "silent_since",
+}
+_AS_THEY_ARE = {"ok", "active"}
 
 
 class Frames:
@@ -55,6 +75,12 @@ class Frames:
         self.quality = frames["quality"]
         self.gaps = frames["gaps"]
         self.runs = frames["runs"]
+        self.campaigns = frames["campaign_hourly"]
+        self.campaign_days = frames["campaign_daily"]
+        self.channels = frames["channel_health"]
+        named = _campaign_labels(self.campaigns)
+        keys = zip(self.campaigns["store"], self.campaigns["campaign_id"], strict=True)
+        self.campaigns["label"] = [named[key] for key in keys]
 
 
 def protocol(store: str) -> str:
@@ -79,7 +105,7 @@ def _prepared(name: str, given: Frame | None) -> Frame:
             frame[column] = frame[column].astype("float64")
         elif column in _TIMES:
             frame[column] = pd.to_datetime(frame[column], utc=True)
-        elif column != "ok":
+        elif column not in _AS_THEY_ARE:
             frame[column] = [_text(value) for value in frame[column]]
     return frame
 
@@ -111,3 +137,13 @@ def _labels(frames: Mapping[str, Frame]) -> dict[tuple[str, str], str]:
         )
         texts.append(shorten(queue, 28) + (f" ({where})" if where else ""))
     return dict(zip(keys, distinct(texts), strict=True))
+
+
+def _campaign_labels(hours: Frame) -> dict[tuple[str, str], str]:
+    """Returns a name for each campaign. Those in TEST mode are marked: their messages reached no channel."""
+    newest = hours.sort_values("hour", kind="stable").groupby(["store", "campaign_id"]).last()
+    texts = [
+        shorten(name or campaign_id, 28) + (" (TEST)" if mode == "TEST" else "")
+        for (_, campaign_id), name, mode in zip(newest.index, newest["campaign"], newest["mode"], strict=True)
+    ]
+    return dict(zip(newest.index, distinct(texts), strict=True))

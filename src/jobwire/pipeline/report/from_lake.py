@@ -13,6 +13,7 @@ from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.lake import IN_ONE, Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, columns_of
 from jobwire.pipeline.report import Period, write_report
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _TIMES = ("hour", "day")
+_HOURLY = ("throughput_hourly", "campaign_hourly")
+"""The tables that decide which period a report covers, if the caller names none."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,13 @@ def report(
     spark: SparkSession | None = None,
 ) -> ReportResult:
     """Writes the report of a period, or of all that the lake has, into the folder. The session is for other formats."""
-    tables = {name.removeprefix("gold/"): _frame(lake, name, spark) for name in IN_ONE if name.startswith("gold/")}
-    hours = tables["throughput_hourly"]["hour"]
-    if hours.empty:
+    names = [*IN_ONE, *(name for name in CAMPAIGNS_IN_ONE if lake.pointer(name) is not None)]
+    tables = {name.removeprefix("gold/"): _frame(lake, name, spark) for name in names if name.startswith("gold/")}
+    hours = [hour for name in _HOURLY if name in tables for hour in tables[name]["hour"]]
+    if not hours:
         raise JobwireError(f"the lake at {lake.root} has nothing to report yet: run `jobwire pipeline run` first")
-    start = since or hours.min().to_pydatetime()
-    end = until or hours.max().to_pydatetime() + timedelta(hours=1)
+    start = since or min(hours).to_pydatetime()
+    end = until or max(hours).to_pydatetime() + timedelta(hours=1)
     if end <= start:
         raise JobwireError(f"a report from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} covers no time")
     tables = {name: _within(frame, start, end) for name, frame in tables.items()}
@@ -66,7 +70,7 @@ def report(
 
 def _frame(lake: Lake, name: str, spark: SparkSession | None) -> pd.DataFrame:
     if lake.pointer(name) is None:
-        return pd.DataFrame(IN_ONE[name].arrow.empty_table().to_pandas())
+        return pd.DataFrame(columns_of(name).arrow.empty_table().to_pandas())
     if lake.format == "parquet":
         return pd.DataFrame(read_table(lake.root, name).to_pandas())
     if spark is None:

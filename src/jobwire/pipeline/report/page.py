@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from html import escape
 from importlib.resources import files
 from string import Template
 
+from jobwire.look.palette import FONT, NAMED, variables
 from jobwire.pipeline.report.drawing import svg
-from jobwire.pipeline.report.palette import (
-    CHART_FONT,
-    DARK,
-    FONT,
-    GRID,
-    INK,
-    MUTED,
-    OUTCOME,
-    PAPER,
-    PROTOCOL,
-    dark_style,
-)
+from jobwire.pipeline.report.palette import CHART_FONT, DARK, PROTOCOL, dark_style
 from jobwire.pipeline.report.parts import Cell, Chart, Figure, Grid, Section
 from jobwire.pipeline.report.period import Period
 
@@ -59,26 +49,15 @@ def _template(name: str) -> Template:
 
 
 def _style() -> str:
+    named = {**NAMED, **PROTOCOL}
     return _template("page.css").substitute(
         font=FONT,
         chart_font=CHART_FONT,
-        light=_variables({colour: colour for colour in DARK}),
-        dark=_variables(DARK),
+        light=variables(named),
+        dark=variables(named, DARK),
         dark_charts=dark_style(),
         protocols="\n".join(f".tone.{name}::before {{ color: var(--{name}); }}" for name in PROTOCOL),
     )
-
-
-def _variables(colours: Mapping[str, str]) -> str:
-    named = {
-        "ink": INK,
-        "muted": MUTED,
-        "grid": GRID,
-        "paper": PAPER,
-        "good": OUTCOME["completed"],
-        "bad": OUTCOME["failed"],
-    }
-    return " ".join(f"--{name}: {colours[colour]};" for name, colour in {**named, **PROTOCOL}.items())
 
 
 def _figure(figure: Figure) -> str:

@@ -9,27 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from jobwire.look import palette as look
+from jobwire.look.palette import GRID, INK, MUTED, OTHER, OUTCOME
 from jobwire.pipeline.stores.dialect import all_dialects
 
-INK, MUTED, GRID, PAPER = "#1d2733", "#5b6776", "#e3e7ec", "#ffffff"
-
-OUTCOME = {"completed": "#3b76af", "failed": "#d1495b"}
 PROTOCOL = {dialect.protocol: dialect.colour.light for dialect in all_dialects()}
-OTHER = "#8a94a0"
 LEVEL = {"p50": "#a5c8e1", "p95": "#4a90c2", "p99": "#123f66"}
 HEAT = ("#eef4f9", "#cfe1ef", "#a3c6e0", "#6ba3cc", "#3a78ab", "#174a76")
 CLASSES = (OUTCOME["failed"], "#edae49", "#7d6b91", "#66a182", OTHER)
 """Classes of errors in the order of their weight, the last for all the others."""
 
 DARK = {
-    INK: "#e6eaf0",
-    MUTED: "#9ca8b6",
-    GRID: "#2c3642",
-    PAPER: "#151b23",
-    OUTCOME["completed"]: "#5b9bd5",
-    OUTCOME["failed"]: "#ef6f7f",
+    **look.DARK,
     **{dialect.colour.light: dialect.colour.dark for dialect in all_dialects()},
-    OTHER: "#8a94a0",
     **dict(zip(LEVEL.values(), ("#3f76a3", "#68a6dc", "#d4e6f5"), strict=True)),
     **dict(zip(HEAT, ("#1d2a38", "#21405c", "#295a83", "#3a7bb0", "#6ba8d6", "#b9dcf5"), strict=True)),
     **dict(zip(CLASSES[1:4], ("#f0bd66", "#a793bd", "#7fbd9a"), strict=True)),
@@ -37,7 +29,6 @@ DARK = {
 
 CHART_FONT = "Arial, 'Liberation Sans', Helvetica, system-ui, sans-serif"
 """Charts are laid out by the widths of Arial's letters, so they are shown in it, or in a font of the same widths."""
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 THEME: dict[str, Any] = {
     "font": "Arial, sans-serif",

@@ -22,7 +22,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Cell:
-    """A text in a table; `tone` is a class of the page: `good`, `bad`, `quiet`, `steady` (in one line), a protocol."""
+    """A text in a table; `tone` has classes of the page: `good`, `bad`, `quiet`, `steady` (in one line), a protocol."""
 
     text: str
     tone: str = ""

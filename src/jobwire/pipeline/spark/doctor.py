@@ -16,6 +16,7 @@ from jobwire.pipeline.spark.java import java_home, java_version
 from jobwire.pipeline.spark.session import spark_session
 from jobwire.pipeline.stores.address import reached, store_name
 from jobwire.pipeline.stores.boundary import list_queues
+from jobwire.pipeline.stores.campaigns.address import database_name, is_database
 from jobwire.redact import redact
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ def diagnose(
     if session:
         yield _tried("format jobwire", lambda: _format(session[0]))
     for url in stores:
-        yield _tried(store_name(url), lambda url=url: _store(url))
+        if is_database(url):
+            yield _tried(database_name(url), lambda url=url: _campaigns(url))
+        else:
+            yield _tried(store_name(url), lambda url=url: _store(url))
     yield _tried("lake", lambda: _lake(lake))
 
 
@@ -78,6 +82,12 @@ def _store(url: str) -> str:
         queues = list_queues(urls.parse(where))
     shown = ", ".join(queues[:5]) + (", …" if len(queues) > 5 else "")
     return f"{counted(len(queues), 'queue')}: {shown}" if queues else "reached; it has no queues yet"
+
+
+def _campaigns(url: str) -> str:
+    from jobwire.pipeline.stores.campaigns.tables import describe  # noqa: PLC0415 needs the driver
+
+    return ", ".join(f"{rows:,} {table}" for table, rows in describe(url, database_name(url)).items())
 
 
 def _lake(root: str) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 Spark's own custom
 HOUR_MS = 3_600_000
 _HOUR_US = HOUR_MS * 1000
 _DAY_US = 24 * _HOUR_US
+_MINUTE_US = 60_000_000
 
 
 def utc_day(moment: Column) -> Column:
@@ -20,6 +21,11 @@ def utc_day(moment: Column) -> Column:
 def utc_hour(moment: Column) -> Column:
     """Returns the timestamp of the beginning of its hour."""
     return F.timestamp_micros(hours_since_epoch(moment) * _HOUR_US)
+
+
+def utc_minute(moment: Column) -> Column:
+    """Returns the timestamp of the beginning of its minute."""
+    return F.timestamp_micros(_whole(F.unix_micros(moment), _MINUTE_US) * _MINUTE_US)
 
 
 def hours_since_epoch(moment: Column) -> Column:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 from pymongo.collection import Collection
 
-from jobwire import Connection, Queue, connect, urls
+from jobwire import Queue, urls
 from jobwire.pipeline.stores.boundary import QueueStore
 from pipeline.stores.reading import opened
 
@@ -17,20 +17,13 @@ QUEUE = "emails"
 
 
 @pytest.fixture
+def queue_name() -> str:
+    return QUEUE
+
+
+@pytest.fixture
 def url(place: Callable[[str], str]) -> str:
     return place("monque").replace("max_retries=1", "max_retries=2")
-
-
-@pytest.fixture
-async def connection(url: str) -> AsyncIterator[Connection]:
-    async with connect(url) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue(QUEUE, connection) as queue:
-        yield queue
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 from bson import Binary, Decimal128, Int64, ObjectId
 
 from awaiting import eventually
-from jobwire import State, Unrecoverable, Worker, codec, urls
+from jobwire import State, Worker, codec, urls
 from jobwire.errors import StoreUnavailable
 from jobwire.options import NewJob, Unique
 from jobwire.pipeline.stores.boundary import Wanted, list_queues
 from jobwire.pipeline.stores.monque import partitions
 from jobwire.pipeline.stores.monque.partitions import Partition
-from pipeline.stores.reading import jobs_in, opened, sizes
+from pipeline.stores.reading import everything, jobs_in, mixed_outcomes, opened, sizes
 
 from .conftest import QUEUE
 
@@ -25,19 +25,6 @@ _COMPARED = frozenset({
     "queue", "name", "state", "native_state", "attempts", "attempts_made", "payload", "error", "result", "stacktrace",
     "progress", "created_at", "run_at", "started_at", "finished_at", "worker", "malformed",
 })  # fmt: skip
-
-
-async def everything(queue):
-    found = {}
-    for state in State:
-        cursor = None
-        while True:
-            page = await queue.jobs(state, limit=2000, cursor=cursor)
-            found |= {job.id: job for job in page}
-            cursor = page.cursor
-            if cursor is None:
-                break
-    return found
 
 
 def as_row(job):
@@ -56,24 +43,12 @@ def as_read(row):
     return {name: value for name, value in row.items() if name in _COMPARED}
 
 
+@pytest.mark.slow
 async def test_ten_thousand_mixed_jobs_are_read_as_the_backend_says(queue, connection, store, capsys):
-    async def handler(job):
-        if job.data["n"] % 7 == 0:
-            await job.update_progress({"half": True})
-        match job.data["n"] % 5:
-            case 0:
-                raise Unrecoverable("it's «broken»\n\tfor good")
-            case 1:
-                raise ValueError("once more")
-            case 2:
-                return {"sent": True, "to": ["ä", "b"]}
-            case 3:
-                return job.data["n"]
-
     far = datetime.now(UTC) + timedelta(days=3)
     texts = ['naïve, "quoted": {x}', "line\nbreak", "", "🚀 🚀", "a\\b"]
     await queue.add_many([NewJob({"n": n, "t": texts[n % 5], "x": [1.5, None, 3e9]}) for n in range(1_500)])
-    async with Worker(QUEUE, handler, connection, concurrency=50) as worker:
+    async with Worker(QUEUE, mixed_outcomes, connection, concurrency=50) as worker:
         await eventually(lambda: worker.stats.completed + worker.stats.failed > 750, within=60)
     added = await queue.add_many([NewJob([n, texts[n % 5]], run_at=far) for n in range(3_500)])
     await connection.backend.cancels.cancel(QUEUE, [job.id for job in added[:500]])
@@ -189,6 +164,7 @@ async def test_documents_that_are_no_jobs_are_told_apart_with_the_reason(queue, 
     assert found[sound.id]["malformed"] is None
 
 
+@pytest.mark.slow
 async def test_a_job_that_changes_state_while_it_is_read_is_read_once(queue, store, collection):
     jobs = await queue.add_many([NewJob(n, unique=Unique(f"k{n}")) for n in range(12_000)])
     seen: list[str] = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from jobwire import Connection, Queue, connect, urls
+from jobwire import Queue, urls
 from jobwire.pipeline.stores.boundary import QueueStore
 from pipeline.stores.reading import opened
 
@@ -24,18 +24,6 @@ def url(place: Callable[[str], str]) -> str:
 @pytest.fixture
 def schema(url: str) -> str:
     return urls.parse(url).options["schema"]
-
-
-@pytest.fixture
-async def connection(url: str) -> AsyncIterator[Connection]:
-    async with connect(url) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue(QUEUE, connection) as queue:
-        yield queue
 
 
 @pytest.fixture

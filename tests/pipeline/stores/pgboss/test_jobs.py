@@ -11,32 +11,19 @@ import orjson
 import pytest
 
 from awaiting import eventually
-from jobwire import InvalidOption, State, Unrecoverable, Worker, codec, urls
+from jobwire import InvalidOption, State, Worker, codec, urls
 from jobwire.backends.pgboss import Boss
 from jobwire.errors import StoreRefused, StoreUnavailable
 from jobwire.options import NewJob
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.stores.batches import BATCH_BYTES
 from jobwire.pipeline.stores.boundary import Wanted, list_queues
-from jobwire.pipeline.stores.pgboss import arrow
-from pipeline.stores.reading import jobs_in, opened, sizes
+from jobwire.pipeline.stores.postgresio import arrow
+from pipeline.stores.reading import everything, jobs_in, mixed_outcomes, opened, sizes
 
 from .conftest import QUEUE
 
 TEXTS = ['naïve, "quoted": {x}', "line\nbreak, \r\n", "", "🚀 🚀", "a\\b\\n"]
-
-
-async def everything(queue):
-    found = {}
-    for state in State:
-        cursor = None
-        while True:
-            page = await queue.jobs(state, limit=2000, cursor=cursor)
-            found |= {job.id: job for job in page}
-            cursor = page.cursor
-            if cursor is None:
-                break
-    return found
 
 
 def as_row(job):
@@ -63,25 +50,13 @@ _COMPARED = frozenset({
 })  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_ten_thousand_mixed_jobs_are_read_as_the_backend_says(queue, connection, store, capsys):
-    async def handler(job):
-        if job.data["n"] % 7 == 0:
-            await job.update_progress({"half": True})
-        match job.data["n"] % 5:
-            case 0:
-                raise Unrecoverable("it's «broken»\n\tfor good")
-            case 1:
-                raise ValueError("once more")
-            case 2:
-                return {"sent": True, "to": ["ä", "b"]}
-            case 3:
-                return job.data["n"]
-
     far = datetime.now(UTC) + timedelta(days=3)
     worked = [NewJob({"n": n, "t": TEXTS[n % 5], "x": [1.5, None]}, priority=n % 3, attempts=2) for n in range(2_000)]
     later = [NewJob([n, TEXTS[n % 5]], run_at=far) for n in range(3_000)]
     await queue.add_many(worked)
-    async with Worker(QUEUE, handler, connection, concurrency=50) as worker:
+    async with Worker(QUEUE, mixed_outcomes, connection, concurrency=50) as worker:
         await eventually(lambda: worker.stats.completed + worker.stats.failed > 1_200, within=60)
     added = await queue.add_many(later)
     await connection.backend.cancels.cancel(QUEUE, [job.id for job in added[:500]])
@@ -143,6 +118,7 @@ async def test_slices_are_balanced_whatever_the_ids_are(queue, store, sql):
     assert max(counts) <= 1.2 * min(counts), counts
 
 
+@pytest.mark.slow
 async def test_slices_of_a_large_table_are_balanced_from_a_sample(queue, store, sql):
     await queue.add(1)
     sql.execute(
@@ -284,6 +260,7 @@ async def test_without_adbc_jobs_are_read_by_copy(queue, url, monkeypatch):
     store.close()
 
 
+@pytest.mark.slow
 async def test_large_jobs_come_in_small_batches(queue, store):
     await queue.add_many([NewJob("x" * 4_000_000, extra={"retryLimit": n}) for n in range(20)])
     [part] = store.plan_jobs(Wanted(), 4)

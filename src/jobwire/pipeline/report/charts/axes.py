@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-from jobwire.pipeline.report.palette import INK
+from jobwire.look.palette import INK
 
 Drawing: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import altair as alt
 
+from jobwire.look.palette import MUTED, PAPER
 from jobwire.pipeline.report.charts.axes import FRAME, ROUND_DURATIONS, Drawing, chart
 from jobwire.pipeline.report.frames import Column, Frame
-from jobwire.pipeline.report.palette import HEAT, MUTED, PAPER
+from jobwire.pipeline.report.palette import HEAT
 
 
 def heat_map(

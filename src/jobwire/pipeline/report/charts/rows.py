@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from jobwire.look.palette import GRID
 from jobwire.pipeline.report.charts.axes import (
     COUNT,
     DURATION,
@@ -24,7 +25,7 @@ from jobwire.pipeline.report.charts.axes import (
     texts,
 )
 from jobwire.pipeline.report.frames import Frame
-from jobwire.pipeline.report.palette import GRID, LEVEL
+from jobwire.pipeline.report.palette import LEVEL
 
 
 def stacked_bars(frame: Frame, parts: Mapping[str, str], *, unit: str, width: int) -> Drawing:

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from jobwire.look.palette import INK, PAPER
 from jobwire.pipeline.report.charts.axes import (
     ABOVE,
     COUNT,
@@ -21,7 +22,7 @@ from jobwire.pipeline.report.charts.axes import (
     duration_places,
 )
 from jobwire.pipeline.report.frames import Column, Frame
-from jobwire.pipeline.report.palette import INK, LEVEL, PAPER
+from jobwire.pipeline.report.palette import LEVEL
 
 _HOUR = 3_600_000
 _DAY = 24 * _HOUR

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jobwire.pipeline.report.frames import Frames
 from jobwire.pipeline.report.parts import Section
 from jobwire.pipeline.report.period import Period
+from jobwire.pipeline.report.sections.campaigns import campaigns
 from jobwire.pipeline.report.sections.failures import failures
 from jobwire.pipeline.report.sections.latency import latency
 from jobwire.pipeline.report.sections.names import names
@@ -14,9 +15,10 @@ from jobwire.pipeline.report.sections.runs import runs
 from jobwire.pipeline.report.sections.throughput import throughput
 from jobwire.pipeline.report.sections.workers import workers
 
-_SECTIONS = (throughput, latency, failures, names, retries, workers, quality, runs)
+_SECTIONS = (throughput, latency, failures, names, retries, workers, campaigns, quality, runs)
 
 
 def sections(frames: Frames, period: Period) -> list[Section]:
-    """Returns every section; one without data states it."""
-    return [section(frames, period) for section in _SECTIONS]
+    """Returns every section; one without data states it. That of campaigns is left out if there are none at all."""
+    found = (section(frames, period) for section in _SECTIONS)
+    return [section for section in found if section is not None]

@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pandas as pd
 
+from jobwire.look.palette import OUTCOME
 from jobwire.pipeline.report.charts import HALF, WIDE, stacked_bars, stacked_over_time
 from jobwire.pipeline.report.charts.axes import FRAME, ROW
 from jobwire.pipeline.report.frames import Column, Frame, Frames
-from jobwire.pipeline.report.palette import CLASSES, OUTCOME
+from jobwire.pipeline.report.palette import CLASSES
 from jobwire.pipeline.report.parts import Cell, Chart, Grid, Section
 from jobwire.pipeline.report.period import Period
 from jobwire.pipeline.report.wording import count, day, distinct, moment, plural, share, shorten

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from jobwire.look.palette import OUTCOME
 from jobwire.pipeline.report.charts import HALF, bars, stacked_bars
 from jobwire.pipeline.report.frames import Frame, Frames
-from jobwire.pipeline.report.palette import OUTCOME
 from jobwire.pipeline.report.parts import Chart, Section
 from jobwire.pipeline.report.period import Period
 from jobwire.pipeline.report.wording import count, plural, share

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from jobwire.look.palette import OUTCOME
 from jobwire.pipeline.report.charts import HALF, WIDE, Drawing, stacked_bars, stacked_over_time
 from jobwire.pipeline.report.frames import OUTCOMES, Frame, Frames
-from jobwire.pipeline.report.palette import OUTCOME
 from jobwire.pipeline.report.parts import Chart, Section
 from jobwire.pipeline.report.period import Period
 from jobwire.pipeline.report.wording import count, day, plural, share

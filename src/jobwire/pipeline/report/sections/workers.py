@@ -10,9 +10,9 @@ from datetime import timedelta
 
 import pandas as pd
 
+from jobwire.look.palette import OUTCOME
 from jobwire.pipeline.report.charts import WIDE, bars, heat_map
 from jobwire.pipeline.report.frames import Frame, Frames
-from jobwire.pipeline.report.palette import OUTCOME
 from jobwire.pipeline.report.parts import Chart, Section
 from jobwire.pipeline.report.period import Period
 from jobwire.pipeline.report.wording import distinct, duration, plural, shorten

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
-from typing import Any, LiteralString, cast
 
-import psycopg
-import pyarrow as pa
-from psycopg.sql import Literal
-
-from jobwire.backends.pgboss.connection.errors import failure, sqlstate_of
 from jobwire.backends.pgboss.connection.schema import Layout, bare, check_columns, check_version, identifier
 from jobwire.backends.pgboss.connection.statements import source, statement
 from jobwire.errors import StoreRefused
-from jobwire.pipeline.stores.pgboss import arrow
+from jobwire.pipeline.stores.postgresio import database as postgresio
 from jobwire.urls import Address
 
 OLDEST_SERVER = 14
@@ -30,56 +22,21 @@ def sql(name: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
 
 
-class Database:
-    """Runs statements. Every failure is raised as one of jobwire's errors."""
+class Database(postgresio.Database):
+    """A connection to a database with a pg-boss schema."""
 
     def __init__(self, address: Address) -> None:
-        self.where = f"PostgreSQL at {address.redacted}"
-        self._url = address.driver_url
-        self._arrow: arrow.Source | None = None
-        with self._reaching():
-            self._connection = psycopg.connect(self._url, autocommit=True, cursor_factory=psycopg.RawCursor)
+        super().__init__(address.driver_url, f"PostgreSQL at {address.redacted}")
         try:
-            self.ask(arrow.SETTINGS)
             self.layout = self._detect(address.options.get("schema", "pgboss"))
         except BaseException:
             self.close()
             raise
 
-    def close(self) -> None:
-        if self._arrow is not None:
-            self._arrow.close()
-            self._arrow = None
-        self._connection.close()
-
     def fitted(self, name: str, **parts: str) -> str:
         """Returns a statement of sql/ for this schema, with the parts that the caller has made."""
         layout = self.layout
         return sql(name).format(schema=layout.schema, side=layout.side, now=layout.now, **parts)
-
-    def literal(self, value: object) -> str:
-        """Returns the value as a literal, for a statement that takes no parameters."""
-        return Literal(value).as_string(self._connection)
-
-    def ask(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Returns the rows of one statement, whose values are numbered `$1`, `$2` ..."""
-        with self._reaching():
-            cursor = self._connection.execute(cast(LiteralString, text), values or None)
-            return cursor.fetchall() if cursor.description is not None else []
-
-    def batches(self, text: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of a query, through Arrow from end to end where ADBC is installed."""
-        with self._reaching():
-            if self._arrow is None:
-                self._arrow = arrow.open_source(self._url, self._connection)
-            yield from self._arrow.batches(text, schema)
-
-    @contextmanager
-    def _reaching(self) -> Generator[None]:
-        try:
-            yield
-        except (psycopg.Error, *arrow.ERRORS) as error:
-            raise failure(self.where, str(error), sqlstate_of(error)) from error
 
     def _detect(self, name: str) -> Layout:
         if self._connection.info.server_version < OLDEST_SERVER * 10_000:

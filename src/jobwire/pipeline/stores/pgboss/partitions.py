@@ -1,8 +1,4 @@
-"""Partitions of a queue: ranges of ids.
-
-The distribution of ids is unknown: random ones are even, jobwire's own grow with time, loaded ones are hashes. The
-bounds are therefore taken from ids that exist.
-"""
+"""Partitions of a queue: ranges of ids."""
 
 from __future__ import annotations
 
@@ -12,15 +8,8 @@ from jobwire.model import State
 from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.table import QueueTable
+from jobwire.pipeline.stores.postgresio.id_ranges import id_ranges
 
-_SMALL = 2_000
-"""Blocks of a table (16 MB) up to which all ids are read."""
-_SAMPLED = 1_000
-"""Blocks to read of a larger one. Jobs of one block are neighbours in time, so blocks count, not rows."""
-_ENOUGH = 50
-"""Ids per partition that a sample must have. A queue with fewer is a small part of its table, and is read whole."""
-_WORTH = 1_000
-"""Jobs that are worth a partition of their own."""
 _NATIVE = {
     State.WAITING: ("created", "retry"),
     State.DELAYED: ("created", "retry"),
@@ -47,23 +36,7 @@ class Partition:
 
 def plan(database: Database, table: QueueTable, condition: str, parts: int) -> list[Partition]:
     """Returns about `parts` partitions of the rows that the condition lets through."""
-    [(blocks,)] = database.ask(f"SELECT pg_relation_size({table.oid}::regclass) / current_setting('block_size')::int")
-    count, bounds = 0, []
-    if blocks > _SMALL:
-        sample = f"TABLESAMPLE SYSTEM ({100 * _SAMPLED / blocks:.6f})"
-        count, bounds = _bounds(database, table, condition, parts, sample)
-    estimate = count * blocks // _SAMPLED
-    if count < _ENOUGH * parts:
-        estimate, bounds = _bounds(database, table, condition, parts, "")
-    fewer = min(parts, max(1, estimate // _WORTH))
-    marks = sorted({bounds[number * parts // fewer - 1] for number in range(1, fewer)})
-    return [Partition(low, high) for low, high in zip([None, *marks], [*marks, None], strict=True)]
-
-
-def _bounds(database: Database, table: QueueTable, condition: str, parts: int, sample: str) -> tuple[int, list[str]]:
-    query = database.fitted("bounds", job=table.name, sample=sample, condition=condition)
-    [(count, bounds)] = database.ask(query, [[number / parts for number in range(1, parts)]])
-    return count, bounds or []
+    return [Partition(low, high) for low, high in id_ranges(database, table.name, condition, parts)]
 
 
 def condition_of(database: Database, queue: str, wanted: Wanted) -> str:

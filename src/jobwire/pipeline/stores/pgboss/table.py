@@ -8,6 +8,7 @@ from typing import Any
 
 from jobwire.errors import StoreRefused
 from jobwire.pipeline.stores.pgboss.database import Database
+from jobwire.pipeline.stores.postgresio.times import faults, time_or_null
 
 TIMES = ("created_on", "start_after", "started_on", "completed_on")
 _CARRIED = frozenset({"id", "name", "data", "state", "priority", "singleton_key", "output", *TIMES})
@@ -60,18 +61,15 @@ class QueueTable:
 
     def time(self, column: str) -> str:
         """Returns a time that a calendar has: null for infinity and for years beyond 9999."""
-        return f"CASE WHEN {_within(column)} THEN j.{column} END"
+        return time_or_null(column)
 
     @property
     def malformed(self) -> str:
         """Returns why a row can't be read as a job."""
-        faults = [
-            f"CASE WHEN NOT {_within(column)} THEN '{column} is ' || j.{column} || ', not a date' END"
-            for column in TIMES
-        ]
+        found = faults(TIMES)
         known = "('created', 'retry', 'active', 'completed', 'cancelled', 'failed')"
-        faults.append(f"CASE WHEN j.state::text NOT IN {known} THEN 'unknown state ' || j.state END")
-        return f"nullif(concat_ws('; ', {', '.join(faults)}), '')"
+        found.append(f"CASE WHEN j.state::text NOT IN {known} THEN 'unknown state ' || j.state END")
+        return f"nullif(concat_ws('; ', {', '.join(found)}), '')"
 
     @property
     def raw(self) -> str:
@@ -101,10 +99,6 @@ def find_table(database: Database, queue: str) -> QueueTable:
     name, expire, deletion, retention, oid, columns, kinds, has_side = found[0]
     kept = dict(zip(columns, kinds, strict=True))
     return QueueTable(layout.table(name), oid, kept, has_side, expire, deletion, retention)
-
-
-def _within(column: str) -> str:
-    return f"coalesce(j.{column} BETWEEN '0001-01-01 00:00+00' AND '9999-12-31 23:59:59.999999+00', true)"
 
 
 def _key(name: str) -> str:

@@ -1,0 +1,43 @@
+"""The checked options of one read or write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobwire import urls
+from jobwire.errors import InvalidOption
+from jobwire.pipeline.stores.address import checked
+from jobwire.pipeline.stores.boundary import Wanted
+
+DEFAULT_PARTS = 8
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The options of one read or write."""
+
+    url: str
+    queues: tuple[str, ...] | None
+    """None: all queues of the store."""
+    table: str
+    store: str
+    parts: int
+    wanted: Wanted
+    changed_from: datetime | None
+    """Only deliveries that may have changed since then."""
+    pushdown: bool
+    max_rows: int | None
+    run: str | None
+    size_limit: int | None
+
+    @property
+    def address(self) -> urls.Address:
+        return checked(self.url)
+
+    @property
+    def queue(self) -> str:
+        """Returns the one queue that a write is for."""
+        if self.queues is None or len(self.queues) != 1:
+            raise InvalidOption("queue", self.queues, "must name the queue to write to")
+        return self.queues[0]

@@ -1,0 +1,88 @@
+"""The tables of a lake by their paths, with their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jobwire.pipeline.lake.campaign_schemas import (
+    CAMPAIGN_DAILY,
+    CAMPAIGN_HOURLY,
+    CAMPAIGN_SNAPSHOT,
+    CHANNEL_HEALTH,
+    CHANNEL_SNAPSHOT,
+    DELIVERY_SNAPSHOTS,
+    SILVER_DELIVERIES,
+)
+from jobwire.pipeline.lake.schemas import (
+    ARCHIVE,
+    ATTEMPTS,
+    FAILURES_DAILY,
+    GAPS,
+    LATENCY_HOURLY,
+    QUALITY,
+    QUARANTINE,
+    RETRIES,
+    SILVER_EVENTS,
+    SILVER_JOBS,
+    SNAPSHOTS,
+    THROUGHPUT_HOURLY,
+    WORKERS_HOURLY,
+    Columns,
+)
+
+BY_DAY = {
+    "silver/events": SILVER_EVENTS,
+    "silver/jobs": SILVER_JOBS,
+    "silver/attempts": ATTEMPTS,
+}
+IN_ONE = {
+    "gold/throughput_hourly": THROUGHPUT_HOURLY,
+    "gold/latency_hourly": LATENCY_HOURLY,
+    "gold/failures_daily": FAILURES_DAILY,
+    "gold/workers_hourly": WORKERS_HOURLY,
+    "gold/retries": RETRIES,
+    "gold/quality": QUALITY,
+    "gold/gaps": GAPS,
+    "quarantine": QUARANTINE,
+}
+ADDED_TO: Mapping[str, Columns] = {"archive": ARCHIVE, "quarantine_load": QUARANTINE}
+"""Tables whose parts are days of runs, with keys such as `2026-01-31@<label>`."""
+DELIVERIES_BY_DAY = {"silver/deliveries": SILVER_DELIVERIES}
+CAMPAIGNS_IN_ONE = {
+    "gold/campaign_hourly": CAMPAIGN_HOURLY,
+    "gold/campaign_daily": CAMPAIGN_DAILY,
+    "gold/channel_health": CHANNEL_HEALTH,
+    "quarantine_campaigns": QUARANTINE,
+}
+"""Published once a campaigns' database was ingested."""
+SNAPSHOT_TABLES = {
+    "jobs": "bronze/job_snapshots",
+    "deliveries": "bronze/deliveries",
+    "campaigns": "bronze/campaigns",
+    "channels": "bronze/channels",
+}
+"""The folders of what is read from stores, by the name of the table in the data source. Each source has a folder of its
+own below."""
+_PUBLISHED = {**BY_DAY, **IN_ONE, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
+_SNAPSHOTS = {
+    "bronze/job_snapshots": SNAPSHOTS,
+    "bronze/deliveries": DELIVERY_SNAPSHOTS,
+    "bronze/campaigns": CAMPAIGN_SNAPSHOT,
+    "bronze/channels": CHANNEL_SNAPSHOT,
+}
+
+
+def columns_of(name: str) -> Columns:
+    """Returns the columns of a published table, or of the snapshots of one source."""
+    found = _PUBLISHED.get(name)
+    return found if found is not None else _SNAPSHOTS["/".join(name.split("/")[:2])]
+
+
+def has_days(name: str) -> bool:
+    """Returns whether a table has a part for each day."""
+    return name in BY_DAY or name in ADDED_TO or name in DELIVERIES_BY_DAY
+
+
+def is_one_part(name: str) -> bool:
+    """Returns whether a table is published as a whole."""
+    return name in IN_ONE or name in CAMPAIGNS_IN_ONE

@@ -1,0 +1,1 @@
+"""The tables of campaigns on PostgreSQL, for the pipeline."""

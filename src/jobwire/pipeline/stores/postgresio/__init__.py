@@ -1,0 +1,1 @@
+"""PostgreSQL for the pipeline: connections, rows as Arrow batches, ranges of ids."""
