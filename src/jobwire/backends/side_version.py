@@ -22,6 +22,8 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+from jobwire.boundary import Finding
+from jobwire.boundary.finding_kinds import SIDE_NEWER, SIDE_OLDER, SIDE_UNREADABLE
 from jobwire.errors import NewerSideData, StoreRefused, StoreUnavailable, shown
 
 _log = logging.getLogger("jobwire.side_data")
@@ -83,6 +85,23 @@ async def bring_up_to_date(side: SideVersion[Step_contra], steps: Sequence[Step_
             f"{side.where} has side data of version {version}, which could not be brought to version {newest}: "
             f"another process wrote the version at the same time"
         )
+
+
+async def findings(side: SideVersion[Step_contra], steps: Sequence[Step_contra]) -> list[Finding]:
+    """Returns a finding if the side data has another version than this release. Changes nothing."""
+    newest, found = FIRST + len(steps), await side.read()
+    if found is None:
+        return []
+    try:
+        version = checked(side.where, found, newest)
+    except NewerSideData as newer:
+        return [SIDE_NEWER.found(str(newer))]
+    except StoreRefused as refused:
+        return [SIDE_UNREADABLE.found(str(refused))]
+    if version == newest:
+        return []
+    evidence = f"{side.where} has side data of version {version}; this jobwire makes version {newest}"
+    return [SIDE_OLDER.found(evidence, fix=f"bring side data from version {version} to {newest}")]
 
 
 def checked(where: str, found: object, newest: int) -> int:

@@ -6,19 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from jobwire.boundary.consumer import Consumer, ConsumerSettings
+from jobwire.boundary.diagnosis import Diagnosis
 from jobwire.boundary.features import Capabilities
 from jobwire.boundary.jobs import Acted, Added, PreparedJob
 from jobwire.boundary.parts import (
     Bulk,
     Cancels,
+    Dependencies,
     Edits,
     EventControl,
     Events,
     Flows,
+    KeyLimits,
     Logs,
     Pause,
     Progress,
     QueueLimits,
+    QueueList,
     Routing,
     Schedules,
     Transactions,
@@ -37,6 +41,8 @@ class Backend(Protocol):
 
     @property
     def flows(self) -> Flows | None: ...
+    @property
+    def dependencies(self) -> Dependencies | None: ...
     @property
     def edits(self) -> Edits | None: ...
     @property
@@ -58,6 +64,8 @@ class Backend(Protocol):
     @property
     def limits(self) -> QueueLimits | None: ...
     @property
+    def key_limits(self) -> KeyLimits | None: ...
+    @property
     def unique_owners(self) -> UniqueOwners | None: ...
     @property
     def routing(self) -> Routing | None: ...
@@ -65,9 +73,17 @@ class Backend(Protocol):
     def transactions(self) -> Transactions | None: ...
     @property
     def workers(self) -> Workers | None: ...
+    @property
+    def queue_list(self) -> QueueList | None: ...
+    @property
+    def diagnosis(self) -> Diagnosis | None: ...
 
-    async def open(self) -> None:
-        """Connects to the store and checks that it can serve this protocol. Does nothing if it is open already."""
+    async def open(self, *, look_only: bool = False) -> None:
+        """Connects to the store and checks that it can serve this protocol. Does nothing if it is open already.
+
+        It also makes what is missing: a schema, indexes, side data of this release. With `look_only` it changes nothing
+        in the store, and does not check the version of the side data. Then `queue_list` and
+        `diagnosis` can be used, and the rest if there is a queue."""
         ...
 
     async def close(self) -> None: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,6 +21,12 @@ class Claim:
     """The reason why the job must fail without being run, if there is one."""
     run_seconds: float = 0.0
     """The time that the handler ran. Set by the engine when it has ended."""
+
+    @property
+    def trace_context(self) -> Mapping[str, str]:
+        """The trace that the producer's telemetry has stored with the job, as headers of OpenTelemetry. Empty if there
+        is none, or if the protocol does not store one."""
+        return {}
 
 
 @record

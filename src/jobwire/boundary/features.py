@@ -51,6 +51,7 @@ class Feature(Enum):
     SCHEDULE_IMMEDIATELY = "schedules that start immediately"
 
     FLOWS = "flows"
+    DEPENDENCIES = "jobs that wait for the results of others"
     EDITS = "changes to a job in the store"
     BULK = "changes to all jobs at once"
     CANCEL = "cancelled state"
@@ -60,9 +61,12 @@ class Feature(Enum):
     EVENTS = "event stream"
     EVENT_CONTROL = "control of the event stream"
     LIMITS = "limits of the whole queue"
+    KEY_LIMITS = "limits per key"
     ROUTING = "routing by target"
     TRANSACTIONS = "transaction that a job is completed in"
     WORKERS = "list of workers"
+    QUEUES = "list of queues"
+    DIAGNOSIS = "diagnosis of a server"
 
 
 BACKOFFS = {

@@ -15,6 +15,8 @@ from jobwire.model import Children, Event, Job, JobKey, Limits, Schedule, State,
 from jobwire.options import NewSchedule
 from jobwire.rate import Rate
 
+RESULTS_KEY = "$results"
+"""The key in the data of a job that waits for the results of others. Its value names those jobs."""
 OnFailure = Literal["wait", "fail", "continue", "ignore", "remove"]
 
 
@@ -56,6 +58,24 @@ class Flows(Protocol):
 
     async def remove_alone(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         """Deletes jobs as `Backend.remove` does, but not their children."""
+        ...
+
+
+class Dependencies(Protocol):
+    """Jobs that run when other jobs have completed, and get their results."""
+
+    def check_queues(self, queues: Sequence[str]) -> None:
+        """Raises InvalidOption if jobs of these queues can't wait for each other. Does not call the store."""
+        ...
+
+    async def add_trees(self, roots: Sequence[FlowNode]) -> Sequence[Added]:
+        """Stores whole trees, all or nothing. Each job waits for its children, and fails if one of them fails for good:
+        their `on_failure` is fail. The data of each job that waits is an object with RESULTS_KEY, which shows that it
+        is not a peer's own. Returns one answer per job, in the order of `levels`."""
+        ...
+
+    async def results(self, queue: str, job_id: str) -> Mapping[JobKey, Any]:
+        """Returns the results of the jobs that this one has waited for, as far as they are in the store."""
         ...
 
 
@@ -160,7 +180,11 @@ class Events(Protocol):
 
 
 class EventControl(Protocol):
-    """Writes to the event stream, and limits its length."""
+    """Reads the stream's past, writes to it, and limits its length."""
+
+    async def last(self, queue: str, limit: int) -> Sequence[Event]:
+        """Returns up to `limit` events that the stream holds, the newest ones, oldest first."""
+        ...
 
     async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
         """Adds an event. Returns its id."""
@@ -199,6 +223,19 @@ class UniqueOwners(Protocol):
         ...
 
 
+class KeyLimits(Protocol):
+    """Limits that hold for each key of jobs by itself, over all workers of the queue."""
+
+    def job_options(self, key: str) -> Mapping[str, Any]:
+        """Returns the native options of a job that counts for this key."""
+        ...
+
+    def worker_options(self, native: object | None, rate: Rate | None, running: int | None) -> object:
+        """Returns a worker's native options with limits for each key: on starts in a period, and on jobs that run at a
+        time."""
+        ...
+
+
 class Routing(Protocol):
     """Jobs that only some workers may run."""
 
@@ -220,3 +257,19 @@ class Workers(Protocol):
     """Lists the workers that are connected to a queue, in any language."""
 
     async def workers(self, queue: str) -> Sequence[WorkerInfo]: ...
+
+
+class QueueList(Protocol):
+    """Lists the queues of a store."""
+
+    async def names(self) -> Sequence[str]:
+        """Returns the names of all queues in the place that the URL names, sorted. Stores nothing."""
+        ...
+
+    async def has(self, queue: str) -> bool:
+        """Returns True if there is such a queue. Does not read the others."""
+        ...
+
+    async def forget(self, queue: str) -> None:
+        """Deletes the store's record of a queue that is empty, if the protocol keeps one beyond `obliterate`."""
+        ...

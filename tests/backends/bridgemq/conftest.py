@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from jobwire import Queue, Worker, connect
-from jobwire.boundary import Claim, Consumer, ConsumerSettings
-from jobwire.connection import Connection
+from jobwire.boundary import Claim, Consumer
 from jobwire.embedded import Server
 from jobwire.native import BridgeMQWorker
 
 from .peer import Peer
 
-KIND = "mail"
+
+@pytest.fixture
+def queue_name() -> str:
+    return "mail"
 
 
 @pytest.fixture
@@ -38,49 +39,20 @@ async def redis(jobwire_valkey: Server) -> AsyncIterator[Redis]:
 
 
 @pytest.fixture
-async def connection(url: str) -> AsyncIterator[Connection]:
-    async with connect(url) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue(KIND, connection) as queue:
-        yield queue
-
-
-@pytest.fixture
 def peer(redis: Redis, namespace: str) -> Peer:
     return Peer(redis, namespace)
 
 
 @pytest.fixture
-def work(connection: Connection) -> Callable[..., Worker]:
-    def make(handler: Callable[[Any], Any], **options: Any) -> Worker:
-        return Worker(KIND, handler, connection, **options)
+def consume(consume: Callable[..., Consumer]) -> Callable[..., Consumer]:
+    """Makes a bare consumer: `consume(stack="py")`. What not every consumer has is an option of this protocol."""
+    common = ("queue", "lease", "max_stalled", "recover_every", "name", "rate")
+
+    def make(worker_id: str | None = None, **options: Any) -> Consumer:
+        settings = {name: options.pop(name) for name in common if name in options}
+        return consume(worker_id, native=BridgeMQWorker(**options), **settings)
 
     return make
-
-
-@pytest.fixture
-async def consume(connection: Connection) -> AsyncIterator[Callable[..., Consumer]]:
-    """Make a bare consumer: `consume(stack="py")`. What not every consumer has is an option of this protocol."""
-    made: list[Consumer] = []
-    common = ("lease", "max_stalled", "recover_every", "name", "rate")
-
-    def make(worker_id: str | None = None, queue: str = KIND, **options: Any) -> Consumer:
-        settings = {name: options.pop(name) for name in common if name in options}
-        consumer = connection.backend.consumer(
-            ConsumerSettings(
-                queue, worker_id or f"worker-{len(made) + 1}", native=BridgeMQWorker(**options), **settings
-            )
-        )
-        made.append(consumer)
-        return consumer
-
-    yield make
-    for consumer in made:
-        await consumer.close()
 
 
 @pytest.fixture

@@ -64,6 +64,7 @@ async def test_foreign_pushes_between_ours_keep_their_place(peer, queue, consume
     assert [claim.job.data for claim in await claimed(consume(), 10)] == ["zeroth", "first", "a", "b", "c", "d"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [0, 30])
 async def test_a_large_foreign_backlog_is_taken_over_in_order(peer, queue, consume, claimed, known):
     await queue.add_many([NewJob(f"ours {n}") for n in range(known)])

@@ -13,6 +13,7 @@ from jobwire import NewJob, Rate
 from jobwire.boundary import Completed, Failed, Released, Snoozed
 
 
+@pytest.mark.slow
 async def test_the_limit_is_never_exceeded_by_fifty_workers(queue, work, peer):
     running = most = 0
 

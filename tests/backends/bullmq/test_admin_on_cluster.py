@@ -97,3 +97,14 @@ async def test_workers_are_found_on_whichever_node_they_wait(jobwire_valkey_clus
             await asyncio.gather(*waits, return_exceptions=True)
             for consumer in consumers:
                 await consumer.close()
+
+
+async def test_queues_of_all_nodes_are_listed(jobwire_valkey_cluster: Cluster) -> None:
+    names = [f"{{q{number}}}" for number in range(12)]  # hash tags of their own, so they are on several nodes
+    async with opened(jobwire_valkey_cluster, f"test-{uuid.uuid4().hex[:12]}") as backend:
+        assert backend.queue_list is not None
+        for name in names:
+            await backend.register(name)
+        assert list(await backend.queue_list.names()) == sorted(names)
+        assert await backend.queue_list.has("{q3}")
+        assert not await backend.queue_list.has("{q99}")

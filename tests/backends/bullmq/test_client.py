@@ -156,10 +156,12 @@ async def test_a_unix_socket(url: str, socket_path: str, module: Any) -> None:
     await use(url, client)
 
 
+@pytest.mark.slow
 @BOTH
 async def test_tls(url: str, jobwire_valkey: Server, module: Any) -> None:
     async with tls_front(urlsplit(jobwire_valkey.url).port or 0) as port:
-        parts = {**_parts(jobwire_valkey), "port": port, "ssl": True}
+        patience = {"socket_timeout": 60, "socket_connect_timeout": 60}  # the front runs in this process, too
+        parts = {**_parts(jobwire_valkey), "port": port, "ssl": True, **patience}
         await use(url, module.Redis(**parts, ssl_ca_certs=str(TLS / "certificate.pem")))
         await use(url, module.Redis(**parts, ssl_cert_reqs=None, ssl_check_hostname=False))
         stranger = module.Redis(**parts, ssl_ca_certs=str(TLS / "stranger.pem"))

@@ -16,9 +16,11 @@ from redis.exceptions import ResponseError
 
 from awaiting import eventually
 from jobwire import InvalidOption, NewJob, Queue, Rate, State, Worker, connect
+from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio import scripts as redisio_scripts
 from jobwire.boundary import Completed, Failed, Parked
 from jobwire.connection import Connection
+from jobwire.doctor import examine, fix
 from jobwire.embedded import Cluster
 from jobwire.flow import Flow, FlowJob
 from jobwire.options import Parent, Unique
@@ -157,6 +159,10 @@ async def test_every_script_runs_on_a_cluster_and_keeps_to_one_slot(
     await flush_scripts(jobwire_valkey_cluster)
     async with connected(jobwire_valkey_cluster, place.prefix) as connection:
         await use_everything(connection, place)
+        async with RedisCluster.from_url(jobwire_valkey_cluster.url) as cluster:
+            await cluster.set(Keys(place.prefix, place.queue).lock("gone"), "a token")
+        [lock] = [one for one in (await examine(connection)).findings if one.code == "locks"]
+        assert [one.done for one in await fix(connection, [lock])] == [True]
         stored = await keys_of(jobwire_valkey_cluster, place.prefix)
         await clear_everything(connection, place)
 

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import eventually
+from credentials import is_refused
 from jobwire import Queue, State, StoreRefused, StoreUnavailable, Worker, connect
 from jobwire.embedded import Cluster, Server
 
@@ -36,17 +37,7 @@ async def test_a_changed_password_is_a_refusal_and_a_worker_goes_on_when_it_hold
         assert await (await queue.add(1)).wait(timeout=20) == 2
         await _admit(redis, unique, "second")
         await redis.execute_command("CLIENT", "KILL", "USER", unique)
-
-        async def refused() -> bool:
-            try:
-                await revoked.counts()
-            except StoreRefused:
-                return True
-            except StoreUnavailable:  # the connection that was cut
-                return False
-            return False
-
-        await eventually(refused)
+        await eventually(lambda: is_refused(revoked))
         await eventually(lambda: not worker.connected)
         job = await queue.add(2)
         await _admit(redis, unique, "first")

@@ -178,6 +178,7 @@ async def test_a_prioritised_job_that_is_taken_back_wakes_another_worker(
     await other.close()
 
 
+@pytest.mark.slow
 async def test_every_start_is_a_run_under_bursts(jobwire_valkey: Server, redis: Redis, keys: Keys) -> None:
     """With one start allowed, a job that is claimed and handed back unrun would fail for good."""
     url = f"bullmq+{jobwire_valkey.url}?prefix={keys.prefix}"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 from pymongo.collection import Collection
 
-from jobwire.boundary import Consumer, ConsumerSettings
-from jobwire.connection import Connection, connect
 from jobwire.embedded import Server
-from jobwire.queue import Queue
-from jobwire.worker import Worker
 
 from .peer import Peer
 
-QUEUE = "emails"
+
+@pytest.fixture
+def queue_name() -> str:
+    return "emails"
 
 
 @pytest.fixture
@@ -37,38 +36,3 @@ def jobs(jobwire_mongo: Server, unique: str) -> Iterator[Collection[dict[str, An
 @pytest.fixture
 def peer(jobs: Collection[dict[str, Any]]) -> Peer:
     return Peer(jobs, "node-1")
-
-
-@pytest.fixture
-async def connection(url: str) -> AsyncIterator[Connection]:
-    async with connect(url) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue(QUEUE, connection) as queue:
-        yield queue
-
-
-@pytest.fixture
-def work(connection: Connection) -> Callable[..., Worker]:
-    def make(handler: Callable[[Any], Any], **options: Any) -> Worker:
-        return Worker(QUEUE, handler, connection, **options)
-
-    return make
-
-
-@pytest.fixture
-async def consume(connection: Connection) -> AsyncIterator[Callable[..., Consumer]]:
-    made: list[Consumer] = []
-
-    def make(worker_id: str | None = None, **settings: Any) -> Consumer:
-        worker_id = worker_id or f"python-{len(made) + 1}"
-        consumer = connection.backend.consumer(ConsumerSettings(queue=QUEUE, worker_id=worker_id, **settings))
-        made.append(consumer)
-        return consumer
-
-    yield make
-    for consumer in made:
-        await consumer.close()

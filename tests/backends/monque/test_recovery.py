@@ -56,7 +56,7 @@ async def test_a_job_that_the_peer_took_over_from_us_is_not_taken_back_by_our_ol
     assert Peer(jobs, "node-2").start() == 1
     peer.claim("emails")
     stored = jobs.find_one({"_id": ObjectId(added.id)})
-    assert (stored["claimedBy"], stored["jobwire"]["by"]) == ("node-1", "python-1")
+    assert (stored["claimedBy"], stored["jobwire"]["by"]) == ("node-1", "worker-1")
     assert await recovered_by(consume()) == []
     assert peer.complete(stored)["status"] == "completed"
 

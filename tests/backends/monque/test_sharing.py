@@ -20,6 +20,7 @@ from jobwire.options import NewJob, Unique
 from .peer import Peer, now
 
 
+@pytest.mark.slow
 async def test_two_schedulers_share_a_thousand_jobs_without_a_duplicate(queue, url, jobs):
     ran = Counter()
 

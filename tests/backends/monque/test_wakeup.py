@@ -135,6 +135,52 @@ async def test_jobs_of_other_names_wake_nobody(queue, work, peer):
     assert worker.stats.calls - before <= 4
 
 
+async def three_waiting(consume):
+    """Three consumers that wait, each informed of the queue, with their waits. The first has waited for longest."""
+    consumers = [consume() for _ in range(3)]
+    waits = []
+    for consumer in consumers:
+        await consumer.settle([], claim=1)
+        waits.append(asyncio.create_task(consumer.wait(60)))
+        await eventually(lambda consumer=consumer: consumer._waiter.quiet)
+    return consumers, waits
+
+
+async def ended(waits):
+    for wait in waits:
+        wait.cancel()
+    await asyncio.wait(waits)
+
+
+async def test_a_job_wakes_one_of_the_workers_that_wait_and_the_next_job_another(queue, consume, peer):
+    consumers, waits = await three_waiting(consume)
+    await asyncio.to_thread(peer.enqueue, "emails", 1)
+    await waits[0]
+    assert [consumer._waiter.quiet for consumer in consumers] == [False, True, True]
+    await asyncio.to_thread(peer.enqueue, "emails", 2)
+    await waits[1]
+    assert [consumer._waiter.quiet for consumer in consumers] == [False, False, True]
+    await ended(waits)
+
+
+async def test_a_worker_that_can_not_use_its_wakeup_passes_it_on(queue, consume, connection):
+    consumers, waits = await three_waiting(consume)
+    connection.backend._wakeup.wake("emails", 0)
+    waits[0].cancel()
+    await waits[1]
+    assert consumers[2]._waiter.quiet
+    await consumers[1].pass_on()
+    await waits[2]
+    await ended(waits)
+
+
+async def test_all_workers_know_of_a_job_that_is_due_later(queue, consume, peer):
+    consumers, waits = await three_waiting(consume)
+    await asyncio.to_thread(peer.enqueue, "emails", 1, run_at=now() + timedelta(hours=1))
+    await eventually(lambda: all(consumer._waiter.due_ms is not None for consumer in consumers))
+    await ended(waits)
+
+
 async def test_no_stream_is_held_open_for_workers_that_are_busy(queue, work, connection):
     wakeup = connection.backend._wakeup
     async with work(lambda job: None) as idle:

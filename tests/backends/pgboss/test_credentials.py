@@ -11,6 +11,7 @@ import pytest
 from psycopg import sql
 
 from awaiting import eventually
+from credentials import is_refused
 from jobwire import Queue, StoreRefused, StoreUnavailable, Worker, connect
 
 Database = psycopg.AsyncConnection[Any]
@@ -82,17 +83,7 @@ async def test_a_changed_password_is_a_refusal_and_a_worker_goes_on_when_it_hold
         assert await (await queue.add({"n": 1})).wait(timeout=20) == {"twice": 2}
         await run(database, "ALTER ROLE {} PASSWORD 'second'", name)
         await database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [name])
-
-        async def refused() -> bool:
-            try:
-                await revoked.counts()
-            except StoreRefused:
-                return True
-            except StoreUnavailable:  # the connection that was cut
-                return False
-            return False
-
-        await eventually(refused)
+        await eventually(lambda: is_refused(revoked))
         await eventually(lambda: not worker.connected)
         job = await queue.add({"n": 2})
         await run(database, "ALTER ROLE {} PASSWORD 'first'", name)

@@ -30,6 +30,7 @@ FENCE = {
     "reserves": "{1}",
     "lease": "30",
     "own_channel": "channel",
+    "mark": "$results",
 }
 FILL = """
     INSERT INTO {schema}.job_common (name, priority, data, policy, state, start_after, completed_on)
@@ -121,6 +122,16 @@ async def test_the_plan_walks_indexes(big, backend, statement, analyzed):
     if statement in ("complete", "fail_or_retry", "release_or_snooze", "extend"):
         assert "job_common_pkey" in {node.get("Index Name") for node in found}
     assert plan["Execution Time"] < 500
+
+
+@pytest.mark.parametrize("statement", ["fail_dependents", "unblock"])
+async def test_jobs_that_wait_for_others_are_found_without_reading_the_rest(big, backend, statement):
+    _, _, database = big
+    plan = await _explain(backend, database, statement, analyzed=True)
+    of_jobs = [node for node in nodes(plan["Plan"]) if node.get("Relation Name") == "job_common"]
+    assert of_jobs
+    assert {node["Node Type"] for node in of_jobs} <= {"Index Scan", "Index Only Scan"}
+    assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in of_jobs) == 0
 
 
 @pytest.mark.parametrize("jobs", [2_000, 5_000])

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from awaiting import eventually
-from jobwire import AddStatus, InvalidOption, State
+from jobwire import AddStatus, InvalidOption, State, sync
 from jobwire.backends.pgboss import Boss
 from jobwire.options import NewJob, Unique
 
@@ -40,6 +40,26 @@ async def test_a_blocking_connection_serves_as_well(queue, jobwire_postgres, com
         await queue.add_many([NewJob(n) for n in range(3)], transaction=connection)
         await asyncio.to_thread(connection.commit if commit else connection.rollback)
     assert await waiting(queue) == (3 if commit else 0)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_blocking_connection_serves_blocking_code(jobwire_postgres, jobwire_pgboss_url, commit):
+    app = sync.App(jobwire_pgboss_url)
+
+    @app.task
+    def double(number: int) -> int:
+        return number * 2
+
+    with app, psycopg.connect(jobwire_postgres.url) as connection:
+        connection.execute("create temporary table numbers (n int)")
+        connection.execute("insert into numbers values (1)")
+        job = double.options(transaction=connection).add(4)
+        double.options(transaction=connection).add_many([{"number": 5}, {"number": 6}])
+        connection.commit() if commit else connection.rollback()
+        assert app.queue("double").counts()[State.WAITING] == (3 if commit else 0)
+        if commit:
+            with app.worker():
+                assert job.wait(timeout=30) == 8
 
 
 async def test_a_connection_keeps_its_own_row_factory(queue, jobwire_postgres):

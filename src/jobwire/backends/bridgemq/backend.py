@@ -9,7 +9,9 @@ from jobwire.backends.bridgemq.connection import side_version
 from jobwire.backends.bridgemq.connection.namespace import Namespace
 from jobwire.backends.bridgemq.native.unroutable import BridgeRouting
 from jobwire.backends.bridgemq.operate import admin, read
+from jobwire.backends.bridgemq.operate.diagnose import BridgeDiagnosis
 from jobwire.backends.bridgemq.operate.pause import BridgePause
+from jobwire.backends.bridgemq.operate.queue_list import BridgeQueueList
 from jobwire.backends.bridgemq.operate.workers import BridgeWorkers
 from jobwire.backends.bridgemq.produce.add import add
 from jobwire.backends.bridgemq.produce.schedules import BridgeSchedules
@@ -29,6 +31,7 @@ class BridgeMQ:
     """Implements Backend."""
 
     flows = None
+    dependencies = None
     edits = None
     bulk = None
     cancels = None
@@ -36,6 +39,7 @@ class BridgeMQ:
     event_control = None
     limits = None
     unique_owners = None
+    key_limits = None
     transactions = None
 
     def __init__(self, address: Address, *, side_is_known: bool = False) -> None:
@@ -50,15 +54,17 @@ class BridgeMQ:
         self.schedules = BridgeSchedules(namespace)
         self.routing = BridgeRouting(namespace)
         self.workers = BridgeWorkers(namespace)
+        self.queue_list = BridgeQueueList(namespace)
+        self.diagnosis = BridgeDiagnosis(namespace)
 
     @property
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
 
-    async def open(self) -> None:
+    async def open(self, *, look_only: bool = False) -> None:
         await self._namespace.store.open()
         await check_server(self._namespace.store, "bridgemq")
-        if not self._side_is_known:
+        if not self._side_is_known and not look_only:
             try:
                 await bring_up_to_date(side_version.BridgeSideData(self._namespace), side_version.STEPS)
             except BaseException:

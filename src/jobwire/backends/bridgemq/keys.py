@@ -60,8 +60,13 @@ class Keys:
         self.base = base = f"{namespace}:"
         self.workers = base + "workers:active"
         self.waiting = base + "jobs:waiting"
+        self.active = base + "jobs:active"
+        self.delayed = base + "jobs:delayed"
         self.cron = base + "jobs:cron"
+        self.deadletter = base + "jobs:deadletter"
+        self.leader = base + "scheduler:lock"
         self.paused = base + "queues:paused"
+        self.types = base + "x:types"
         self.version = base + "x:version"
         self.wake = base + "x:wake"
         """The channel for wakeups. A message is a job type, or `*` for all."""
@@ -75,11 +80,22 @@ class Keys:
     def data(self, job_id: str) -> str:
         return f"{self.base}jobs:data:{job_id}"
 
+    def lock(self, job_id: str) -> str:
+        return f"{self.base}jobs:lock:{job_id}"
+
     def logs(self, job_id: str) -> str:
         return f"{self.base}x:logs:{job_id}"
 
     def claims(self, job_type: str) -> str:
         return f"{self.base}x:claims:{job_type}"
+
+    def indexed(self, job_type: str) -> str:
+        """Returns the key of the waiting jobs of a type."""
+        return f"{self.base}x:type:{job_type}"
+
+    def delayed_of(self, job_type: str) -> str:
+        """Returns the key of the delayed jobs of a type, in our index."""
+        return f"{self.base}x:delayed:{job_type}"
 
     def routes(self, scope: str) -> str:
         return f"{self.base}x:routes:{scope}"

@@ -32,9 +32,12 @@ _HAS = frozenset(
         Feature.SCHEDULE_TZ,
         Feature.RATE_LIMIT,
         Feature.WORKERS,
+        Feature.QUEUES,
+        Feature.DIAGNOSIS,
     }
 )
 _NEAREST = {
+    Feature.KEY_LIMITS: "use a queue per key, each with its own limit",
     Feature.BACKOFF_CUSTOM: "use fixed, linear or exponential",
     Feature.SCHEDULE_EVERY: "use cron, with seconds first if need be: cron='*/5 * * * * *'",
     Feature.JOB_NAMES: "a queue is a job type, and the type is the name",
@@ -43,6 +46,7 @@ _NEAREST = {
     Feature.KEEP: "finished jobs stay for 24 hours; clean() removes them sooner",
     **dict.fromkeys(ALL_UNIQUE, "give the job an id of your own: a second one with it is refused"),
     Feature.FLOWS: "add the next job from the handler of the one before",
+    Feature.DEPENDENCIES: "add the next job at the end of the first task",
     Feature.TRANSACTIONAL_ADD: "add after the transaction has been committed",
     Feature.EVENTS: "job.wait() and counts() look at the store",
     Feature.CANCEL: "remove(id) takes it out of the queue",

@@ -9,11 +9,13 @@ from jobwire._version import __version__
 from jobwire.backends.bullmq.connection import Server
 from jobwire.backends.bullmq.operate import admin, read
 from jobwire.backends.bullmq.operate.bulk import BullBulk
+from jobwire.backends.bullmq.operate.diagnose import BullDiagnosis
 from jobwire.backends.bullmq.operate.edits import BullEdits
 from jobwire.backends.bullmq.operate.event_control import DEFAULT_EVENTS, BullEventControl
 from jobwire.backends.bullmq.operate.events import BullEvents
 from jobwire.backends.bullmq.operate.limits import BullLimits
 from jobwire.backends.bullmq.operate.pause import BullPause
+from jobwire.backends.bullmq.operate.queue_list import BullQueueList
 from jobwire.backends.bullmq.operate.unique_owners import BullUniqueOwners
 from jobwire.backends.bullmq.operate.workers import BullWorkers
 from jobwire.backends.bullmq.produce.add import add
@@ -22,6 +24,7 @@ from jobwire.backends.bullmq.produce.schedules import BullSchedules
 from jobwire.backends.bullmq.rules import CAPABILITIES, check
 from jobwire.backends.bullmq.work.consumer import BullConsumer
 from jobwire.backends.bullmq.work.progress_and_logs import BullLogs, BullProgress
+from jobwire.backends.flow_dependencies import FlowDependencies
 from jobwire.backends.redisio.server_check import check_server
 from jobwire.boundary import Acted, Added, Backend, Capabilities, Consumer, ConsumerSettings, Feature, PreparedJob
 from jobwire.model import Job, Page, State
@@ -34,6 +37,7 @@ class BullMQ:
     """Implements Backend."""
 
     cancels = None
+    key_limits = None
     routing = None
     transactions = None
 
@@ -41,6 +45,7 @@ class BullMQ:
         self._address = address
         self._server = server = Server(address)
         self.flows = BullFlows(server)
+        self.dependencies = FlowDependencies(self.flows)
         self.edits = BullEdits(server)
         self.bulk = BullBulk(server)
         self.pause = BullPause(server)
@@ -52,12 +57,14 @@ class BullMQ:
         self.limits = BullLimits(server)
         self.unique_owners = BullUniqueOwners(server)
         self.workers = BullWorkers(server)
+        self.queue_list = BullQueueList(server)
+        self.diagnosis = BullDiagnosis(server)
 
     @property
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
 
-    async def open(self) -> None:
+    async def open(self, *, look_only: bool = False) -> None:
         await self._server.store.open()
         await check_server(self._server.store, "bullmq")
 

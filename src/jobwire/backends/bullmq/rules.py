@@ -26,6 +26,7 @@ _HAS = frozenset(
         Feature.KEEP,
         *ALL_UNIQUE,
         Feature.FLOWS,
+        Feature.DEPENDENCIES,
         Feature.PROGRESS,
         Feature.LOGS,
         Feature.RESULTS,
@@ -39,9 +40,12 @@ _HAS = frozenset(
         Feature.THROTTLE,
         Feature.LIMITS,
         Feature.WORKERS,
+        Feature.QUEUES,
+        Feature.DIAGNOSIS,
     }
 )
 _NEAREST = {
+    Feature.KEY_LIMITS: "use a queue per key, each with its own limit",
     Feature.BACKOFF_LINEAR: "use Backoff.custom(name) with a strategy of the worker",
     Feature.TIMEOUTS: "give the worker timeout=…",
     Feature.CANCEL: "remove(id) takes it out of the queue",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jobwire.backends.flow_dependencies import FlowDependencies
 from jobwire.backends.memory.connection import Access
 from jobwire.backends.memory.operate import admin, read
 from jobwire.backends.memory.operate.bulk import MemoryBulk
@@ -12,6 +13,7 @@ from jobwire.backends.memory.operate.edits import MemoryEdits
 from jobwire.backends.memory.operate.events import MemoryEventControl, MemoryEvents
 from jobwire.backends.memory.operate.limits import MemoryLimits
 from jobwire.backends.memory.operate.pause_and_cancel import MemoryCancels, MemoryPause
+from jobwire.backends.memory.operate.queue_list import MemoryQueueList
 from jobwire.backends.memory.operate.unique_owners import MemoryUniqueOwners
 from jobwire.backends.memory.operate.workers import MemoryWorkers
 from jobwire.backends.memory.produce.add import add
@@ -32,6 +34,8 @@ class MemoryBackend:
     """A store of this process, shared by all backends of its name. `store` is a private one instead. `like` is a
     protocol to imitate, with the features of that protocol only."""
 
+    diagnosis = None
+    key_limits = None
     routing = None
     transactions = None
 
@@ -42,7 +46,9 @@ class MemoryBackend:
         self._rules = OWN_RULES if like is None else imitated(rules_of(like))
         self._access = access = Access(name if like is None else f"{name}?like={like}", store, self._rules.rank)
         has = self._rules.capabilities.has
-        self.flows = MemoryFlows(access) if has(Feature.FLOWS) else None
+        flows = MemoryFlows(access)
+        self.flows = flows if has(Feature.FLOWS) else None
+        self.dependencies = FlowDependencies(flows) if has(Feature.DEPENDENCIES) else None
         self.edits = MemoryEdits(access) if has(Feature.EDITS) else None
         self.bulk = MemoryBulk(access) if has(Feature.BULK) else None
         self.cancels = MemoryCancels(access) if has(Feature.CANCEL) else None
@@ -55,12 +61,13 @@ class MemoryBackend:
         self.limits = MemoryLimits(access) if has(Feature.LIMITS) else None
         self.unique_owners = MemoryUniqueOwners(access) if has(Feature.UNIQUE_OWNERS) else None
         self.workers = MemoryWorkers(access) if has(Feature.WORKERS) else None
+        self.queue_list = MemoryQueueList(access) if has(Feature.QUEUES) else None
 
     @property
     def capabilities(self) -> Capabilities:
         return self._rules.capabilities
 
-    async def open(self) -> None:
+    async def open(self, *, look_only: bool = False) -> None:
         self._access.open()
 
     async def close(self) -> None:

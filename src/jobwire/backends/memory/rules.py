@@ -25,6 +25,7 @@ _HAS = frozenset(
         Feature.KEEP,
         *ALL_UNIQUE,
         Feature.FLOWS,
+        Feature.DEPENDENCIES,
         Feature.PROGRESS,
         Feature.LOGS,
         Feature.RESULTS,
@@ -39,10 +40,12 @@ _HAS = frozenset(
         Feature.THROTTLE,
         Feature.LIMITS,
         Feature.WORKERS,
+        Feature.QUEUES,
     }
 )
 _NEAREST = {
     Feature.ROUTING: "use a queue per target",
+    Feature.DIAGNOSIS: "its jobs are in this process, so there is no server to look at",
 }
 CAPABILITIES = Capabilities(
     protocol=PROTOCOLS["memory"].name,

@@ -12,12 +12,15 @@ from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import Store
 from jobwire.backends.monque.operate import admin, read
 from jobwire.backends.monque.operate.cancel import MonqueCancels
+from jobwire.backends.monque.operate.diagnose import MonqueDiagnosis
 from jobwire.backends.monque.operate.events import MonqueEvents
 from jobwire.backends.monque.operate.pause import MonquePause
+from jobwire.backends.monque.operate.queue_list import MonqueQueueList
 from jobwire.backends.monque.produce.add import add, add_in, documents, given_ids
 from jobwire.backends.monque.produce.schedules import MonqueSchedules
 from jobwire.backends.monque.rules import CAPABILITIES, check, check_name, check_worker
 from jobwire.backends.monque.work.consumer import MonqueConsumer
+from jobwire.backends.monque.work.identity import Identities
 from jobwire.backends.monque.work.progress_and_logs import MonqueLogs, MonqueProgress
 from jobwire.backends.monque.work.wakeup import Wakeup
 from jobwire.backends.monque.worker_options import WorkerOptions
@@ -31,11 +34,13 @@ class Monque:
     """Implements Backend."""
 
     flows = None
+    dependencies = None
     edits = None
     bulk = None
     event_control = None
     limits = None
     unique_owners = None
+    key_limits = None
     routing = None
     transactions = None
     workers = None
@@ -45,6 +50,7 @@ class Monque:
         self.store = Store(collection_address(address), make_indexes=make_indexes, side_is_known=side_is_known)
         self.side_data = SideData(self.store)
         self._wakeup = Wakeup(self.store)
+        self._identities = Identities()
         self._streaming = replace(CAPABILITIES, default_attempts=self.store.address.max_retries)
         self._standalone = replace(self._streaming, features=CAPABILITIES.features - {Feature.EVENTS})
         self.cancels = MonqueCancels(self.store)
@@ -52,6 +58,8 @@ class Monque:
         self.progress = MonqueProgress(self.store)
         self.logs = MonqueLogs(self.store)
         self.schedules = MonqueSchedules(self.store, self.side_data, self._wakeup)
+        self.queue_list = MonqueQueueList(self.store)
+        self.diagnosis = MonqueDiagnosis(self.store)
         self._events = MonqueEvents(self.store)
 
     @property
@@ -64,8 +72,8 @@ class Monque:
         """The events, or None on a standalone server, which has no event stream. Known once opened."""
         return self._events if self.store.streams else None
 
-    async def open(self) -> None:
-        await self.store.open()
+    async def open(self, *, look_only: bool = False) -> None:
+        await self.store.open(look_only=look_only)
 
     async def close(self) -> None:
         await self._wakeup.close()
@@ -88,7 +96,7 @@ class Monque:
             return await add_in(self.store, made, transaction, given_ids(jobs))
         added = await add(self.store, made, given_ids(jobs))
         if made:
-            self._wakeup.wake(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made))
+            self._wakeup.wake(queue, min(ms_of(one["nextRunAt"]) or 0 for one in made), len(made))
         return added
 
     def check_worker(self, settings: ConsumerSettings) -> None:
@@ -97,7 +105,9 @@ class Monque:
 
     def consumer(self, settings: ConsumerSettings) -> Consumer:
         self.check_worker(settings)
-        return MonqueConsumer(self.store, self.side_data, self._wakeup, settings)
+        return MonqueConsumer(
+            self.store, self.side_data, self._wakeup, self._identities.of(settings.worker_id), settings
+        )
 
     async def get(self, queue: str, job_ids: Sequence[str]) -> Sequence[Job | None]:
         return await read.get(self.store, self.side_data, queue, job_ids)
@@ -114,12 +124,12 @@ class Monque:
 
     async def retry(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         acted = await admin.retry(self.store, queue, job_ids)
-        self._wakeup.wake(queue, self.store.clock.now_ms())
+        self._wakeup.wake(queue, self.store.clock.now_ms(), len(job_ids))
         return acted
 
     async def promote(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         acted = await admin.promote(self.store, queue, job_ids)
-        self._wakeup.wake(queue, self.store.clock.now_ms())
+        self._wakeup.wake(queue, self.store.clock.now_ms(), len(job_ids))
         return acted
 
     async def remove(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:

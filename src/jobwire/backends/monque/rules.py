@@ -21,12 +21,15 @@ _HAS = frozenset(
         Feature.RESULTS,
         Feature.EVENTS,
         Feature.PAUSE,
+        Feature.QUEUES,
+        Feature.DIAGNOSIS,
         Feature.CANCEL,
         Feature.SCHEDULES,
         Feature.SCHEDULE_CRON,
     }
 )
 _NEAREST = {
+    Feature.KEY_LIMITS: "use a queue per key, and a worker for each with its own concurrency",
     Feature.UNIQUE_TTL: "a key is held while its job is pending or processing",
     Feature.UNIQUE_EXTEND: "a key is held while its job is pending or processing",
     Feature.UNIQUE_REPLACE: "cancel the job that holds the key, then add",
@@ -47,6 +50,7 @@ _NEAREST = {
     Feature.EXPIRY: "cancel(id) keeps a job from being run",
     Feature.KEEP: "give the worker keep_completed=Keep(age=…)",
     Feature.FLOWS: "add the next job from the handler of the one before",
+    Feature.DEPENDENCIES: "add the next job at the end of the first task",
     Feature.ROUTING: "use a queue per group of workers",
     Feature.RATE_LIMIT: "limit the concurrency of the workers",
     Feature.LIMITS: "limit the concurrency of the workers",

@@ -7,9 +7,12 @@ from typing import Any
 
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.operate.admin import Admin
+from jobwire.backends.pgboss.operate.diagnose import PgDiagnosis
 from jobwire.backends.pgboss.operate.pause import PgPause
+from jobwire.backends.pgboss.operate.queue_list import PgQueueList
 from jobwire.backends.pgboss.operate.read import Reading
 from jobwire.backends.pgboss.produce.add import Adding
+from jobwire.backends.pgboss.produce.dependencies import PgDependencies
 from jobwire.backends.pgboss.produce.schedules import PgSchedules
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.rules import CAPABILITIES, check, check_worker
@@ -19,6 +22,7 @@ from jobwire.backends.pgboss.upkeep.supervise import Supervision
 from jobwire.backends.pgboss.work import rate_limit
 from jobwire.backends.pgboss.work.consumer import PgConsumer
 from jobwire.backends.pgboss.work.job_transactions import PgTransactions
+from jobwire.backends.pgboss.work.key_limits import PgKeyLimits
 from jobwire.backends.pgboss.work.progress_and_logs import PgLogs, PgProgress
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import (
@@ -57,20 +61,24 @@ class PgBossBackend:
         self._reading = Reading(self.store, self.queues)
         self.cancels = self.admin
         self.pause = PgPause(self.store)
+        self.queue_list = PgQueueList(self.store, self.queues)
+        self.diagnosis = PgDiagnosis(self.store, self.queues)
         self.progress = PgProgress(self.store, self.queues)
         self.logs = PgLogs(self.store, self.queues)
         self.schedules = PgSchedules(self.store, self.queues)
         self.transactions = PgTransactions()
+        self.key_limits = PgKeyLimits()
+        self.dependencies = PgDependencies(self.store, self.queues, self.adding)
         self.cron = CronPass(self.store, self.queues, self.adding)
         self.supervision = Supervision(self.store, self.queues)
-        self._duties = Duties(self.store, self.cron, self.supervision)
+        self._duties = Duties(self.store, self.queues, self.cron, self.supervision)
 
     @property
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
 
-    async def open(self) -> None:
-        await self.store.open()
+    async def open(self, *, look_only: bool = False) -> None:
+        await self.store.open(look_only=look_only)
 
     async def close(self) -> None:
         await self.store.close()

@@ -63,7 +63,7 @@ class Queues:
         self._rows.pop(name, None)
         if not found:
             return None
-        policy, table, partition, notify, expire_seconds, dead_letter = found[0]
+        [(policy, table, partition, notify, expire_seconds, dead_letter)] = found
         row = QueueRow(name, policy, table, partition, notify, expire_seconds, dead_letter, time.monotonic())
         self._rows[name] = row
         return row

@@ -31,11 +31,15 @@ _HAS = frozenset(
         Feature.LOGS,
         Feature.RESULTS,
         Feature.PAUSE,
+        Feature.QUEUES,
+        Feature.DIAGNOSIS,
         Feature.CANCEL,
         Feature.SCHEDULES,
         Feature.SCHEDULE_CRON,
         Feature.SCHEDULE_TZ,
         Feature.RATE_LIMIT,
+        Feature.DEPENDENCIES,
+        Feature.KEY_LIMITS,
     }
 )
 _NEAREST = {

@@ -7,15 +7,13 @@ with hiredis. The connections themselves are the driver's: it does TLS, login, s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub is incomplete
 from redis.exceptions import ResponseError
 
-_DOUBTFUL_AFTER = 1.0
-"""A connection idle for this many seconds is checked before use: the server may have closed it."""
+from jobwire.backends.idle_socket import has_input
 
 
 class BareConnections:
@@ -23,7 +21,7 @@ class BareConnections:
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool
-        self._idle: list[tuple[Any, float]] = []
+        self._idle: list[Any] = []
 
     async def call(self, command: tuple[Any, ...]) -> Any:
         """Sends the command and returns its reply unchanged. Closes the connection on any error but an error reply."""
@@ -32,12 +30,12 @@ class BareConnections:
             await connection.send_packed_command([pack_command(command)], check_health=False)
             reply = await connection.read_response()
         except ResponseError:
-            self._idle.append((connection, time.monotonic()))
+            self._idle.append(connection)
             raise
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
-        self._idle.append((connection, time.monotonic()))
+        self._idle.append(connection)
         return reply
 
     async def call_all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -54,15 +52,13 @@ class BareConnections:
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
-        self._idle.append((connection, time.monotonic()))
+        self._idle.append(connection)
         return replies
 
     async def _take(self) -> Any:
         while self._idle:
-            connection, since = self._idle.pop()
-            if connection.is_connected and (
-                time.monotonic() - since < _DOUBTFUL_AFTER or not await _has_input(connection)
-            ):
+            connection = self._idle.pop()
+            if connection.is_connected and not is_closed(connection):
                 return connection
             await connection.disconnect(nowait=True)
         connection = self._pool.make_connection()
@@ -76,14 +72,11 @@ class BareConnections:
     async def drop(self) -> None:
         """Closes idle connections. One in use is closed when it fails."""
         while self._idle:
-            connection, _ = self._idle.pop()
+            connection = self._idle.pop()
             await connection.disconnect(nowait=True)
 
 
-async def _has_input(connection: Any) -> bool:
-    """Returns True if an idle connection has something to read: that can only mean that the server closes it."""
-    look = getattr(connection, "can_read", None) or connection.can_read_destructive  # the name before redis-py 8
-    try:
-        return await look()
-    except (OSError, EOFError, ConnectionError):
-        return True
+def is_closed(connection: Any) -> bool:
+    """Returns True if the server has closed an idle connection, or sent something on it: it then closes it next."""
+    writer = connection._writer  # the driver has no public name for it
+    return writer is None or writer.is_closing() or has_input(writer.get_extra_info("socket").fileno())

@@ -2,7 +2,8 @@
 
 The difference between the server's clock and this process's monotonic clock is measured every few seconds. A wrong
 local clock, or one that is set while the process runs, has no effect. The reply to TIME counts from when it arrives, so
-a computed time may be late by half a round trip and is never early.
+a computed time may be behind by a part of the round trip and is never ahead. A later measurement changes the difference
+only if it contradicts it: otherwise a slow reply would set the clock back, and a job could end before it began.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from jobwire.errors import StoreRefused
 _log = logging.getLogger("jobwire.redis")
 _HOLDS_FOR = 10.0
 """Seconds after which the clock is measured again."""
+_DRIFT = 5.0
+"""Milliseconds by which two clocks may differ after that time although neither was set."""
 
 
 class ServerClock:
@@ -49,6 +52,7 @@ class ServerClock:
         self._measured = -math.inf
 
     async def _measure(self) -> None:
+        asked = time.monotonic()
         now: float = time.time() * 1000
         if self.available:
             try:
@@ -57,12 +61,23 @@ class ServerClock:
             except StoreRefused as refused:
                 if not isinstance(refused.__cause__, NoPermissionError):
                     raise
-                now = time.time() * 1000
+                asked, now = time.monotonic(), time.time() * 1000
                 self._use_local_clock()
         self._measured = time.monotonic()
-        self._ahead = now - self._measured * 1000
+        self._ahead = _agreed(self._ahead, now - self._measured * 1000, now - asked * 1000)
 
     def _use_local_clock(self) -> None:
         if self.available:  # several callers may get here at the same time
             self.available = False
             _log.warning("%s: the account may not run TIME, so this machine's clock is used for delays", self._where)
+
+
+def _agreed(before: float, least: float, most: float) -> float:
+    """Returns the difference after a measurement that allows those from `least` to `most`.
+
+    >>> _agreed(100.0, 40.0, 120.0), _agreed(100.0, 110.0, 120.0), _agreed(100.0, 96.0, 98.0), _agreed(100.0, 1.0, 2.0)
+    (100.0, 110.0, 98.0, 1.0)
+    """
+    if before <= most:
+        return max(before, least)
+    return most if before - most <= _DRIFT else least

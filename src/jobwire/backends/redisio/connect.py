@@ -27,7 +27,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from jobwire import embedded
-from jobwire.backends.redisio.bare_connections import BareConnections
+from jobwire.backends.redisio.bare_connections import BareConnections, is_closed
 from jobwire.backends.redisio.blocking import BlockingLink
 from jobwire.backends.redisio.client_settings import ClientSettings
 from jobwire.backends.redisio.clock import ServerClock
@@ -117,6 +117,7 @@ class RedisStore:
         with translated_errors(self.where):
             async with self.slots, asyncio.timeout(self.reply_timeout):
                 if self._bare is None:
+                    await self._drop_closed()
                     return await self.client.execute_command(*command)
                 return await self._bare.call(command)
 
@@ -127,16 +128,26 @@ class RedisStore:
             async with self.slots, asyncio.timeout(self.reply_timeout):
                 if self._bare is not None:
                     return await self._bare.call_all(commands)
+                await self._drop_closed()
                 # Their keys may be on several nodes of the cluster.
                 return await asyncio.gather(*map(self._cluster_answer, commands))
 
     async def _ask_time(self) -> Any:
         with translated_errors(self.where):
             async with self.slots, asyncio.timeout(self.reply_timeout):
-                if not self.cluster:
-                    return await self.client.execute_command("TIME")
+                if self._bare is not None:
+                    return await self._bare.call(("TIME",))
                 await self.client.initialize()
+                await self._drop_closed()
                 return await self.client.execute_command("TIME", target_nodes=self.client.get_default_node())
+
+    async def _drop_closed(self) -> None:
+        """Closes the idle connections of a cluster that a node has closed. The driver then makes new ones. By itself it
+        notices only when a command has failed, and the command may be an add that must not be sent twice."""
+        for node in self.client.get_nodes():
+            for connection in tuple(node._free):
+                if connection.is_connected and is_closed(connection):
+                    await connection.disconnect(nowait=True)
 
     async def _cluster_answer(self, command: tuple[Any, ...]) -> Any:
         try:

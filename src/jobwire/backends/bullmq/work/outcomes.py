@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 from jobwire import codec as json_codec
 from jobwire.backends.bullmq.work.early_claims import UndoneClaim
@@ -10,6 +12,7 @@ from jobwire.backends.bullmq.work.retry import decide, milliseconds
 from jobwire.backends.bullmq.work.stored_options import DEFAULTS, Kept, StoredOptions
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.boundary import Claim, ConsumerSettings, Failed, Parked, Released, Snoozed, Throttled, Verdict
+from jobwire.errors import MalformedPayload
 
 
 @dataclass(slots=True, eq=False)
@@ -19,6 +22,16 @@ class BullClaim(Claim):
     options: StoredOptions = DEFAULTS
     native_id: bytes = b""
     """The id as it is stored. A peer may have written one that is not valid text."""
+
+    @property
+    def trace_context(self) -> Mapping[str, str]:
+        """The headers, which BullMQ's telemetry stores as the text of a JSON object."""
+        try:
+            found: Any = json_codec.loads(self.options.trace.encode()) if self.options.trace else {}
+        except (MalformedPayload, UnicodeEncodeError):
+            return {}
+        headers = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        return {name: value for name, value in headers.items() if isinstance(value, str)}
 
 
 def options_of(claim: Claim) -> StoredOptions:

@@ -33,6 +33,8 @@ class StoredOptions:
     keep_completed: Kept | None = None
     keep_failed: Kept | None = None
     stack_limit: int | None = None
+    trace: str = ""
+    """The trace context of the producer's telemetry, as the producer wrote it."""
 
 
 DEFAULTS = StoredOptions()
@@ -48,7 +50,7 @@ def read_options(raw: bytes) -> StoredOptions:
     if not isinstance(found, dict):
         return DEFAULTS
     opts = cast(dict[str, Any], found)
-    stack_limit = number(opts.get("stackTraceLimit"))
+    stack_limit, trace = number(opts.get("stackTraceLimit")), opts.get("tm")
     return StoredOptions(
         attempts=int(number(opts.get("attempts")) or 0),
         backoff=_backoff(opts.get("backoff")),
@@ -56,6 +58,7 @@ def read_options(raw: bytes) -> StoredOptions:
         keep_completed=_kept(opts.get("removeOnComplete")),
         keep_failed=_kept(opts.get("removeOnFail")),
         stack_limit=None if stack_limit is None else max(0, int(stack_limit)),
+        trace=trace if isinstance(trace, str) else "",
     )
 
 

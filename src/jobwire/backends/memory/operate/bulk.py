@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +18,7 @@ class MemoryBulk:
         self._access = access
 
     async def now(self) -> float:
-        return time.time()
+        return self._access.store().now() / 1000
 
     async def retry_all(self, queue: str, state: State, before: float, limit: int) -> int:
         with self._access.locked(queue) as (held, now):

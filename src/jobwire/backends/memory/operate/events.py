@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from jobwire.backends.memory.connection import Access
 from jobwire.errors import InvalidOption
@@ -44,6 +44,10 @@ class MemoryEventControl:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+
+    async def last(self, queue: str, limit: int) -> Sequence[Event]:
+        with self._access.locked(queue) as (state, _):
+            return [event.event() for event in state.log.after(0)[-limit:]]
 
     async def publish(self, queue: str, event: str, fields: Mapping[str, str]) -> str:
         with self._access.locked(queue) as (state, now):

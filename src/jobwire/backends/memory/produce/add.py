@@ -49,6 +49,8 @@ def add(
 
 def insert(queue: QueueState, record: Record, now: int, *, waits: bool = False) -> None:
     queue.jobs[record.id] = record
+    if queue.added is not None:
+        queue.added.append(record)
     queue.log_event("added", now, record, name=record.name)
     if waits:
         families.park(queue, record, now)

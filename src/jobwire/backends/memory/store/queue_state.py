@@ -83,6 +83,8 @@ class QueueState:
     throttled_until: int = 0
     paused: bool = False
     last_id: int = 0
+    added: list[Record] | None = None
+    """All jobs that were ever added, also those that are deleted, if the store keeps them."""
     log: EventLog = field(default_factory=EventLog)
     work: Signal = field(default_factory=Signal)
     """Wakes consumers when there may be something new to claim: a job, an earlier due time, a resume."""

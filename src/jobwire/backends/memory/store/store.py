@@ -18,13 +18,16 @@ class Store:
     """Queues by name. `lock` guards everything inside. It is held briefly and never across an await.
 
     `clock` gives seconds since the epoch. A test may pass its own, to let leases and delays expire at will. `rank`
-    gives the order of waiting jobs.
+    gives the order of waiting jobs. With `keeps_added`, each queue keeps a list of all jobs that were ever added to it.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time, rank: Rank = by_number) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.time, rank: Rank = by_number, *, keeps_added: bool = False
+    ) -> None:
         self.lock = threading.Lock()
         self._rank = rank
         self._clock = clock
+        self._keeps_added = keeps_added
         self._queues: dict[str, QueueState] = {}
         # Counted over the whole store and never reset: a cursor taken before `obliterate` stays valid after it.
         self._numbers = itertools.count(1)
@@ -37,7 +40,19 @@ class Store:
         queue = self._queues.get(name)
         if queue is None:
             queue = self._queues[name] = QueueState(name, self._numbers, self.queue, self._rank)
+            if self._keeps_added:
+                queue.added = []
         return queue
+
+    def queues(self) -> list[QueueState]:
+        """Returns all queues. The caller holds the lock."""
+        return list(self._queues.values())
+
+    def wake_all(self) -> None:
+        """Lets all waiting workers look again: the clock has been moved."""
+        with self.lock:
+            for queue in self._queues.values():
+                queue.work.wake()
 
 
 class _NamedStores:

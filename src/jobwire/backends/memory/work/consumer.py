@@ -35,6 +35,12 @@ class MemoryConsumer:
                 return Settled(verdicts, blocked_for=limit)
             return replace(settle.claim(queue, claim, self._settings, now), verdicts=verdicts)
 
+    def claim_job(self, job_id: str) -> Claim | None:
+        """Claims one job, also if it is not due. Returns None if it does not wait."""
+        with self._store.lock:
+            queue = self._store.queue(self._settings.queue)
+            return settle.claim_job(queue, job_id, self._settings, self._store.now())
+
     def _decide(self, outcome: Failed) -> NextAttempt:
         """Returns whether and when a failed job runs again. Called without the lock: a strategy is the user's code,
         which may call the store."""

@@ -137,6 +137,14 @@ def claim(queue: QueueState, wanted: int, settings: ConsumerSettings, now: int) 
     return Settled(claims=claims, next_in=next_in, blocked_for=_rate_limit(queue, rate, now))
 
 
+def claim_job(queue: QueueState, job_id: str, settings: ConsumerSettings, now: int) -> Claim | None:
+    """Claims one job, also if it is not due. Returns None if it does not wait."""
+    record = queue.jobs.get(job_id)
+    if record is None or record.state not in (State.WAITING, State.DELAYED):
+        return None
+    return _start(queue, record, settings, now)
+
+
 def _rate_limit(queue: QueueState, rate: Rate | None, now: int) -> float:
     """Returns the seconds until another job may start. A new window opens with the first job after the last window's
     end."""

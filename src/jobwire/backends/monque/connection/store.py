@@ -125,7 +125,9 @@ class Store:
         """Returns the given seconds, or None if the URL has timeouts, which count instead."""
         return seconds if self._keeps_deadlines else None
 
-    async def open(self) -> None:
+    async def open(self, *, look_only: bool = False) -> None:
+        """Connects. Unless the collections are only to be looked at, also makes missing indexes and brings the side
+        data up to date."""
         async with self._opening:
             if self._client is not None:
                 return
@@ -136,10 +138,10 @@ class Store:
                 async with self.reaching():
                     await self._inspect(client)
                 self._client = client
-                if not self.side_is_known:
+                if not self.side_is_known and not look_only:
                     await bring_up_to_date(side_version.MonqueSideVersion(self), side_version.STEPS)
                     self.side_is_known = True
-                if self._make_indexes:
+                if self._make_indexes and not look_only:
                     async with self.reaching(LONG):
                         await self.jobs.create_indexes(indexes.job_indexes())
                         await self.side.create_indexes(indexes.side_indexes())

@@ -146,6 +146,12 @@ def _described(document: Document, tz: str) -> Schedule:
         cron=cron_of(document),
         tz=tz,
         data=payload.from_bson(document.get("data")),
-        next_run=due if isinstance(due, datetime) else None,
+        next_run=due if isinstance(due, datetime) and not _runs(document, due) else None,
         raw=document,
     )
+
+
+def _runs(document: Document, due: datetime) -> bool:
+    """Returns True if the run of that time is under way. The next time is stored when it ends."""
+    locked = document.get("lockedAt")
+    return document.get("status") == "processing" and isinstance(locked, datetime) and due <= locked

@@ -23,6 +23,7 @@ from jobwire.backends.monque.upkeep import recover
 from jobwire.backends.monque.upkeep.malformed import Malformed
 from jobwire.backends.monque.upkeep.retention import Retention
 from jobwire.backends.monque.work.claim import Claimer
+from jobwire.backends.monque.work.identity import Identity
 from jobwire.backends.monque.work.settle import Plan, Planner, Request, several
 from jobwire.backends.monque.work.wakeup import Waiter, Wakeup
 from jobwire.backends.monque.worker_options import WorkerOptions
@@ -43,7 +44,9 @@ _RESTART = 0.2
 class MonqueConsumer:
     """Implements Consumer."""
 
-    def __init__(self, store: Store, side: SideData, wakeup: Wakeup, settings: ConsumerSettings) -> None:
+    def __init__(
+        self, store: Store, side: SideData, wakeup: Wakeup, identity: Identity, settings: ConsumerSettings
+    ) -> None:
         self._store = store
         self._side = side
         self._wakeup = wakeup
@@ -58,7 +61,8 @@ class MonqueConsumer:
         self._retention = Retention(store, side, settings)
         self._waiter = Waiter(store.clock)
         self._id_is_ours = False
-        self._looking = self._instance.looking if self._instance else asyncio.Lock()
+        self._identity = identity
+        self._looking = self._instance.looking if self._instance else identity.looking
         self._held = 0
         self._last_moment = 0
         self._malformed = Malformed(store, settings.queue)
@@ -78,6 +82,8 @@ class MonqueConsumer:
         idle = claim <= 0 or (self._waiter.quiet and not plan.reorders)
         wanted = 0 if idle or await self._side.paused_lately(self._settings.queue) else claim
         free = self._instance.reserve(wanted) if self._instance else wanted
+        if wanted and not free:
+            await self.pass_on()  # a worker of another instance may have room
         got: list[Document] = []
         try:
             if plan.reorders or not free or self._claimer.crowded:
@@ -225,9 +231,11 @@ class MonqueConsumer:
         if self._id_is_ours:
             return
         async with self._looking:  # else a second lane would take the claims of the first for another instance's
-            if not (self._id_is_ours or (self._instance is not None and self._instance.known)):
+            known = self._identity.is_known(self._settings.queue) if self._instance is None else self._instance.known
+            if not (self._id_is_ours or known):
                 await recover.refuse_twin(self._store, self._worker, self._beat_ms)
             self._id_is_ours = True
+            self._identity.use(self._settings.queue)
             if self._instance is not None:
                 self._instance.known = True
 
@@ -251,7 +259,7 @@ class MonqueConsumer:
                 return
 
     async def pass_on(self) -> None:
-        """Does nothing: a wakeup reaches every worker that waits."""
+        self._wakeup.wake(self._settings.queue, 0)
 
     # --- leases -----------------------------------------------------------------------------------------------------
 
@@ -305,7 +313,7 @@ class MonqueConsumer:
         recovered = await recover.recover(self._store, self._settings.queue, round(self._options.lock_timeout * 1000))
         if recovered:
             self._claimer.drop_shortlist()
-            self._wakeup.wake(self._settings.queue, 0)
+            self._wakeup.wake(self._settings.queue, 0, len(recovered))
         return DutyReport(recovered)
 
     async def reset(self) -> None:
@@ -315,5 +323,7 @@ class MonqueConsumer:
         self._store.clock.doubt()
 
     async def close(self) -> None:
+        if self._id_is_ours:
+            self._identity.leave(self._settings.queue)
         self._let_go(self._held)
         self._held = 0

@@ -4,6 +4,10 @@ The stream runs only while a worker waits. Each waiting worker reads the queue o
 missed between a claim that found nothing and the first event. After an error the stream continues from its token. If
 the server does not have that token any more, a new stream begins and every waiting worker reads the queue. The first
 event wakes at once, without a debounce that a steady flow of inserts could extend without end.
+
+A job that is due wakes one worker, the one that has waited for longest: fifty workers that all read the queue for each
+job took five times the CPU. If that worker can't claim, it passes the wakeup on. A job that is due later is known to
+all of them, since any one of them could be busy at that time.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from itertools import islice
 from typing import Any
 
 from pymongo import errors as driver
@@ -92,7 +97,7 @@ class Wakeup:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiters: dict[str, set[Waiter]] = {}
+        self._waiters: dict[str, dict[Waiter, None]] = {}  # the one that has waited for longest comes first
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
         self._token: Mapping[str, Any] | None = None
@@ -102,23 +107,33 @@ class Wakeup:
         """True if the change stream is open."""
         return self._open.is_set()
 
-    def wake(self, queue: str, due_ms: int) -> None:
-        """Wakes the workers of a queue at this time, for a job that was written through this connection."""
-        for waiter in self._waiters.get(queue, ()):
+    def wake(self, queue: str, due_ms: int, jobs: int = 1) -> None:
+        """Wakes one worker of a queue for each job that is due, or all of them when it is due later. A worker that has
+        been woken and has not left yet is for another job."""
+        waiters = self._waiters.get(queue, {})
+        if self._store.clock.soon(due_ms) > 0:
+            for waiter in waiters:
+                waiter.wake_at(due_ms)
+            return
+        for waiter in islice((one for one in waiters if not one.is_due), jobs):
             waiter.wake_at(due_ms)
 
     async def wait(self, queue: str, timeout: float, next_due: NextDue, waiter: Waiter) -> None:
         """Returns when a job of the queue is due, or after the timeout. The waiter must be new, and is used once."""
-        self._waiters.setdefault(queue, set()).add(waiter)
+        self._waiters.setdefault(queue, {})[waiter] = None
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await self._listen()
                     await self._until_due(waiter, next_due)
+        except BaseException:
+            if waiter.is_due:  # it was woken and will not claim: another one must
+                self.wake(queue, 0)
+            raise
         finally:
             waiter.informed = False
             waiters = self._waiters[queue]
-            waiters.discard(waiter)
+            del waiters[waiter]
             if not waiters:
                 del self._waiters[queue]
 

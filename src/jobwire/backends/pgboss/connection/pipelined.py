@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 from psycopg import pq
 
+from jobwire.backends.idle_socket import has_input
 from jobwire.backends.pgboss.address import parameters
 from jobwire.backends.pgboss.connection.errors import failure
 from jobwire.backends.pgboss.connection.rows import Row, rows_of
@@ -104,6 +105,12 @@ class PipelinedConnection:
     @property
     def broken(self) -> bool:
         return self._lost is not None or self._pg.status != pq.ConnStatus.OK
+
+    @property
+    def closing(self) -> bool:
+        """True if the server has closed it while it was idle. Also true if it has sent a message: usually that it is
+        about to close the connection."""
+        return has_input(self._socket)
 
     @property
     def silent(self) -> bool:

@@ -100,7 +100,7 @@ class Pool:
     def _pop(self) -> PipelinedConnection | None:
         while self._idle:
             connection = self._idle.pop()
-            if not connection.broken:
+            if not connection.broken and not connection.closing:
                 self._busy += 1
                 connection.taken = self._loop.time()
                 return connection

@@ -45,7 +45,7 @@ class PgSideVersion:
             if error.sqlstate != UNDEFINED_TABLE:
                 raise
             return None
-        return found[0][0] if found else None
+        return next((version for (version,) in found), None)
 
     async def make(self) -> None:
         """Makes the schema with its tables, of version 1. Does nothing if they exist."""

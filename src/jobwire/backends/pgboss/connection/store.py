@@ -79,6 +79,11 @@ class Store:
         return self._statements
 
     @property
+    def is_empty(self) -> bool:
+        """True if there is no schema. It was opened to be looked at, or it is not open."""
+        return self._statements is None
+
+    @property
     def layout(self) -> Layout:
         return self.statements.layout
 
@@ -96,35 +101,39 @@ class Store:
     def wakeup(self) -> Wakeup:
         return self.shared.wakeup
 
-    async def open(self) -> None:
-        """Connects and reads what the schema holds. Makes the schema in an empty database, as Node does."""
+    async def open(self, *, look_only: bool = False) -> None:
+        """Connects and reads what the schema holds. Makes the schema in an empty database, as Node does, unless it is
+        only to be looked at."""
         async with self._opening:
             if self.is_open:
                 return
             try:
-                await self._connect()
+                await self._connect(look_only)
             except BaseException:
                 await self.close()
                 raise
             self.is_open = True
 
-    async def _connect(self) -> None:
+    async def _connect(self, look_only: bool) -> None:
         if self.address.folder is not None and self._server is None:
             self._server = await asyncio.to_thread(embedded.postgres, self.address.folder)
             self._url = self._server.url
         self._shared = self._shared or join(self._url, self.where, self.name)
         layout = await self._detect()
-        if layout is None:
+        if layout is None and not look_only:
             async with self.connection() as connection:
                 await schema_install.install_on(connection, self.name)
             layout = await self._detect()
         if layout is None:
+            if look_only:
+                return
             raise StoreUnavailable(f"{self.where} has no schema {self.name}, and it could not be made")
         if layout.is_newer:
             _log.warning(
                 "schema %s has version %d, and this jobwire knows up to %d: workers run its jobs, and leave "
                 "maintenance and schedules to Node pg-boss", self.name, layout.version, NEWEST,
             )  # fmt: skip
+        self._side_is_known = self._side_is_known or look_only
         self._statements = Statements(layout)
         [[(has_side,)], [(self.may_make_side,)]] = await self.run([self._side_call(), (_MAY_CREATE, {})])
         if has_side:
@@ -205,7 +214,8 @@ class Store:
         [found] = await self.run([(read, {})])
         if not found:
             return None
-        version = int(found[0][0])
+        (number,), *_ = found
+        version = int(number)
         check_version(self.name, version)
         check_columns(self.name, version, columns)
         return Layout(self.name, version, columns, has_clock)
@@ -226,10 +236,10 @@ class Store:
     async def _use_side(self) -> None:
         """Begins to use the schema of side data, which exists. Raises NewerSideData if a newer release made it."""
         if not self._side_is_known:
-            await bring_up_to_date(self._side_version(), side_version.STEPS)
+            await bring_up_to_date(self.side_version(), side_version.STEPS)
         self.has_side = True
 
-    def _side_version(self) -> PgSideVersion:
+    def side_version(self) -> PgSideVersion:
         return PgSideVersion(self.layout, self.where, self.run, self._run_script)
 
     async def _run_script(self, script: str) -> None:
@@ -243,7 +253,7 @@ class Store:
         async with self._making_side:
             if await self.find_side():
                 return
-            await self._side_version().make()
+            await self.side_version().make()
             await self._use_side()
 
     def check_side(self, feature: str) -> None:

@@ -70,7 +70,7 @@ class Changing:
             "options": orjson.dumps(columns_of(options)), "data": _column(changes.get("data")),
         }  # fmt: skip
         rows = await self._store.ask("update_jobs", values, table=queue.table, features=features)
-        return [row[0] for row in rows]
+        return [changed for changed, _ in rows]
 
     async def upsert(self, name: str, key: str, data: Any, options: Mapping[str, Any]) -> Upserted:
         """Changes the job that waits. If there is none, adds one. If another client has added one meanwhile, changes

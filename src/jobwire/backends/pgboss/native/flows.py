@@ -9,16 +9,15 @@ from typing import Any
 
 import orjson
 
-from jobwire.backends.pgboss.connection.pipelined import Call
-from jobwire.backends.pgboss.connection.statements import BEGIN, COMMIT, ROLLBACK
 from jobwire.backends.pgboss.connection.store import Store
-from jobwire.backends.pgboss.connection.values import plain_list, text_list
 from jobwire.backends.pgboss.produce.add import Adding
+from jobwire.backends.pgboss.produce.graph import Edge, check_schema, store_graph
 from jobwire.backends.pgboss.produce.native_options import columns_of
 from jobwire.backends.pgboss.queues import Queues
 from jobwire.backends.pgboss.rules import check_options, encoded
 from jobwire.backends.uuid7 import new_ids
-from jobwire.errors import InvalidOption, NotSupported, StoreRefused
+from jobwire.errors import InvalidOption, StoreRefused
+from jobwire.model import JobKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,7 @@ class GraphJob:
 async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[GraphJob]) -> dict[str, str]:
     """Adds the jobs in one transaction. Returns the id of each by its ref. Raises StoreRefused if one is not
     admitted."""
-    if not store.layout.has("job_dependency"):
-        raise NotSupported("pgboss", "flows before schema 31")
+    check_schema(store)
     _check(jobs)
     ids = dict(zip((job.ref for job in jobs), new_ids(len(jobs)), strict=True))
     parents = {ref for job in jobs for ref in job.depends_on}
@@ -49,24 +47,10 @@ async def add_flow(store: Store, queues: Queues, adding: Adding, jobs: Sequence[
         row = {**columns_of(job.options), "id": ids[job.ref], "data": orjson.Fragment(encoded("data", job.data))}
         row |= {"blocked": waits_for > 0, "pending": waits_for, "blocking": job.ref in parents}
         rows.setdefault(job.queue, []).append(row)
-    tables = {name: await queues.get(name) for name in rows}
-    inserts: list[Call] = [adding.call(tables[name], own) for name, own in rows.items()]
-    by_ref = {job.ref: job for job in jobs}
-    edges = [(job, by_ref[ref]) for job in jobs for ref in dict.fromkeys(job.depends_on)]
-    depend: Call = (
-        store.statements.get("depend"),
-        {
-            "child_names": text_list([child.queue for child, _ in edges]),
-            "child_ids": plain_list([ids[child.ref] for child, _ in edges]),
-            "parent_names": text_list([parent.queue for _, parent in edges]),
-            "parent_ids": plain_list([ids[parent.ref] for _, parent in edges]),
-        },
-    )
-    async with store.connection() as connection:
-        answers = await connection.run([(BEGIN, {}), *inserts, depend])
-        there = {row[0] for answer in answers[1:-1] for row in answer}
-        left_out = [ref for ref, job_id in ids.items() if job_id not in there]
-        await connection.run([(ROLLBACK if left_out else COMMIT, {})])
+    keys = {job.ref: JobKey(job.queue, ids[job.ref]) for job in jobs}
+    edges = [Edge(keys[job.ref], keys[ref]) for job in jobs for ref in dict.fromkeys(job.depends_on)]
+    refused = await store_graph(store, queues, adding, rows, edges)
+    left_out = [ref for ref, job_id in ids.items() if job_id in refused]
     if left_out:
         raise StoreRefused(f"no job of the flow was added: {', '.join(left_out)} would break the policy of its queue")
     return ids

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobwire.backends.pgboss.connection.errors import UNIQUE_VIOLATION, Refused
-from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import flag, number, plain_list, text
 from jobwire.backends.pgboss.operate.read import PAGES
@@ -42,8 +41,8 @@ class Admin:
             if len(ids) == 1:
                 return [Acted.WRONG_STATE if job_id in ids else Acted.NOT_FOUND for job_id in job_ids]
             return [acted for job_id in job_ids for acted in await self.act(action, name, [job_id])]
-        found = {row[0]: row for row in rows}
-        return [_acted(action, found.get(job_id.lower())) for job_id in job_ids]
+        changed = {job_id: changed for job_id, _, changed, *_ in rows}
+        return [_acted(action, changed.get(job_id.lower())) for job_id in job_ids]
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> Sequence[Acted]:
         return await self.act("cancel", queue, job_ids)
@@ -61,7 +60,8 @@ class Admin:
         if queue is None:
             return []
         values = {"queue": text(name), "age": number(older_than), "limit": number(limit)}
-        return [row[0] for row in await self._store.ask("clean", values, table=queue.table, features=PAGES[state])]
+        rows = await self._store.ask("clean", values, table=queue.table, features=PAGES[state])
+        return [job_id for (job_id,) in rows]
 
     async def obliterate(self, name: str, force: bool) -> None:
         queue = await self._queues.find(name)
@@ -73,9 +73,9 @@ class Admin:
             raise WrongState(f"queue {name!r} has {active} active jobs; force=True deletes them too")
 
 
-def _acted(action: str, row: Row | None) -> Acted:
-    if row is None:
+def _acted(action: str, changed: bool | None) -> Acted:
+    if changed is None:
         return Acted.NOT_FOUND
-    if row[2]:
+    if changed:
         return Acted.DONE
     return Acted.LOCKED if action == "remove" else Acted.WRONG_STATE

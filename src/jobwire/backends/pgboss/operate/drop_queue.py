@@ -26,7 +26,7 @@ async def drop_queue(store: Store, queues: Queues, name: str) -> None:
         return
     sources = await store.ask("dead_letter_sources", {"queue": text(name)})
     if sources:
-        names = ", ".join(sorted(row[0] for row in sources))
+        names = ", ".join(sorted(source for (source,) in sources))
         raise WrongState(f"queue {name!r} can't be deleted: it is the dead letter queue of {names}")
     lock = {"lock": await queues.lock("delete-queue")}
     calls: list[Call] = [(store.statements.get("lock"), lock)]

@@ -31,7 +31,7 @@ PAGES = {
     State.FAILED: ("page_failed", "page_finished"),
     State.CANCELLED: ("page_cancelled", "page_finished"),
 }
-"""The features of `sql/operate/page` and `sql/operate/clean` that choose the jobs of a state."""
+"""The features of `page`, `page_of_finished` and `clean` that choose the jobs of a state."""
 
 
 class Reading:
@@ -47,7 +47,7 @@ class Reading:
         if queue is None or not ids:
             return [None] * len(job_ids)
         rows = await self._store.look("get", {"queue": text(name), "ids": plain_list(ids)}, table=queue.table)
-        found = {row[0]: read_job(name, row) for row in rows}
+        found = {job.id: job for job in (read_job(name, row) for row in rows)}
         return [found.get(job_id.lower()) for job_id in job_ids]
 
     async def jobs(self, name: str, state: State, limit: int, cursor: str | None, *, skip: int, reverse: bool) -> Page:
@@ -67,7 +67,8 @@ class Reading:
         if skip:
             values["skip"] = number(skip)
             features = (*features, "skip")
-        rows = await self._store.look("page", values, table=queue.table, features=features)
+        statement = "page_of_finished" if state in (State.COMPLETED, State.CANCELLED) else "page"
+        rows = await self._store.look(statement, values, table=queue.table, features=features)
         jobs = [read_job(name, row) for row in rows[:limit]]
         return Page(jobs, _cursor(jobs[-1]) if len(rows) > limit else None)
 
@@ -84,12 +85,12 @@ def _cursor(job: Job) -> str:
     id."""
     moment = "completed_on" if job.state.finished else "started_on" if job.state is State.ACTIVE else "created_on"
     # Times are copied as the database writes them, since Python can't hold all of them.
-    due, at = job.raw.get("start_after", ""), job.raw.get(moment) or "infinity"
+    due, at = job.raw.get("start_after", ""), job.raw.get(moment) or "-infinity"
     return f"{-job.priority}_{due}_{at}_{job.id}"
 
 
 def _position(cursor: str) -> dict[str, Value]:
-    """Returns the values of `sql/operate/page` for a cursor. Raises InvalidOption if it is not one."""
+    """Returns the values of `page` and `page_of_finished` for a cursor. Raises InvalidOption if it is not one."""
     try:
         priority, due, moment, job_id = cursor.split("_")
         if not is_id(job_id):

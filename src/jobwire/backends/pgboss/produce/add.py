@@ -96,10 +96,10 @@ class Adding:
         for row in rows:
             _check(queue, row)
         found = await self._insert_into(queue, rows, transaction)
-        if found and found[0][0] is None:
+        there = {job_id for job_id, _ in found}
+        if None in there:
             self._queues.forget(queue.name)
             raise no_such_queue(queue.name)
-        there = {row[0] for row in found}
         there |= await self._insert_into_next_slot(queue, rows, there, transaction)
         refused = [row for row in rows if row["id"].lower() not in there]
         holders = await self._holders(queue, refused, transaction) if refused else {}
@@ -127,7 +127,7 @@ class Adding:
             for row in rows
             if row.get("singleton_next_slot") and row.get("singleton_seconds") and row["id"].lower() not in there
         ]
-        return {row[0] for row in await self._insert_into(queue, late, transaction)} if late else set()
+        return {job_id for job_id, _ in await self._insert_into(queue, late, transaction)} if late else set()
 
     async def _insert_into(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any) -> list[Row]:
         call = self.call(queue, rows)

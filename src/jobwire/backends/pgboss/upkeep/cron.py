@@ -52,8 +52,8 @@ class CronPass:
         if not self._store.layout.has("version.cron_on"):
             return
         turn = await self._store.ask("cron_claim", {"every": number(every)})
-        if turn:
-            await self._write(turn[0][0])
+        for (last_pass,) in turn:
+            await self._write(last_pass)
         send_it = await self._queues.find(SEND_IT)
         if send_it is not None:
             while await self._forward(send_it):

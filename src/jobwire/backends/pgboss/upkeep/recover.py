@@ -11,7 +11,9 @@ from jobwire.backends.pgboss.codec import failure_output
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import number, text
 from jobwire.backends.pgboss.queues import Queues
+from jobwire.backends.pgboss.work.dependents import Dependents
 from jobwire.backends.pgboss.work.fence import failing, fence
+from jobwire.backends.pgboss.work.settle import failed_parents
 from jobwire.boundary import ConsumerSettings
 
 STALLED = "job stalled more than allowable limit"
@@ -28,6 +30,7 @@ class Recovery:
     def __init__(self, store: Store, queues: Queues) -> None:
         self._store = store
         self._queues = queues
+        self._dependents = Dependents(store, queues)
 
     @property
     def possible(self) -> bool:
@@ -53,5 +56,7 @@ class Recovery:
                 **fence(name, ids, attempts, starts, [None] * count),
                 **failing([output] * count, [True] * count, [None] * count, [1] * count),
             }
-            await self._store.ask("fail_or_retry", fail, table=queue.table)
-        return [row[0] for row in rows]
+            failed = failed_parents(await self._store.ask("fail_or_retry", fail, table=queue.table))
+            if failed:
+                await self._dependents.first_ended(name, [], failed)
+        return [job_id for job_id, *_ in rows]

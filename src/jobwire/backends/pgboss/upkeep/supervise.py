@@ -11,6 +11,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import orjson
 
@@ -31,6 +32,18 @@ _SWEPT = 1000
 _DELETED = 10_000
 TIMED_OUT = b'{"value":{"message":"job timed out"}}'
 NO_HEARTBEAT = b'{"value":{"message":"job heartbeat timeout"}}'
+
+
+class _Overdue(NamedTuple):
+    """A row of `overdue.sql`: an active job that ran too long or whose heartbeats stopped."""
+
+    queue: str
+    id: str
+    attempt: int
+    started: str
+    heartbeat: int | None
+    reserve: int
+    silent: bool
 
 
 class Supervision:
@@ -94,15 +107,15 @@ class Supervision:
         while True:
             values = {"names": text_list(names), "lease": number(lease)}
             rows = await self._store.ask("overdue", values, table=table)
-            by_queue: defaultdict[str, list[Row]] = defaultdict(list)
-            for row in rows:
-                by_queue[row[0]].append(row)
+            by_queue: defaultdict[str, list[_Overdue]] = defaultdict(list)
+            for one in map(_Overdue._make, rows):
+                by_queue[one.queue].append(one)
             swept = 0
             for name, overdue in by_queue.items():
                 ended = overdue
-                if self.recovery.possible and any(row[6] for row in overdue):
+                if self.recovery.possible and any(one.silent for one in overdue):
                     swept += len(await self.recovery.run(name, max_stalled, lease))
-                    ended = [row for row in overdue if not row[6]]
+                    ended = [one for one in overdue if not one.silent]
                 if ended:
                     swept += len(await self._store.ask("fail_or_retry", _failing(name, ended), table=table))
             failed += swept
@@ -153,7 +166,7 @@ def _by_table(turn: Sequence[Row]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _failing(name: str, overdue: Sequence[Row]) -> dict[str, Value]:
+def _failing(name: str, overdue: Sequence[_Overdue]) -> dict[str, Value]:
     _, ids, attempts, starts, heartbeats, reserves, silent = zip(*overdue, strict=True)
     outputs = [NO_HEARTBEAT if one else TIMED_OUT for one in silent]
     count = len(overdue)

@@ -38,6 +38,8 @@ class PgClaim(Claim):
     ended: bool = False
     """Its outcome is being settled: a thread that goes on regardless gets no transaction any more."""
     lent: Lent | None = None
+    blocking: bool = False
+    """True if other jobs wait for this one. Known once it has been committed."""
     committed: Verdict | Outcome | None = None
     """The result of the commit, kept in case the call that it was part of is repeated."""
 
@@ -78,6 +80,7 @@ class PgClaim(Claim):
                 rows = await caller_transaction.run(connection, complete, where)
             await (lending.commit(connection) if rows else lending.roll_back(connection))
             self.committed = Verdict.COMPLETED if rows else Verdict.LOST
+            self.blocking = bool(rows and rows[0][1])
             landed = True
         except (psycopg.Error, JobwireError, TimeoutError) as error:
             told = error if isinstance(error, JobwireError) else failure(where, str(error), sqlstate_of(error))
@@ -103,8 +106,6 @@ def read_claims(
     store: Store, queue: QueueRow, rows: list[Row], *, lease: int, worker_timeout: float | None = None
 ) -> list[PgClaim]:
     """Returns the claims of rows of `fetch.sql`, in the order in which they should start."""
-    if len(rows) > 1:
-        rows.sort(key=_order)
     name = queue.name
     usual = queue.expire_seconds
     claims: list[PgClaim] = []
@@ -128,8 +129,10 @@ def read_claims(
         claims.append(
             PgClaim(job, f"{attempt}:{started}", own, doomed, 0.0, attempt, started, heartbeat, store, lapsed)
         )
+    if len(claims) > 1:
+        claims.sort(key=_order)
     return claims
 
 
-def _order(row: Row) -> tuple[int, datetime]:
-    return -row[2], row[6] or _EARLIEST
+def _order(claim: PgClaim) -> tuple[int, datetime]:
+    return -claim.job.priority, claim.job.created_at or _EARLIEST

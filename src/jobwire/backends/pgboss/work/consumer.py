@@ -7,7 +7,6 @@ import logging
 from collections.abc import Collection, Sequence
 
 from jobwire.backends.extend_batches import extend_in_batches
-from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.connection.errors import UNDEFINED_TABLE, UNIQUE_VIOLATION, Refused
 from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.rows import Row
@@ -18,9 +17,10 @@ from jobwire.backends.pgboss.upkeep.duties import Duties
 from jobwire.backends.pgboss.upkeep.recover import STALLED, lease_of
 from jobwire.backends.pgboss.work import rate_limit
 from jobwire.backends.pgboss.work.claims import PgClaim, read_claims
+from jobwire.backends.pgboss.work.dependents import Dependents
 from jobwire.backends.pgboss.work.fence import fence_of
 from jobwire.backends.pgboss.work.fetch import FetchPlan
-from jobwire.backends.pgboss.work.settle import Settling, own
+from jobwire.backends.pgboss.work.settle import Batch, Settling, checked, ended_parents, own
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import (
     Claim,
@@ -53,6 +53,7 @@ class PgConsumer:
         self._store = store
         self._queues = queues
         self._duties = duties
+        self._dependents = Dependents(store, queues)
         self.settings = settings
         self._name = settings.queue
         self._lease_seconds = lease_of(settings)
@@ -69,7 +70,7 @@ class PgConsumer:
 
     async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
         queue = await self._prepared()
-        outcomes = [_checked(outcome) for outcome in outcomes]
+        outcomes = [checked(outcome) for outcome in outcomes]
         if self._short:
             self._short.difference_update(own(outcome.claim) for outcome in outcomes)
         transactional = False
@@ -115,11 +116,22 @@ class PgConsumer:
         if not calls:
             return Settled()
         answers = await self._store.run(calls)
-        verdicts = self.settling.verdicts(outcomes, kinds, answers)
+        verdicts = await self.verdicts(outcomes, kinds, answers)
         if not claim:
             return Settled(verdicts)
-        claims = self.claims_of(queue, answers[-2 if look_ahead else -1])
-        return await self.looked(queue, verdicts, claims, claim, answers[-1][0][0] if look_ahead else None)
+        due = None
+        if look_ahead:
+            [(due,)] = answers.pop()
+        return await self.looked(queue, verdicts, self.claims_of(queue, answers[-1]), claim, due)
+
+    async def verdicts(
+        self, outcomes: Sequence[Outcome], kinds: Sequence[Batch], answers: Sequence[Sequence[Row]]
+    ) -> list[Verdict]:
+        """Returns a verdict for each outcome, and sees to the jobs that wait for those that have ended."""
+        completed, failed = ended_parents(kinds, answers)
+        if completed or failed:
+            await self._dependents.first_ended(self._name, completed, failed)
+        return self.settling.verdicts(outcomes, kinds, answers)
 
     async def looked(
         self, queue: QueueRow, verdicts: Sequence[Verdict], claims: list[PgClaim], asked: int, due: float | None
@@ -163,7 +175,7 @@ class PgConsumer:
                 if error.sqlstate != UNIQUE_VIOLATION:
                     raise
                 continue
-            return self.settling.verdicts([attempt], kinds, answers)[0]
+            return (await self.verdicts([attempt], kinds, answers))[0]
         return Verdict.LOST
 
     # --- transactions of handlers -----------------------------------------------------------------------------------
@@ -184,7 +196,10 @@ class PgConsumer:
             return outcome
         if isinstance(outcome, Completed):
             calls, _ = self.settling.calls(queue, [outcome])
-            return await held.commit(outcome, calls[0])
+            committed = await held.commit(outcome, calls[0])
+            if held.blocking:
+                await self._dependents.first_ended(self._name, [held.job.id], [])
+            return committed
         await held.roll_back()
         return outcome
 
@@ -237,7 +252,7 @@ class PgConsumer:
             return claims
         values = fence_of(self._name, [own(claim) for claim in claims])
         try:
-            kept = {row[0] for row in await self._store.ask("extend", values, table=queue.table)}
+            kept = {job_id for (job_id,) in await self._store.ask("extend", values, table=queue.table)}
         except Refused as error:
             if error.sqlstate != UNDEFINED_TABLE:
                 raise
@@ -284,10 +299,3 @@ class PgConsumer:
 
     async def close(self) -> None:
         """Does nothing: connections belong to the backend, which may have other consumers."""
-
-
-def _checked(outcome: Outcome) -> Outcome:
-    """Returns the outcome, or a failure if the database can't hold the result: it must not fail the whole batch."""
-    if isinstance(outcome, Completed) and not storable(outcome.result):
-        return Failed(outcome.claim, f"the result can't be stored: {CAN_NOT_HOLD}", final=True)
-    return outcome

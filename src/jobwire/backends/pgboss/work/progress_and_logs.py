@@ -49,7 +49,7 @@ class PgLogs:
     async def logs(self, queue: str, job_id: str) -> list[str]:
         if not is_id(job_id) or not await self._store.find_side():
             return []
-        return [row[0] for row in await self._store.ask("logs", {"queue": text(queue), "id": text(job_id)})]
+        return [line for (line,) in await self._store.ask("logs", {"queue": text(queue), "id": text(job_id)})]
 
 
 async def _has_side(store: Store) -> bool:

@@ -43,8 +43,7 @@ async def exchange(
     name = {"queue": text(queue.name)}
     async with store.connection() as connection:
         begun = await connection.run([(BEGIN, {}), *calls, (store.statements.get("rate_lock"), name)])
-        verdicts = consumer.settling.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
-        started, left = begun[-1][0]
+        [(started, left)] = begun[-1]
         allowed = wanted if rate is None else min(wanted, rate.jobs - started)
         claims: list[PgClaim] = []
         if allowed > 0:
@@ -55,10 +54,11 @@ async def exchange(
         ends = await connection.run(
             [*counted, (store.statements.get("rate_next"), _next(queue, options)), (COMMIT, {})]
         )
+    verdicts = await consumer.verdicts(outcomes, kinds, begun[1 : 1 + len(kinds)])
     blocked = 0.0
     if rate is not None and started + len(claims) >= rate.jobs:
         blocked = left if started else rate.per
-    due = ends[-2][0][0]
+    *_, [(due,)], _ = ends
     settled = await consumer.looked(queue, verdicts, claims, min(wanted, allowed) or wanted, due)
     soonest = min((moment for moment in (settled.next_in, due) if moment is not None), default=None)
     return Settled(verdicts, claims, soonest, blocked)

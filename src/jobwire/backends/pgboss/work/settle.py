@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from jobwire.backends.pgboss.codec import failure_output, output_of
+from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, failure_output, output_of, storable
 from jobwire.backends.pgboss.connection.pipelined import Call, Value
 from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.store import Store
@@ -23,6 +24,7 @@ _CENTURY = 3e9
 class Batch:
     """The claims that one statement settles, and the positions of their outcomes in the call."""
 
+    statement: str
     positions: list[int]
     claims: list[PgClaim]
 
@@ -40,34 +42,37 @@ class Settling:
         kinds: list[Batch] = []
         completed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Completed)]
         if completed:
-            batch = _batch(completed)
+            batch = _batch("complete", completed)
             outputs = json_array([output_of(outcome.result) for _, outcome in completed])
-            calls.append(self._call("complete", queue, batch, {"outputs": outputs}))
+            calls.append(self._call(queue, batch, {"outputs": outputs}))
             kinds.append(batch)
         if len(completed) == len(outcomes):
             return calls, kinds
         failed = [(position, outcome) for position, outcome in enumerate(outcomes) if isinstance(outcome, Failed)]
         if failed:
-            batch = _batch(failed)
+            batch = _batch("fail_or_retry", failed)
             values = failing(
                 [failure_output(fault.error, fault.stack) for _, fault in failed],
                 [fault.final for _, fault in failed],
                 [fault.delay for _, fault in failed],
                 [1 if self._store.layout.has("heartbeat_seconds") else 0] * len(failed),
             )
-            calls.append(self._call("fail_or_retry", queue, batch, values))
+            calls.append(self._call(queue, batch, values))
             kinds.append(batch)
         back = [(position, one) for position, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
         if back:
-            batch = _batch(back)
+            batch = _batch("release_or_snooze", back)
             waits = plain_list([min(one.delay, _CENTURY) if isinstance(one, Snoozed) else None for _, one in back])
             values = {"waits": waits, "own_channel": self._store.own_channel}
-            calls.append(self._call("release_or_snooze", queue, batch, values))
+            calls.append(self._call(queue, batch, values))
             kinds.append(batch)
         return calls, kinds
 
-    def _call(self, name: str, queue: QueueRow, batch: Batch, values: Mapping[str, Value]) -> Call:
-        return self._store.statements.get(name, queue.table), {**fence_of(self._name, batch.claims), **values}
+    def _call(self, queue: QueueRow, batch: Batch, values: Mapping[str, Value]) -> Call:
+        return self._store.statements.get(batch.statement, queue.table), {
+            **fence_of(self._name, batch.claims),
+            **values,
+        }
 
     def verdicts(
         self, outcomes: Sequence[Outcome], kinds: Sequence[Batch], answers: Sequence[Sequence[Row]]
@@ -77,14 +82,38 @@ class Settling:
         for batch, rows in zip(kinds, answers, strict=False):
             if not rows:
                 continue
-            settled = {row[0]: row for row in rows}
+            settled = {job_id: rest for job_id, *rest in rows}
             for position in batch.positions:
                 outcome = outcomes[position]
                 # A job may be in a batch twice. Only the first outcome can have been settled, so its row is taken out.
-                row = settled.pop(outcome.claim.job.id, None)
-                if row is not None:
-                    verdicts[position] = _verdict(outcome, row)
+                rest = settled.pop(outcome.claim.job.id, None)
+                if rest is not None:
+                    verdicts[position] = _verdict(outcome, rest)
         return verdicts
+
+
+def ended_parents(kinds: Sequence[Batch], answers: Sequence[Sequence[Row]]) -> tuple[list[str], list[str]]:
+    """Returns the ids of jobs that others wait for: those that have completed, and those that have failed for good."""
+    completed: list[str] = []
+    failed: list[str] = []
+    for batch, rows in zip(kinds, answers, strict=False):
+        if batch.statement == "complete":
+            completed += [job_id for job_id, blocking in rows if blocking]
+        elif batch.statement == "fail_or_retry":
+            failed += failed_parents(rows)
+    return completed, failed
+
+
+def failed_parents(rows: Sequence[Row]) -> list[str]:
+    """Returns, from the rows of `fail_or_retry`, the ids of jobs that have failed for good and that others wait for."""
+    return [job_id for job_id, state, blocking in rows if blocking and state == "failed"]
+
+
+def checked(outcome: Outcome) -> Outcome:
+    """Returns the outcome, or a failure if the database can't hold the result: it must not fail the whole batch."""
+    if isinstance(outcome, Completed) and not storable(outcome.result):
+        return Failed(outcome.claim, f"the result can't be stored: {CAN_NOT_HOLD}", final=True)
+    return outcome
 
 
 def own(claim: Claim) -> PgClaim:
@@ -93,16 +122,18 @@ def own(claim: Claim) -> PgClaim:
     return claim
 
 
-def _batch(numbered: Sequence[tuple[int, Outcome]]) -> Batch:
-    return Batch([position for position, _ in numbered], [own(outcome.claim) for _, outcome in numbered])
+def _batch(statement: str, numbered: Sequence[tuple[int, Outcome]]) -> Batch:
+    return Batch(statement, [position for position, _ in numbered], [own(outcome.claim) for _, outcome in numbered])
 
 
-def _verdict(outcome: Outcome, row: Row) -> Verdict:
+def _verdict(outcome: Outcome, rest: Sequence[Any]) -> Verdict:
+    """Returns the verdict on an outcome that was settled, from what follows the id in its row."""
     match outcome:
         case Completed():
             return Verdict.COMPLETED
         case Failed():
-            return Verdict.RETRIED if row[1] == "retry" else Verdict.FAILED
+            state, _ = rest
+            return Verdict.RETRIED if state == "retry" else Verdict.FAILED
         case Released():
             return Verdict.RELEASED
         case Snoozed():

@@ -9,4 +9,7 @@ SET state = 'completed',
 WHERE j.name = :queue AND j.id = ANY (:ids::uuid[]) AND j.state::text = 'active'
     AND j.retry_count = (:attempts::integer[])[array_position(:ids, j.id)]
     AND j.started_on = (:starts::timestamptz[])[array_position(:ids, j.id)]
-RETURNING j.id
+RETURNING
+    j.id
+    , j.blocking --? blocking
+    , false --! blocking

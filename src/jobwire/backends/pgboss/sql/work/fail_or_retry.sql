@@ -55,4 +55,8 @@ WITH held AS MATERIALIZED (
     ON CONFLICT DO NOTHING
     RETURNING 1
 )
-SELECT s.id, s.state FROM settled s
+SELECT
+    s.id, s.state
+    , s.blocking --? blocking
+    , false --! blocking
+FROM settled s

@@ -1,0 +1,31 @@
+"""The queues of a collection, which are the names of its jobs: Monque keeps no list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jobwire.backends.monque.connection.store import LONG, Store
+
+_PAUSED = {"_id": {"$regex": "^queue:"}, "paused": True}
+
+
+class MonqueQueueList:
+    """Implements QueueList. A queue exists while it has a job, which a schedule is too, or is paused."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def names(self) -> Sequence[str]:
+        async with self._store.reaching(LONG):
+            names = await self._store.jobs.distinct("name")
+            paused = await self._store.side.distinct("name", _PAUSED)
+        return sorted({name for name in [*names, *paused] if isinstance(name, str)})
+
+    async def has(self, queue: str) -> bool:
+        async with self._store.reaching():
+            if await self._store.jobs.find_one({"name": queue}, {"_id": 1}) is not None:
+                return True
+            return await self._store.side.find_one({"_id": f"queue:{queue}", "paused": True}, {"_id": 1}) is not None
+
+    async def forget(self, queue: str) -> None:
+        """Does nothing: obliterating deletes all data of a queue."""
