@@ -50,8 +50,9 @@ def run_once(tests: list[str], seed: int, workers: int) -> tuple[list[str], str]
     command += ["--no-cov", "-rfE", f"--hypothesis-seed={seed}", *tests]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     report = done.stdout + done.stderr
+    summary = report.rpartition("short test summary info")[2]  # a log line may begin like one of these, too
     failed = [
-        line.split(" ", 1)[1].split(" - ")[0] for line in report.splitlines() if line.startswith(("FAILED ", "ERROR "))
+        line.split(" ", 1)[1].split(" - ")[0] for line in summary.splitlines() if line.startswith(("FAILED ", "ERROR "))
     ]
     return (failed or ["the run itself"]) if done.returncode else [], report
 

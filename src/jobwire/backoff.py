@@ -34,8 +34,9 @@ _RECONNECT_LONGEST = 30.0
 class Backoff:
     """A rule for the delay before the next attempt. Make one with `fixed`, `exponential`, `linear` or `custom`.
 
-    >>> Backoff.linear(timedelta(minutes=1)).after(3)
-    180.0
+    Examples:
+        >>> Backoff.linear(timedelta(minutes=1)).after(3)
+        180.0
     """
 
     kind: str
@@ -103,8 +104,9 @@ class Backoff:
     def after(self, failures: int, rng: Callable[[], float] = random.random) -> float:
         """Returns the seconds to wait after the n-th failure, counted from 1. `rng` returns numbers from 0 up to 1.
 
-        >>> Backoff.fixed(10, jitter=0.2).after(1, rng=lambda: 0.5)
-        9.0
+        Examples:
+            >>> Backoff.fixed(10, jitter=0.2).after(1, rng=lambda: 0.5)
+            9.0
         """
         if failures < 1:
             raise InvalidOption("failures", failures, "must be at least 1")

@@ -17,6 +17,7 @@ from jobwire.boundary import Backend, Claim, Completed, Failed, Outcome, Release
 from jobwire.checks import Seconds, seconds, yes_or_no
 from jobwire.errors import InvalidOption, LostLock, Snooze, Unrecoverable, WrongState
 from jobwire.failure import kind_of, message_of, shortened, stack_of
+from jobwire.generics import In_co
 from jobwire.held_job import HeldJob
 
 Answer = TypeVar("Answer")
@@ -57,7 +58,7 @@ class Holder(Protocol):
         ...
 
 
-class ClaimedJob(HeldJob):
+class ClaimedJob(HeldJob[In_co]):
     """A job that `Queue.claim` gave to this program, which must `complete`, `fail`, `release` or `snooze` it: once.
 
     `async with job:` settles it by how the block ends, unless the block did so itself. The end of the block completes

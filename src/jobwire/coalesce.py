@@ -17,11 +17,18 @@ Answer = TypeVar("Answer")
 
 
 class Coalescer(Generic[Item, Answer]):
-    """Turns many single calls into few batches. Items are sent in the order of their arrival."""
+    """Turns many single calls into few batches. Items are sent in the order of their arrival.
 
-    def __init__(self, send: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]], limit: int) -> None:
+    The first item is sent alone, unless `together`: then the items of the same turn of the event loop go with it, which
+    is worth a task if the call is dear.
+    """
+
+    def __init__(
+        self, send: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]], limit: int, *, together: bool = False
+    ) -> None:
         self._send = send
         self._limit = limit
+        self._together = together
         self._pending: list[tuple[Item, asyncio.Future[Answer]]] = []
         self._task: asyncio.Task[None] | None = None
         self._busy = False
@@ -32,10 +39,13 @@ class Coalescer(Generic[Item, Answer]):
         """Sends the item, together with others that are waiting, and returns its answer."""
         if self._closed:
             raise Closed
-        if not self._busy:
+        if not (self._busy or self._together):
             return await self._alone(item)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._pending.append((item, future))
+        if not self._busy:
+            self._busy = True
+            self._task = asyncio.create_task(self._drain())
         return await future
 
     @property

@@ -7,15 +7,15 @@ import importlib
 import itertools
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 from jobwire import forking, urls
 from jobwire.backoff import reconnect_delay
-from jobwire.boundary import Backend
-from jobwire.checks import Seconds, seconds
+from jobwire.boundary import Backend, Feature, QueueList
+from jobwire.checks import Seconds, seconds, text
 from jobwire.errors import Closed, MissingExtra, StoreUnavailable
 from jobwire.protocols import PROTOCOLS
 
@@ -48,23 +48,32 @@ class Connection:
         self.is_open = False
         self._closed = False
         self._opening = asyncio.Lock()
-        forking.follow(self, Connection._after_fork)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        forking.follow(self, Connection._start_over)
 
-    def _after_fork(self) -> None:
+    def _start_over(self) -> None:
         self.is_open = False
         self._opening = asyncio.Lock()
+        self._loop = None
         self.backend = self.backend.twin()
+
+    def leave_closed_loop(self) -> None:
+        """Starts over, with another backend, if the event loop that this was opened in is closed, as in the second of
+        two calls of `asyncio.run`."""
+        if self._loop is not None and self._loop.is_closed():
+            self._start_over()
 
     async def open(self, wait_for_store: Seconds = 0.0) -> Self:
         """Connects to the store, if that has not happened yet. Waits for a store that does not answer: `wait_for_store`
         seconds, or as long as given when the connection was made."""
         wait = seconds("wait_for_store", wait_for_store)
         forking.notice()
+        self.leave_closed_loop()
         if not self.is_open:
             async with self._opening:
                 if not self.is_open:
                     await self._open_backend(max(wait, self._wait))
-                    self.is_open, self._closed = True, False
+                    self.is_open, self._closed, self._loop = True, False, asyncio.get_running_loop()
         return self
 
     async def reach(self) -> None:
@@ -100,8 +109,31 @@ class Connection:
                 _log.warning("%s; waiting up to %g s for the store", missing, wait)
             await asyncio.sleep(min(reconnect_delay(attempt), left))
 
+    async def queues(self) -> Sequence[str]:
+        """Returns the names of all queues in the store, sorted: those of the URL's prefix, namespace, schema or
+        collection."""
+        return await (await self._queue_list()).names()
+
+    async def has_queue(self, name: str) -> bool:
+        """Returns True if there is such a queue. Stores nothing, while opening a Queue may register it."""
+        return await (await self._queue_list()).has(text("name", name))
+
+    async def drop_queue(self, name: str) -> None:
+        """Deletes the queue with everything in it, running jobs too, and with its settings, which
+        `queue.admin.obliterate` may leave. Does nothing if there is no such queue."""
+        wanted = text("name", name)
+        known = await self._queue_list()
+        if await known.has(wanted):
+            await self.backend.obliterate(wanted, force=True)
+            await known.forget(wanted)
+
+    async def _queue_list(self) -> QueueList:
+        self.backend.capabilities.require(Feature.QUEUES)
+        await self.reach()
+        return self.backend.capabilities.part(self.backend.queue_list, Feature.QUEUES)
+
     async def close(self) -> None:
-        self.is_open, self._closed = False, True
+        self.is_open, self._closed, self._loop = False, True, None
         await self.backend.close()
 
     async def __aenter__(self) -> Self:

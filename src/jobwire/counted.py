@@ -1,6 +1,8 @@
-"""Numbers with nouns in singular or plural."""
+"""Numbers with nouns in singular or plural, and lists that are cut."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, one: str = "", many: str = "") -> str:
@@ -15,3 +17,12 @@ def counted(number: int, noun: str, one: str = "", many: str = "") -> str:
         return f"1 {noun}{one}"
     plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
     return f"{number:,} {plural}{many}"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Returns the first names, with an ellipsis if there are more.
+
+    >>> few(["a", "b"]), few(["a", "b", "c", "d"])
+    ('a, b', 'a, b, c, …')
+    """
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from jobwire.redact import redact
+
+DOCS = "https://jobwire.github.io/jobwire/"
+"""The address of the documentation, as pyproject.toml and mkdocs.yml have it too."""
+
 _VALUE_LIMIT = 80
 
 
@@ -13,6 +18,16 @@ class JobwireError(Exception):
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
+
+    @property
+    def docs(self) -> str:
+        """The address of the section of the documentation that explains this error: its causes and what to do.
+
+        Examples:
+            >>> StoreUnavailable().docs
+            'https://jobwire.github.io/jobwire/errors/#storeunavailable'
+        """
+        return f"{DOCS}errors/#{next(filter(_is_explained, type(self).__mro__)).__name__.lower()}"
 
 
 class InvalidOption(JobwireError, ValueError):
@@ -178,16 +193,25 @@ class WaitForChildren(JobwireError):
     """Raise in a handler to run the job again when its children have finished, without using up an attempt."""
 
 
+def _is_explained(kind: type) -> bool:
+    """Returns True for a class of the public face. Classes of users and of backends are explained by their bases."""
+    return kind.__module__.startswith("jobwire.") and not kind.__module__.startswith("jobwire.backends.")
+
+
 def shown(value: object) -> str:
-    """Returns the value's repr in at most 80 characters, or its type if repr() raises.
+    """Returns the value's repr in at most 80 characters and without passwords of URLs, or its type if repr() raises.
 
     >>> shown("x" * 1000)[-5:]
     'xxxx…'
+    >>> shown("redis://:hunter2@10.0.0.7")
+    "'redis://:***@10.0.0.7'"
     """
     try:
         text = repr(value)
     except Exception:
         text = f"<{type(value).__name__}, whose repr() raises>"
+    if "://" in text:
+        text = redact(text)
     return text if len(text) <= _VALUE_LIMIT else text[:_VALUE_LIMIT] + "…"
 
 

@@ -3,8 +3,16 @@ have any length."""
 
 from __future__ import annotations
 
+import asyncio
 import traceback
+from pathlib import Path
+from types import TracebackType
 
+from jobwire.errors import JobwireError
+
+_HERE = Path(__file__).parent
+_FOLDERS = (_HERE / "worker", _HERE / "tasks", _HERE / "testing", Path(asyncio.__file__).parent)
+_OWN = tuple(f"{folder}/" for folder in _FOLDERS)
 _LONGEST = 64 * 1024
 """Characters of a message or a stack that are kept. Readers need no more, and some stores refuse more."""
 
@@ -29,6 +37,26 @@ def stack_of(error: BaseException) -> str:
         return shortened("".join(traceback.format_exception(error)))
     except BaseException:
         return f"{kind_of(error)}, whose traceback can't be formatted"
+
+
+def begin_in_users_code(error: BaseException) -> None:
+    """Takes the steps by which a worker has called the handler out of the tracebacks of an exception and its causes, so
+    that they begin in the user's code. An error of jobwire's own that has no such code keeps no traceback, and a fault
+    in jobwire keeps all of it."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        users = _from_users_code(one.__traceback__)
+        if users is not None or isinstance(one, JobwireError):
+            one.__traceback__ = users
+        one = one.__cause__ or one.__context__
+
+
+def _from_users_code(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN):
+        trace = trace.tb_next
+    return trace
 
 
 def loggable(stack: str) -> bool:

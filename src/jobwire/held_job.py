@@ -8,6 +8,7 @@ from jobwire import codec
 from jobwire.boundary import Acted, Backend, Claim, Feature
 from jobwire.checks import whole
 from jobwire.errors import JobNotFound
+from jobwire.generics import In_co
 from jobwire.model import Children, JobKey
 from jobwire.options import DEFAULT_SIZE_LIMIT
 from jobwire.running_job import Running
@@ -15,7 +16,7 @@ from jobwire.running_job import Running
 Part = TypeVar("Part")
 
 
-class HeldJob(Running):
+class HeldJob(Running[In_co]):
     """A job with its claim. Its methods are those that handlers and programs with a loop of their own share."""
 
     __slots__ = ("_backend", "_claim")
@@ -60,6 +61,11 @@ class HeldJob(Running):
     async def children_values(self) -> dict[JobKey, Any]:
         """Returns the results of the children that have completed."""
         return dict((await self.children()).values)
+
+    async def awaited_results(self) -> dict[JobKey, Any]:
+        """Returns the results of the jobs that this one has waited for."""
+        dependencies = self._part(self._backend.dependencies, Feature.DEPENDENCIES)
+        return dict(await dependencies.results(self.queue, self.id))
 
     def require(self, feature: Feature) -> None:
         """Raises NotSupported if the job's protocol lacks the feature."""

@@ -21,11 +21,12 @@ logger = logging.getLogger("jobwire.worker")
 
 
 class Journal(logging.LoggerAdapter[logging.Logger]):
-    """Adds `worker` and `queue` to each record, and the worker's id to its text."""
+    """Adds `worker` and `queue` to each record, and the worker's id to its text. With `names_queue` the text also has
+    the queue, for a worker of several."""
 
-    def __init__(self, worker_id: str, queue: str) -> None:
+    def __init__(self, worker_id: str, queue: str, *, names_queue: bool = False) -> None:
         super().__init__(logger, {"worker": worker_id, "queue": queue})
-        self._prefix = f"[{worker_id}] "
+        self._prefix = f"[{worker_id}] {queue}: " if names_queue else f"[{worker_id}] "
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}

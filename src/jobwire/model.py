@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol
 
 from jobwire.errors import InvalidOption
+from jobwire.generics import Out_co
 from jobwire.rate import Rate
 from jobwire.record import record
 
@@ -60,8 +61,11 @@ class Waiter(Protocol):
 
 
 @record
-class Job:
-    """A job as it was when it was read. `raw` is its stored form, with fields that jobwire has no name for."""
+class Job(Generic[Out_co]):
+    """A job as it was when it was read. `raw` is its stored form, with fields that jobwire has no name for.
+
+    `Job[Receipt]` is a job of a typed task whose result is a Receipt.
+    """
 
     id: str
     queue: str
@@ -74,7 +78,7 @@ class Job:
     """Runs in all. None for a job that was just added, if the store decides the number."""
     attempts_made: int = 0
     progress: Any = None
-    result: Any = None
+    result: Out_co | None = None
     error: str | None = None
     stacktrace: tuple[str, ...] = ()
     created_at: datetime | None = None
@@ -87,7 +91,7 @@ class Job:
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     origin: Waiter | None = field(default=None, repr=False, compare=False)
 
-    async def wait(self, timeout: float | timedelta | None = None) -> Any:
+    async def wait(self, timeout: float | timedelta | None = None) -> Out_co:
         """Waits until the job has completed and returns its result. Raises JobFailed or WaitTimeout."""
         if self.origin is None:
             raise RuntimeError(f"job {self.id} was not read through a queue, so it can't be waited for")

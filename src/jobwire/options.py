@@ -28,8 +28,9 @@ def _empty() -> dict[str, Any]:
 class Keep:
     """The finished jobs that stay: the `count` newest, those younger than `age` seconds, or those that are both.
 
-    >>> Keep(100), Keep.ALL, Keep.NONE
-    (Keep(count=100, age=None), Keep(count=None, age=None), Keep(count=0, age=None))
+    Examples:
+        >>> Keep(100), Keep.ALL, Keep.NONE
+        (Keep(count=100, age=None), Keep(count=None, age=None), Keep(count=0, age=None))
     """
 
     count: int | None = None
@@ -265,9 +266,9 @@ def keep_of(value: int | Keep, field_name: str = "keep") -> Keep:
     if isinstance(value, Keep):
         return value
     _check_keep(field_name, value)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a large count has just been warned about, under the option's name
-        return Keep(count=value)
+    kept = Keep()
+    object.__setattr__(kept, "count", value)  # not Keep(value): a large count was warned about, by the option's name
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,10 @@ class AddedJobs(Sequence[Job]):
         self._origin = origin
         self._now = time.time()
 
+    def through(self, origin: Waiter) -> AddedJobs:
+        """Returns the same jobs, to be waited for through another object."""
+        return AddedJobs(self._can, self._queue, self._jobs, self._added, origin)
+
     def __len__(self) -> int:
         return len(self._jobs)
 

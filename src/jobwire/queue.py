@@ -129,18 +129,22 @@ class Queue:
         With `transaction`, where the protocol can: inside the caller's own transaction, which is given as its driver's
         connection or session.
         """
-        job = self._prepare(self._filled(NewJob(data, name, **options)))
+        return await self.add_job(NewJob(data, name, **options), transaction=transaction)
+
+    async def add_job(self, job: NewJob, *, transaction: Any = None) -> Job:
+        """Adds one job that has been made as a NewJob. Otherwise like `add`."""
+        prepared = self._prepare(self._filled(job))
         if not self._access.is_open:
             await self._access.backend()
         if transaction is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
-            [added] = await self.connection.backend.add(self.name, [job], transaction)
-        elif job.new.parent is not None:
+            [added] = await self.connection.backend.add(self.name, [prepared], transaction)
+        elif job.parent is not None:
             # It is refused if its parent is gone, and must not take other callers' jobs down with it.
-            [added] = await self.connection.backend.add(self.name, [job])
+            [added] = await self.connection.backend.add(self.name, [prepared])
         else:
-            added = await self._adds.put(job)
-        return self._snapshot(job, added)
+            added = await self._adds.put(prepared)
+        return self._snapshot(prepared, added)
 
     async def add_many(self, jobs: Iterable[NewJob], *, transaction: Any = None, **unknown: Never) -> Sequence[Job]:
         """Adds jobs in bulk, in order. All are checked before the first is written. If the store fails on the way, the

@@ -11,12 +11,18 @@ from jobwire.acted import require_done
 from jobwire.boundary import Acted, Bulk, Edits, EventControl, Feature, Flows, Pause, QueueLimits, UniqueOwners
 from jobwire.checks import Seconds, aware, seconds, text, whole, yes_or_no
 from jobwire.errors import InvalidOption
-from jobwire.model import Job, Limits, State, WorkerInfo, state_of
+from jobwire.model import Event, Job, Limits, State, WorkerInfo, state_of
 from jobwire.queue_access import QueueAccess
 from jobwire.rate import Rate, rate_of
 
 _STEP = 1000
 """Jobs that one call moves, so that the store is never blocked for long."""
+
+
+def _ids(job_ids: Iterable[str]) -> list[str]:
+    if isinstance(job_ids, str):
+        raise InvalidOption("job_ids", job_ids, "must be a list of ids, not one id")
+    return [checks.job_id(one) for one in job_ids]
 
 
 def missing_attribute(kind: str, name: str) -> AttributeError:
@@ -116,6 +122,26 @@ class QueueAdmin:
 
     # --- many jobs --------------------------------------------------------------------------------------------------
 
+    async def retry_many(self, job_ids: Iterable[str], *, reset_attempts: bool = False) -> Sequence[Acted]:
+        """Runs finished jobs again. Returns the answer for each: DONE, NOT_FOUND, WRONG_STATE or LOCKED."""
+        wanted = _ids(job_ids)
+        if yes_or_no("reset_attempts", reset_attempts):
+            return await (await self._edits()).retry_anew(self._queue, wanted)
+        return await (await self._access.backend()).retry(self._queue, wanted)
+
+    async def promote_many(self, job_ids: Iterable[str]) -> Sequence[Acted]:
+        """Makes delayed jobs ready now. Returns the answer for each."""
+        return await (await self._access.backend()).promote(self._queue, _ids(job_ids))
+
+    async def remove_many(self, job_ids: Iterable[str]) -> Sequence[Acted]:
+        """Deletes jobs and all that belongs to them. Returns the answer for each: LOCKED for one that runs."""
+        return await (await self._access.backend()).remove(self._queue, _ids(job_ids))
+
+    async def cancel_many(self, job_ids: Iterable[str]) -> Sequence[Acted]:
+        """Keeps waiting jobs from being run, as `queue.cancel` does. Returns the answer for each."""
+        cancels = await self._access.part(lambda backend: backend.cancels, Feature.CANCEL)
+        return await cancels.cancel(self._queue, _ids(job_ids))
+
     async def retry_all(self, state: State | str = State.FAILED, *, before: datetime | None = None) -> int:
         """Runs all jobs again that failed (or completed) before the given moment, or else before this call.
 
@@ -214,6 +240,11 @@ class QueueAdmin:
                 raise InvalidOption(f"fields.{name}", value, "must be a text under a name other than 'event'")
         kind = text("event", event)
         return await (await self._event_control()).publish(self._queue, kind, given)
+
+    async def last_events(self, limit: int = 100) -> Sequence[Event]:
+        """Returns the newest events that the stream holds, oldest first. `queue.events(since=…)` goes on after them."""
+        most = whole("limit", limit, minimum=1)
+        return await (await self._event_control()).last(self._queue, most)
 
     async def trim_events(self, keep: int) -> int:
         """Deletes all but about the last `keep` events of the stream. Returns how many were deleted."""

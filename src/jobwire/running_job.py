@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic
 
+from jobwire.generics import In_co
 from jobwire.model import Job
 
 
-class Running:
+class Running(Generic[In_co]):
     """The fields that every class of running jobs has."""
 
     __slots__ = ("_job",)
@@ -35,8 +37,13 @@ class Running:
         return self._job.name
 
     @property
-    def data(self) -> Any:
+    def data(self) -> In_co:
         return self._job.data
+
+    def fill_data(self, data: Any) -> None:
+        """Replaces the data of this run only, by data that holds the results that the job has waited for. What is
+        stored stays as it is."""
+        self._job = replace(self._job, data=data)
 
     @property
     def priority(self) -> int:

@@ -64,17 +64,20 @@ _WORKER = {
 }
 _ADD_MANY = {"connection": "transaction"}
 _PEERS: Mapping[str, Mapping[str, str]] = {
-    "a job": _JOB, "a schedule": _JOB, "a Worker": _WORKER, "add_many": _ADD_MANY,
+    "a job": _JOB, "a schedule": _JOB, "a task": _JOB, "a Worker": _WORKER, "add_many": _ADD_MANY,
 }  # fmt: skip
 """Names of other libraries, in lower case without underscores, and ours for the same."""
 
 
-def unknown(field: str, value: object, known: Iterable[str], what: str, nearest: str = "") -> InvalidOption:
-    """Returns the error for an option that `what` does not have. `nearest` is the suggestion, if the caller has one."""
+def unknown(
+    field: str, value: object, known: Iterable[str], what: str, nearest: str = "", *, word: str = "option"
+) -> InvalidOption:
+    """Returns the error for an option that `what` does not have. `nearest` is the suggestion, if the caller has one.
+    `word` is used instead of "option"."""
     names = list(known)
     meant = nearest or _PEERS.get(what, {}).get(_bare(field), "") or closest(field, names)
     hint = f"did you mean {meant}?" if meant else f"known are {', '.join(names) or 'none'}"
-    return InvalidOption(field, value, f"is not an option of {what}; {hint}")
+    return InvalidOption(field, value, f"is not {'an' if word == 'option' else 'a'} {word} of {what}; {hint}")
 
 
 def closest(name: str, known: Iterable[str]) -> str:

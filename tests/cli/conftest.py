@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobwire import Queue
+from jobwire import ActiveJob, JobFailed, Queue, Worker
 from jobwire.cli import main
 
 
@@ -32,11 +33,18 @@ class Said:
         assert self.code == 0, self
         return json.loads(self.out)
 
+    @property
+    def lines(self) -> list[Any]:
+        """The values of JSON lines."""
+        assert self.code == 0, self
+        return [json.loads(line) for line in self.out.splitlines()]
+
 
 @pytest.fixture
 def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Said]:
     """Run a command line in this process."""
     monkeypatch.delenv("JOBWIRE_URL", raising=False)
+    monkeypatch.delenv("JOBWIRE_STORE", raising=False)
 
     def run(*arguments: object) -> Said:
         capfd.readouterr()
@@ -49,7 +57,7 @@ def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "JOBWIRE_URL"}
+    return {name: value for name, value in os.environ.items() if name not in ("JOBWIRE_URL", "JOBWIRE_STORE")}
 
 
 @pytest.fixture
@@ -60,7 +68,7 @@ def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[...,
     def run(*arguments: object, **options: Any) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "jobwire", *map(str, arguments)]
         piped: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **{**piped, **options})
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment, **{**piped, "text": True, **options})
         started.append(process)
         return process
 
@@ -86,15 +94,50 @@ def spawn(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., Said]:
 @pytest.fixture
 def on_queue(jobwire_url: str) -> Callable[..., Any]:
     """Ask the queue `emails` of this test something: `on_queue(lambda queue: queue.counts())`."""
+    return lambda question: ask(jobwire_url, question)
 
-    def ask(question: Callable[[Queue], Any]) -> Any:
-        async def session() -> Any:
-            async with Queue("emails", jobwire_url) as queue:
-                return await question(queue)
 
-        return asyncio.run(session())
+def ask(url: str, question: Callable[[Queue], Any], queue: str = "emails") -> Any:
+    """Asks a queue something."""
 
+    async def session() -> Any:
+        async with Queue(queue, url) as opened:
+            return await question(opened)
+
+    return asyncio.run(session())
+
+
+@pytest.fixture(params=["bullmq", "pgboss", "monque", "bridgemq"])
+def every_url(request: pytest.FixtureRequest) -> str:
+    """The URL of each protocol that has a server: a store in memory ends with the command that opened it."""
+    url: str = request.getfixturevalue(f"jobwire_{request.param}_url")
+    return f"{url}&max_retries=1" if request.param == "monque" else url
+
+
+@pytest.fixture
+def on_every() -> Callable[..., Any]:
+    """Ask a queue of any store something: `on_every(url, lambda queue: queue.counts(), queue="letters")`."""
     return ask
+
+
+async def fail_all(queue: Queue, texts: Sequence[str]) -> list[str]:
+    """Adds a job for each error and lets it fail with that error. Returns the ids."""
+
+    async def handle(job: ActiveJob) -> None:
+        raise ConnectionError(job.data) if "refused" in job.data else ValueError(job.data)
+
+    jobs = [await queue.add(text) for text in texts]
+    async with Worker(queue.name, handle, queue.connection, concurrency=10):
+        for job in jobs:
+            with pytest.raises(JobFailed):
+                await queue.wait(job.id, timeout=60)
+    return [job.id for job in jobs]
+
+
+@pytest.fixture
+def fail() -> Callable[..., Any]:
+    """Makes failed jobs: `on_queue(lambda queue: fail(queue, ["connection refused", "no address"]))`."""
+    return fail_all
 
 
 @pytest.fixture
@@ -109,3 +152,17 @@ def eventually() -> Callable[..., Any]:
         return seen
 
     return poll
+
+
+@pytest.fixture
+def free_ports() -> list[int]:
+    """Two ports on loopback, one after the other, that are free now."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return [port, port + 1]

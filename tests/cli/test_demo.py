@@ -19,11 +19,13 @@ from rich.console import Console
 
 from jobwire.backoff import Backoff
 from jobwire.boundary import Capabilities, Feature
-from jobwire.cli.demo.moment import Moment
-from jobwire.cli.demo.report import QueueReport, Report, StationReport
+from jobwire.cli.demo.demo_store import DemoStore
+from jobwire.cli.demo.history import History
+from jobwire.cli.demo.report import QueueReport, Report, StoreReport
 from jobwire.cli.demo.run import Plan, run
-from jobwire.cli.demo.station import Station
+from jobwire.cli.demo.snapshot import Snapshot
 from jobwire.cli.demo.workload import fitted
+from jobwire.errors import JobwireError
 from jobwire.options import NewJob
 
 Call = Callable[..., Any]
@@ -38,11 +40,16 @@ def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(spawn: Call, tmp_p
     assert len(progress) >= 3, said.out
     assert int(progress[-1][0]) > 100
     assert re.search(r"✓ nothing lost: \d+ added = \d+ completed \+ \d+ failed \+ 0 left", said.out), said.out
+    messages = re.search(r"spring is COMPLETED: (\d+) messages, (\d+) sent to \S+, (\d+) refused", said.out)
+    assert messages, said.out
+    assert int(messages[1]) == int(messages[2]) + int(messages[3])
+    outbox = (tmp_path / ".jobwire" / "demo" / "outbox.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["channelId"] for line in outbox}) == len(outbox) == int(messages[2])
     assert (tmp_path / ".jobwire" / "demo" / "valkey").is_dir()
     assert "ConnectionError: the mail server is busy" in (tmp_path / ".jobwire" / "demo" / "workers.log").read_text()
 
     listed = spawn("jobs", "images", "--state", "completed", "--url", "bullmq+embedded:.jobwire/demo", "--json")
-    assert {job["name"] for job in json.loads(listed.out)} == {"thumbnail"}
+    assert {json.loads(line)["name"] for line in listed.out.splitlines()} == {"thumbnail"}
 
 
 @pytest.mark.slow
@@ -56,13 +63,13 @@ def test_its_json_accounts_for_every_job_and_names_the_report_of_all_stores(spaw
     for protocol in ("bullmq", "bridgemq", "pgboss", "monque"):
         assert f"{protocol}</" in page, protocol
     assert (report["nothing_lost"], report["interrupted"]) == (True, False)
-    stations = {station["protocol"]: station["queues"] for station in report["stations"]}
-    assert list(stations) == ["bullmq", "bridgemq", "monque", "pgboss"]
-    for queue in (queue for queues in stations.values() for queue in queues):
+    stores = {store["protocol"]: store["queues"] for store in report["stores"]}
+    assert list(stores) == ["bullmq", "bridgemq", "monque", "pgboss"]
+    for queue in (queue for queues in stores.values() for queue in queues):
         assert queue["added"] == queue["completed"] + queue["failed"], queue
         assert 0 < queue["wait_p50"] <= queue["wait_p95"], queue
         assert 0 < queue["run_p50"] <= queue["run_p95"], queue
-    [mail] = [queue for queue in stations["bullmq"] if queue["queue"] == "mail"]
+    [mail] = [queue for queue in stores["bullmq"] if queue["queue"] == "mail"]
     assert mail["retried"] > 0
 
 
@@ -108,20 +115,20 @@ def test_a_second_demo_in_the_same_folder_is_refused(start: Call, spawn: Call) -
     assert first.wait(timeout=30) == 0
 
 
-def test_a_station_works_on_any_protocol() -> None:
-    moments: list[Moment] = []
-    report = asyncio.run(run([Station("memory", "this process", "memory:")], Plan(1, 200), moments.append))
-    [station] = report.stations
-    assert station.total("added") > 100
-    assert station.total("added") == station.total("completed") + station.total("failed")
-    assert (report.nothing_lost, station.total("left")) == (True, 0)
-    assert moments[-1].phase == "done"
+def test_a_store_works_on_any_protocol() -> None:
+    snapshots: list[Snapshot] = []
+    report = asyncio.run(run([DemoStore("memory", "this process", "memory:")], Plan(1, 200), snapshots.append))
+    [store] = report.stores
+    assert store.total("added") > 100
+    assert store.total("added") == store.total("completed") + store.total("failed")
+    assert (report.nothing_lost, store.total("left")) == (True, 0)
+    assert snapshots[-1].phase == "done"
 
 
 def test_a_report_names_the_jobs_that_are_missing() -> None:
     short = QueueReport("mail", 10, completed=7, failed=1, left=0, retried=0, wait_p50=None, wait_p95=None,
                         run_p50=None, run_p95=None)  # fmt: skip
-    report = Report((StationReport("bullmq", "Valkey", "bullmq+embedded:", (short,)),), 1.0, interrupted=False)
+    report = Report((StoreReport("bullmq", "Valkey", "bullmq+embedded:", (short,)),), 1.0, interrupted=False)
     out = Console(file=io.StringIO(), width=100)
     report.show(out, Path())
     assert not report.nothing_lost
@@ -132,7 +139,7 @@ def test_a_report_names_the_jobs_that_are_missing() -> None:
 @pytest.mark.parametrize(("interrupted", "good"), [(True, True), (False, False)])
 def test_jobs_may_be_left_only_when_the_demo_was_cut_short(interrupted: bool, good: bool) -> None:
     unfinished = QueueReport("mail", 10, 6, 1, 3, 0, None, None, None, None)
-    report = Report((StationReport("bullmq", "Valkey", "", (unfinished,)),), 1.0, interrupted)
+    report = Report((StoreReport("bullmq", "Valkey", "", (unfinished,)),), 1.0, interrupted)
     assert (report.nothing_lost, report.good) == (True, good)
 
 
@@ -140,7 +147,7 @@ def test_a_surplus_on_one_queue_does_not_hide_a_loss_on_another() -> None:
     def queue(completed: int) -> QueueReport:
         return QueueReport("mail", 10, completed, 0, 0, 0, None, None, None, None)
 
-    report = Report((StationReport("bullmq", "Valkey", "", (queue(9), queue(11))),), 1.0, interrupted=False)
+    report = Report((StoreReport("bullmq", "Valkey", "", (queue(9), queue(11))),), 1.0, interrupted=False)
     out = Console(file=io.StringIO(), width=100)
     report.show(out, Path())
     assert not report.nothing_lost
@@ -155,3 +162,15 @@ def test_a_job_is_cut_to_what_a_protocol_can_hold() -> None:
     features = {Feature.JOB_NAMES, Feature.PRIORITIES, Feature.ATTEMPTS, Feature.BACKOFF_EXPONENTIAL}
     rich = Capabilities("rich", frozenset(features), priority="low_first")
     assert fitted(job, rich) == NewJob(1, "welcome", priority=10, attempts=3, backoff=Backoff.exponential(1.0))
+
+
+def test_the_report_waits_for_spark_and_says_if_it_could_not_be_installed(tmp_path: Path) -> None:
+    ready, stages = tmp_path / ".spark", list[str]()
+
+    def end_the_installation(stage: str, _done: int, _total: int | None) -> None:
+        stages.append(stage)
+        (tmp_path / ".spark.failed").touch()
+
+    with pytest.raises(JobwireError, match=r"Spark could not be installed; pip's words are in .*\.spark\.log"):
+        History(tmp_path, []).report(end_the_installation, spark_ready=ready)
+    assert stages == ["installing Spark for the report"]

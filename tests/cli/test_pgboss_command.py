@@ -20,7 +20,7 @@ def test_it_makes_the_schema_once(call: Callable[..., Any], jobwire_postgres: Se
 
 def test_a_database_that_is_not_there_is_one_sentence(call: Callable[..., Any]) -> None:
     said = call("pgboss", "init", "--url", "pgboss+postgresql://user:secret@127.0.0.1:1/x")
-    assert said.code == 1
+    assert said.code == 3
     assert said.err.startswith("jobwire: ")
     assert said.err.count("\n") == 1
     assert "secret" not in said.err

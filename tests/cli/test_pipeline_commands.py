@@ -15,15 +15,17 @@ from jobwire.sync import Queue
 Call = Callable[..., Any]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["ingest", "run"])
 def test_a_store_that_is_not_there_is_named_in_one_sentence(spawn: Call, command: str) -> None:
     said = spawn("pipeline", command, "bullmq+redis://app:hunter2@127.0.0.1:1")
-    assert said.code == 1
+    assert said.code == 3
     assert said.err.count("\n") == 1
     assert "127.0.0.1:1" in said.err
     assert "hunter2" not in said.err
 
 
+@pytest.mark.slow
 def test_an_unknown_queue_is_refused_by_its_name(spawn: Call, jobwire_url: str) -> None:
     with Queue("mail", jobwire_url) as queue:
         queue.add(1)
@@ -32,6 +34,7 @@ def test_an_unknown_queue_is_refused_by_its_name(spawn: Call, jobwire_url: str) 
     assert "'post'" in said.err
 
 
+@pytest.mark.slow
 def test_a_lake_of_another_format_is_refused(spawn: Call, tmp_path: Path) -> None:
     with Lake(str(tmp_path / "lake")).run("test"):
         pass
@@ -40,12 +43,14 @@ def test_a_lake_of_another_format_is_refused(spawn: Call, tmp_path: Path) -> Non
     assert "begun as parquet" in said.err
 
 
+@pytest.mark.slow
 def test_a_report_of_nothing_says_what_to_do(spawn: Call) -> None:
     said = spawn("pipeline", "report", "--lake", "lake", "--json")
     assert said.code == 1
     assert said.err.endswith("run `jobwire pipeline run` first\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("build", "--conf", "spark.ui.enabled"), ("build", "--from", "yesterday"), ("load", "a.csv", "--queue", "q")],

@@ -226,3 +226,57 @@ def test_a_failed_run_is_logged_with_its_traceback(
     assert (line["level"], line["queue"], line["job"], line["attempt"]) == ("error", "emails", "1", 1)
     assert (line["category"], line["error"]) == ("transient", error.partition(":")[0])
     assert line["traceback"].endswith(error)
+
+
+@pytest.mark.slow
+def test_a_dict_of_queues_is_worked_in_all_or_in_those_that_are_named(
+    spawn: Call, shop: Path, jobwire_url: str, on_queue: Call
+) -> None:
+    (shop / "shop.py").write_text(SHOP + "handlers = {'emails': handle, 'other': handle}\n")
+    on_queue(lambda queue: queue.add("ada"))
+    said = spawn("worker", "shop:handlers", "--queue", "other", "--burst", "--url", jobwire_url)
+    assert said.code == 0, said.err
+    assert on_queue(lambda queue: queue.counts())[State.WAITING] == 1
+    said = spawn("worker", "shop:handlers", "--burst", "--url", jobwire_url)
+    assert (said.code, "started on queues emails, other, concurrency 1" in said.err) == (0, True), said.err
+    assert on_queue(lambda queue: queue.counts())[State.COMPLETED] == 1
+
+
+APP = """
+class App:
+    def make_worker(self, *, queues=(), **options):
+        return Worker({name: handle for name in queues or ("emails", "reports")}, **options)
+
+app = App()
+"""
+
+
+@pytest.mark.slow
+def test_an_app_makes_its_worker_from_the_options(spawn: Call, shop: Path, jobwire_url: str, on_queue: Call) -> None:
+    (shop / "shop.py").write_text(SHOP + APP)
+    on_queue(lambda queue: queue.add("ada"))
+    said = spawn("worker", "shop:app", "--queue", "emails", "--concurrency", "3", "--burst", "--url", jobwire_url)
+    assert said.code == 0, said.err
+    assert "started on queue emails, concurrency 3" in said.err
+    assert "completed job 1" in said.err
+    assert on_queue(lambda queue: queue.counts())[State.COMPLETED] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("shop:handlers", "--queue", "email"), "did you mean emails?"),
+        (("shop:handle", "--queue", "a", "--queue", "b"), "a handler of one queue"),
+        (("shop:handle",), "name its queue with --queue"),
+        (("shop:worker", "--queue", "emails"), "leave out --queue"),
+        (("shop:number",), "neither a Worker nor a function nor a dict of queues"),
+    ],
+)
+def test_a_target_that_does_not_fit_its_options_is_refused(
+    spawn: Call, shop: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (shop / "shop.py").write_text(SHOP + "number = 7\nhandlers = {'emails': handle}\n")
+    said = spawn("worker", *arguments)
+    assert said.code == 2
+    assert words in " ".join(said.err.replace("│", " ").split()), said.err

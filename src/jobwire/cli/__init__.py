@@ -1,9 +1,9 @@
 """The command line: `jobwire …` or `python -m jobwire …`.
 
 `main` is the one place where an error becomes a sentence. Errors of jobwire, errors of the operating system and missing
-packages are printed on stderr without a traceback, with exit code 1. Typer prints usage errors, with exit code 2.
-Errors in the module that a user names are printed with that module's traceback, in `target`. Any other error is a bug
-of ours, and shows its traceback.
+packages are printed on stderr without a traceback, with an exit code of `exit_codes`. Typer prints usage errors. Errors
+in the module that a user names are printed with that module's traceback, in `target`. Any other error is a bug of ours,
+and shows its traceback.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from jobwire.cli.exit_codes import INTERRUPTED, READER_GONE, REFUSED, code_of
 from jobwire.errors import JobwireError, MissingExtra
 
 _CLI, _PIPELINE = ("the command line", "cli"), ("the pipeline", "spark")
@@ -21,13 +22,10 @@ _EXTRAS = {
     **dict.fromkeys(("adbc_driver_postgresql", "adbc_driver_manager"), _PIPELINE),
     **dict.fromkeys(("redis", "hiredis"), ("Redis", "redis")),
     **dict.fromkeys(("pymongo", "bson"), ("MongoDB", "mongo")),
+    **dict.fromkeys(("fastapi", "pydantic", "starlette", "uvicorn"), ("the HTTP API", "web")),
     "psycopg": ("PostgreSQL", "postgres"),
     "prometheus_client": ("the metrics", "observe"),
 }
-
-
-_INTERRUPTED = 130
-_READER_GONE = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,18 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(arguments)
         sys.stdout.flush()
     except JobwireError as error:
-        return _complain(str(error))
+        return _complain(str(error), code_of(error), error.docs)
     except ModuleNotFoundError as missing:
         extra = _EXTRAS.get((missing.name or "").partition(".")[0])
         if extra is None:
             raise
-        return _complain(str(MissingExtra(*extra)))
+        return _complain(str(MissingExtra(*extra)), docs=MissingExtra(*extra).docs)
     except KeyboardInterrupt:
-        _complain("interrupted")
-        return _INTERRUPTED
+        return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's flush at exit does not fail
-        return _READER_GONE
+        return READER_GONE
+    except UnicodeDecodeError as error:
+        return _complain(f"what was read is not UTF-8: {error.reason} at byte {error.start}")
     except OSError as error:
         return _complain(_words(error))
     return code
@@ -56,6 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     from jobwire.cli.app import app  # noqa: PLC0415 - needs packages of an extra
 
+    if "_JOBWIRE_COMPLETE" in os.environ:
+        from typer.completion import completion_init  # noqa: PLC0415 # pyright: ignore[reportPrivateImportUsage]
+
+        completion_init()
     try:
         app(args=arguments, prog_name="jobwire")
     except SystemExit as leaving:
@@ -71,6 +74,9 @@ def _words(error: OSError) -> str:
     return " ".join(str(error).split())
 
 
-def _complain(sentence: str) -> int:
+def _complain(sentence: str, code: int = REFUSED, docs: str = "") -> int:
+    """Prints the sentence, and for people at a terminal where the error is explained."""
     sys.stderr.write(f"jobwire: {sentence}\n")
-    return 1
+    if docs and sys.stderr.isatty():
+        sys.stderr.write(f"see {docs}\n")
+    return code

@@ -11,19 +11,19 @@ from typing import Annotated
 import typer
 
 from jobwire import __version__
-from jobwire.cli.commands.add import add
-from jobwire.cli.commands.counts import counts
-from jobwire.cli.commands.job import job
-from jobwire.cli.commands.jobs import jobs
+from jobwire.cli.commands.campaign import app as campaign
+from jobwire.cli.commands.health import health
+from jobwire.cli.commands.keda import keda
 from jobwire.cli.commands.pgboss import app as pgboss
 from jobwire.cli.commands.pipeline import app as pipeline
 from jobwire.cli.commands.worker import worker
 from jobwire.cli.demo.command import demo
+from jobwire.cli.operators import register
 from jobwire.cli.parameters import examples
 
 TRY = "Try it"
-QUEUES = "Queues and jobs"
 WORK = "Work"
+APPLICATIONS = "Applications"
 DATA = "Data"
 PROTOCOLS = "One protocol"
 
@@ -46,22 +46,24 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     app.command(rich_help_panel=TRY, epilog=examples("jobwire demo --seconds 30 --rate 1000"))(demo)
-    app.command(
-        rich_help_panel=QUEUES,
-        epilog=examples(
-            """jobwire add emails '{"to": "a@example.com"}' --name welcome --delay 60 --attempts 3""",
-            "jobwire add emails - < mail.json",
-        ),
-    )(add)
-    app.command(rich_help_panel=QUEUES, epilog=examples("jobwire counts emails --json"))(counts)
-    app.command(rich_help_panel=QUEUES, epilog=examples("jobwire jobs emails --state failed --limit 5"))(jobs)
-    app.command(rich_help_panel=QUEUES, epilog=examples("jobwire job emails 17", "jobwire job emails 17 --json"))(job)
+    register(app)
     app.command(
         rich_help_panel=WORK,
         epilog=examples(
-            "jobwire worker shop.mail:handle --queue emails --concurrency 10", "jobwire worker shop.mail:worker"
+            "jobwire worker shop.mail:handle --queue emails --concurrency 10",
+            "jobwire worker shop.mail:worker --processes 4",
+            "jobwire worker ./mail.py:handle --queue emails --reload",
         ),
     )(worker)
+    app.command(rich_help_panel=WORK, epilog=examples("jobwire health", "jobwire health 9464 9465 --live"))(health)
+    app.command(
+        rich_help_panel=WORK,
+        epilog=examples(
+            "jobwire keda emails --store prod --max 20 --per-worker 10 > scaling.yaml",
+            "jobwire keda emails --name mail-worker --min 0 | kubectl apply -f -",
+        ),
+    )(keda)
+    app.add_typer(campaign, rich_help_panel=APPLICATIONS)
     app.add_typer(pipeline, rich_help_panel=DATA)
     app.add_typer(pgboss, rich_help_panel=PROTOCOLS)
     return app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobwire.cli.output import compact, printable
+from jobwire.look.words import ago
 from jobwire.model import Job, State
 
 STATE_STYLES = {
@@ -127,24 +128,6 @@ def _tale(state: State, job: Job | None) -> tuple[str, str]:
             return "progress", compact(job.progress) if job else ""
         case _:
             return "priority", str(job.priority) if job else ""
-
-
-def ago(at: datetime | None, now: datetime | None = None) -> str:
-    """Returns the distance of a moment from now, in one unit.
-
-    >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
-    >>> ago(datetime(2030, 1, 1, 11, 58, tzinfo=UTC), noon), ago(datetime(2030, 1, 1, 15, tzinfo=UTC), noon)
-    ('2 min ago', 'in 3 h')
-    """
-    if at is None:
-        return ""
-    away = ((now or datetime.now(UTC)) - at).total_seconds()
-    size = abs(away)
-    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
-        if size >= length:
-            span = f"{size / length:.0f} {unit}"
-            return f"{span} ago" if away > 0 else f"in {span}"
-    return "now"
 
 
 def _clock(at: datetime) -> str:

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.live import Live
 from rich.text import Text
 
 _PIPE_WIDTH = 10_000
@@ -27,9 +28,25 @@ def remark(sentence: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(sentence, style="dim"))
 
 
+def complain(sentence: str) -> None:
+    """Prints an error on stderr, for a command that goes on after it."""
+    sys.stderr.write(f"jobwire: {sentence}\n")
+
+
 def emit(value: Any) -> None:
-    """Writes one JSON document to stdout."""
-    sys.stdout.write(json.dumps(value, default=str) + "\n")
+    """Writes one JSON document to stdout, as a line that a reader gets at once."""
+    say(json.dumps(value, default=str))
+
+
+def say(line: str) -> None:
+    """Writes a line to stdout that a reader gets at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def live() -> Live:
+    """Returns a display at the terminal that is drawn in place."""
+    return Live(console=console(), auto_refresh=False)
 
 
 def printable(value: str) -> str:

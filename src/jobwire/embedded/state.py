@@ -44,6 +44,10 @@ def read(folder: Path) -> State | None:
 def write(folder: Path, state: State) -> None:
     """Replaces the state atomically. Only its owner can read the file, since the URL may contain a password."""
     fresh = folder / f"{_FILE}.{os.getpid()}.{time.monotonic_ns()}"  # a signal handler may write at the same time
-    with os.fdopen(open_file(fresh, os.O_WRONLY | os.O_TRUNC), "w") as file:
-        json.dump(asdict(state), file)
-    fresh.replace(folder / _FILE)
+    try:
+        with os.fdopen(open_file(fresh, os.O_WRONLY | os.O_TRUNC), "w") as file:
+            json.dump(asdict(state), file)
+        fresh.replace(folder / _FILE)
+    except OSError:  # a full disk, for one
+        fresh.unlink(missing_ok=True)
+        raise

@@ -11,6 +11,9 @@ from jobwire.counted import counted
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.worker import Worker
 
+_NO_JOB = {"any": "jobwire-health", "uuid": "00000000-0000-0000-0000-000000000000", "objectid": "0" * 24}
+"""Ids of jobs that do not exist. To look for one costs the same however many jobs the store has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Health:
@@ -42,7 +45,8 @@ async def health(worker: Worker, *, timeout: Seconds = 2.0) -> Health:
     trouble = ""
     try:
         async with asyncio.timeout(limit):
-            await worker.connection.backend.counts(worker.queue)
+            backend = worker.connection.backend
+            await backend.get(worker.queues[0], [_NO_JOB[backend.capabilities.ids]])
         answered_in = time.monotonic() - began
     except TimeoutError:
         trouble = f"the store has not answered within {limit:g} s"
@@ -51,7 +55,7 @@ async def health(worker: Worker, *, timeout: Seconds = 2.0) -> Health:
     except JobwireError as error:
         answered_in = time.monotonic() - began
         trouble = str(error)
-    started = worker.stats.calls > 0
+    started = all(worker.stats_of(queue).calls for queue in worker.queues)
     if not worker.claiming:
         trouble = f"stopping: {counted(worker.busy, 'job', ' is', ' are')} still running"
     elif worker.paused and not trouble:

@@ -76,8 +76,9 @@ class Metrics:
         protocol = _protocol(worker.connection)
         with self._lock:
             for other in self._workers:
-                if other.queue == worker.queue and _protocol(other.connection) != protocol:
-                    rule = f"needs a Metrics of its own: this one shows queue {worker.queue!r} of {other!r}"
+                same = [queue for queue in worker.queues if queue in other.queues]
+                if same and _protocol(other.connection) != protocol:
+                    rule = f"needs a Metrics of its own: this one shows queue {same[0]!r} of {other!r}"
                     raise InvalidOption("worker", worker, rule)
             if worker not in self._workers:
                 self._workers.append(worker)
@@ -89,8 +90,9 @@ class Metrics:
         with self._lock:
             if worker in self._workers:
                 self._workers.remove(worker)
-                key = (_protocol(worker.connection), worker.queue)
-                _add(self._past.setdefault(key, Stats()), worker.stats)
+                for queue in worker.queues:
+                    key = (_protocol(worker.connection), queue)
+                    _add(self._past.setdefault(key, Stats()), worker.stats_of(queue))
 
     def add_queue(self, queue: Queue) -> Queue:
         """Adds the length of a queue that has no added worker, and returns the queue."""
@@ -121,7 +123,7 @@ class Metrics:
             workers, queues = list(self._workers), list(self._queues)
             past = {key: replace(done) for key, done in self._past.items()}
         self._complain_of_forgotten(workers)
-        watched = [*queues, *((worker.connection, worker.queue) for worker in workers)]
+        watched = [*queues, *((worker.connection, queue) for worker in workers for queue in worker.queues)]
         readings = self._stores.read(_distinct(watched))
         protocols = {_protocol(connection) for connection, _ in watched} | {protocol for protocol, _ in past}
         for protocol in sorted(protocols):
@@ -132,24 +134,27 @@ class Metrics:
     def _of_crew(self, protocol: str, crew: list[Worker], past: dict[tuple[str, str], Stats]) -> Iterator[Metric]:
         stats = {queue: done for (of, queue), done in past.items() if of == protocol}
         for worker in crew:
-            _add(stats.setdefault(worker.queue, Stats()), worker.stats)
+            for queue in worker.queues:
+                _add(stats.setdefault(queue, Stats()), worker.stats_of(queue))
         if stats:
             durations = {queue: self._durations.get(queue) or Durations(self._bounds) for queue in stats}
             yield from families.of_jobs(protocol, stats, durations)
-            active = {(worker.queue, worker.id): _active(worker) for worker in sorted(crew, key=_active)}
+            active = {
+                (queue, worker.id): _active(worker) for worker in sorted(crew, key=_active) for queue in worker.queues
+            }
             yield from families.of_workers(protocol, active)
 
     def _complain_of_forgotten(self, workers: list[Worker]) -> None:
         """Warns of a worker that was only added, or only has this observer: some of its numbers would stay at 0."""
-        known = {worker.queue for worker in workers} | {queue for _, queue in self._past}
+        known = {queue for worker in workers for queue in worker.queues} | {queue for _, queue in self._past}
         for queue in list(self._durations):
             if queue not in known:
                 self._complain(
                     f"a worker of queue {queue!r} has these metrics as observer: metrics.add(worker) is missing"
                 )
         for worker in workers:
-            done = worker.stats
-            if done.completed + done.failed + done.retried and worker.queue not in self._durations:
+            done = [queue for queue in worker.queues if _has_ended_runs(worker.stats_of(queue))]
+            if not self._durations.keys() >= set(done):
                 self._complain(f"the run times of {worker!r} are not seen: make it with observers=[metrics]")
 
     def _complain(self, words: str) -> None:
@@ -204,6 +209,10 @@ def _distinct(watched: list[tuple[Connection, str]]) -> set[tuple[Connection, st
 
 def _active(worker: Worker) -> bool:
     return worker.stats.calls > 0 and ((worker.claiming and not worker.paused) or worker.busy > 0)
+
+
+def _has_ended_runs(stats: Stats) -> bool:
+    return stats.completed + stats.failed + stats.retried > 0
 
 
 def _add(total: Stats, more: Stats) -> Stats:

@@ -1,99 +1,133 @@
-"""`jobwire add`: adds a job from the shell."""
+"""`jobwire add`: adds jobs from the shell."""
 
 # ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobwire.cli.parameters import Json, QueueName, Url
+from jobwire.cli import job_options as options
+from jobwire.cli.exit_codes import NothingFound
+from jobwire.cli.job_options import JOB, Given
+from jobwire.cli.parameters import JsonLines, QueueName, StoreName, Url
 
 if TYPE_CHECKING:
     from jobwire.model import Job
+    from jobwire.options import NewJob
     from jobwire.queue import Queue
 
-JOB = "The job"
+_TOGETHER = 500
 
 
 def add(
     queue: QueueName,
     data: Annotated[str, typer.Argument(metavar="JSON", help="The job's data, any JSON value; - reads it from stdin.")],
     *,
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The kind of job; the queue's name if not given.", rich_help_panel=JOB),
-    ] = None,
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines", metavar="", help="With -: stdin has the data of one job in each line, and all are added."
+        ),
+    ] = False,
+    name: options.JobName = None,
     job_id: Annotated[
         str | None,
         typer.Option(
-            "--id", metavar="ID", help="An id of your own: a second job with it is not added.", rich_help_panel=JOB
-        ),
-    ] = None,
-    delay: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Seconds until it may run.", rich_help_panel=JOB)
-    ] = None,
-    priority: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="The protocol's own number; whether lower or higher runs first is the protocol's, too.",
+            "--id",
+            metavar="ID",
+            help="An id of your own: a second job with it is not added.",
             rich_help_panel=JOB,
+            show_default=False,
         ),
     ] = None,
-    attempts: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="How many runs it may have in all, if it fails.", rich_help_panel=JOB),
-    ] = None,
+    delay: options.Delay = None,
+    run_at: options.RunAt = None,
+    priority: options.Priority = None,
+    attempts: options.Attempts = None,
+    backoff: options.BackoffText = None,
+    timeout: options.Timeout = None,
+    unique: options.UniqueKey = None,
+    unique_for: options.UniqueFor = None,
+    lifo: options.Lifo = False,
+    expires: options.Expires = None,
     url: Url = None,
-    as_json: Json = False,
+    store: StoreName = None,
+    as_json: JsonLines = False,
 ) -> None:
-    """Add one job to a queue and print its id."""
-    from jobwire.cli.output import emit
+    """Add a job to a queue and print its id. If stdout is not a terminal, print the id and nothing else."""
+    from jobwire.cli.profiles import located
     from jobwire.cli.session import ask
+    from jobwire.options import NewJob
 
-    value = parse(data)
+    if lines and (data != "-" or job_id is not None or unique is not None):
+        raise typer.BadParameter("--lines goes with - as the data, and without --id and --unique")
+    given = Given(priority, attempts, backoff, timeout, unique, unique_for, lifo, expires).options()
+    more: dict[str, Any] = {
+        name: value for name, value in (("id", job_id), ("delay", delay), ("run_at", run_at)) if value is not None
+    }
+    values = _lines() if lines else [parse(sys.stdin.read() if data == "-" else data)]
+    new = [NewJob(value, name, **given, **more) for value in values]
 
-    async def question(opened: Queue) -> Job:
-        return await opened.add(value, name=name, id=job_id, delay=delay, priority=priority, attempts=attempts)
+    def show(added: Sequence[Job]) -> None:
+        for one in added:
+            show_added(one, delay, as_json=as_json)
 
-    added = ask(queue, url, question)
-    if as_json:
-        from jobwire.cli.jobview import record
-
-        emit({**record(added), "add_status": added.add_status})
-    else:
-        _say(added, delay)
+    ask(queue, located(url, store), lambda opened: _add(opened, new, show), new=True)
 
 
-def parse(text: str) -> Any:
-    """Returns the value of a JSON argument. `-` stands for stdin."""
+async def _add(queue: Queue, jobs: Sequence[NewJob], show: Callable[[Sequence[Job]], None]) -> None:
+    """Adds the jobs in steps and shows each step once it is done."""
+    for start in range(0, len(jobs), _TOGETHER):
+        show(await queue.add_many(jobs[start : start + _TOGETHER]))
+
+
+def _lines() -> list[Any]:
+    """Returns the values of the lines of stdin. Raises an error before the first job is added."""
+    values = [parse(line, f"line {number}") for number, line in enumerate(sys.stdin, 1) if line.strip()]
+    if not values:
+        raise NothingFound("stdin has no lines, so there is nothing to add")
+    return values
+
+
+def parse(text: str, what: str = "the job's data") -> Any:
+    """Returns the value of a text of JSON."""
     from jobwire.codec import loads
     from jobwire.errors import MalformedPayload
 
-    if text == "-":
-        text = sys.stdin.read()
     try:
         return loads(text)
     except MalformedPayload as error:
-        raise MalformedPayload(f"the job's data is {error}") from error
+        raise MalformedPayload(f"{what} is {error}") from error
 
 
-def _say(job: Job, delay: float | None) -> None:
+def show_added(job: Job, delay: float | None, *, as_json: bool) -> None:
+    """Prints a job that was added: its id alone if stdout is not a terminal."""
     from rich.text import Text
 
-    from jobwire.cli.output import console, printable
+    from jobwire.cli.jobview import record
+    from jobwire.cli.output import console, emit, printable, remark, say
     from jobwire.model import AddStatus
 
+    if as_json:
+        emit({**record(job), "add_status": job.add_status})
+        return
     identity = (printable(job.id), "bold")
+    refused = ""
     if job.add_status is AddStatus.DUPLICATE:
-        line = Text.assemble("not added: job ", identity, " was there first (duplicate)")
+        refused = f"not added: job {printable(job.id)} was there first (duplicate)"
     elif job.add_status is AddStatus.THROTTLED:
-        line = Text.assemble("not added: the queue admits no more now (throttled)")
-    else:
+        refused = "not added: the queue admits no more now (throttled)"
+    if refused:
+        remark(refused)
+    out = console()
+    if not out.is_terminal:
+        if job.add_status is not AddStatus.THROTTLED:
+            say(printable(job.id))
+    elif not refused:
         due = f", due in {delay:g} s" if delay else ""
         kind = "" if job.name == job.queue else f" ({printable(job.name)})"
-        line = Text.assemble("added job ", identity, f" to {printable(job.queue)}{kind}{due}")
-    console().print(line)
+        out.print(Text.assemble("added job ", identity, f" to {printable(job.queue)}{kind}{due}"))

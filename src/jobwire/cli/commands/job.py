@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from jobwire.cli.parameters import Json, QueueName, Url
+from jobwire.cli.parameters import JobId, Json, QueueName, StoreName, Url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,16 +17,18 @@ if TYPE_CHECKING:
 
 def job(
     queue: QueueName,
-    job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.", show_default=False)],
+    job_id: JobId,
     url: Url = None,
+    store: StoreName = None,
     as_json: Json = False,
 ) -> None:
     """Show everything about one job: data, result or error, times, log."""
     from jobwire.cli.jobview import record, show
     from jobwire.cli.output import console, emit
+    from jobwire.cli.profiles import located
     from jobwire.cli.session import ask
 
-    found, logs = ask(queue, url, lambda opened: _read(opened, job_id))
+    found, logs = ask(queue, located(url, store), lambda opened: _read(opened, job_id))
     if as_json:
         emit({**record(found), "logs": None if logs is None else list(logs)})
     else:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobwire.cli.parameters import Json, QueueName, Url
+from jobwire.cli.filters import CHOICE, ByError, ByName, OlderThan, YoungerThan
+from jobwire.cli.parameters import JsonLines, QueueName, StoreName, Url
+from jobwire.job_filters import Filters
 from jobwire.model import State
 
 if TYPE_CHECKING:
@@ -18,31 +20,61 @@ if TYPE_CHECKING:
 
 def jobs(
     queue: QueueName,
-    state: Annotated[State, typer.Option(metavar="STATE", help=f"Which jobs: {', '.join(State)}.")] = State.WAITING,
+    state: Annotated[
+        State, typer.Option(metavar="STATE", help=f"Which jobs: {', '.join(State)}.", rich_help_panel=CHOICE)
+    ] = State.WAITING,
     *,
-    limit: Annotated[int, typer.Option(metavar="N", help="The largest number of jobs to list.")] = 20,
-    skip: Annotated[int, typer.Option(metavar="N", help="How many jobs to skip before the first one.")] = 0,
-    reverse: Annotated[bool, typer.Option("--reverse", help="List in the opposite order.")] = False,
+    name: ByName = None,
+    error: ByError = None,
+    older_than: OlderThan = None,
+    younger_than: YoungerThan = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The largest number of jobs to list.")] = 20,
+    skip: Annotated[int, typer.Option(metavar="N", min=0, help="How many jobs to skip before the first one.")] = 0,
+    reverse: Annotated[bool, typer.Option("--reverse", metavar="", help="List in the opposite order.")] = False,
     url: Url = None,
-    as_json: Json = False,
+    store: StoreName = None,
+    as_json: JsonLines = False,
 ) -> None:
     """List jobs in the order in which they would run; finished ones newest first."""
+    from jobwire.cli.exit_codes import NothingFound
     from jobwire.cli.jobview import listing, record
     from jobwire.cli.output import console, emit, remark
+    from jobwire.cli.profiles import located
     from jobwire.cli.session import ask
 
-    async def question(opened: Queue) -> Page:
-        return await opened.jobs(state, limit=limit, skip=skip, reverse=reverse)
-
-    page = ask(queue, url, question)
+    filters = Filters(name, error, older_than, younger_than)
+    page = ask(queue, located(url, store), lambda opened: _read(opened, state, filters, limit, skip, reverse=reverse))
+    if not page:
+        matching = " that match" if filters else ""
+        raise NothingFound(
+            f"there are no {state} jobs{matching} in {queue}" + (f" after the first {skip}" if skip else "")
+        )
     if as_json:
-        emit([record(job) for job in page])
-        return
-    if page:
+        for job in page:
+            emit(record(job))
+    else:
         out = console()
         out.print(listing(page, state, fit=out.is_terminal))
-    else:
-        remark(f"no {state} jobs in {queue}" + (f" after the first {skip}" if skip else ""))
     if page.cursor is not None:
-        shown = f"jobs {skip + 1} to {skip + limit}" if skip else f"the first {len(page)}"
-        remark(f"{shown}; there are more (--limit, --skip {skip + limit})")
+        shown = f"jobs {skip + 1} to {skip + len(page)}" if skip else f"the first {len(page)}"
+        remark(f"{shown}; there are more (--limit, --skip {skip + len(page)})")
+
+
+async def _read(queue: Queue, state: State, filters: Filters, limit: int, skip: int, *, reverse: bool) -> Page:
+    """Returns the jobs that match. The page has a cursor if there are more."""
+    from jobwire.model import Page
+
+    if not filters:
+        return await queue.jobs(state, limit=limit, skip=skip, reverse=reverse)
+    page, passed = Page(), 0
+    async for job in queue.iter_jobs(state, reverse=reverse):
+        if not filters.match(job):
+            continue
+        if passed < skip:
+            passed += 1
+        elif len(page) < limit:
+            page.append(job)
+        else:
+            page.cursor = job.id
+            break
+    return page

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from jobwire.cli.parameters import StoreName
+
 app = typer.Typer(name="pgboss", help="Manage a database of pg-boss.", no_args_is_help=True)
 
 Url = Annotated[
@@ -27,14 +29,15 @@ def group() -> None: ...
 
 
 @app.command()
-def init(url: Url = None) -> None:
+def init(url: Url = None, store: StoreName = None) -> None:
     """Create pg-boss's schema in an empty database. Node pg-boss 12.38 then starts on it without a migration."""
     from jobwire import urls
     from jobwire.backends.pgboss.connection.schema import NEWEST
     from jobwire.backends.pgboss.connection.schema_install import install
+    from jobwire.cli.profiles import located
     from jobwire.errors import InvalidOption
 
-    where = url if url is not None else urls.default_url()
+    where = located(url, store) or urls.default_url()
     address = urls.parse(where)
     if address.protocol != "pgboss":
         raise InvalidOption("url", address.redacted, "must name a PostgreSQL database: pgboss+postgresql://host/name")

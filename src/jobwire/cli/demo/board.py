@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobwire.cli.demo.histogram import Histogram, milliseconds
-from jobwire.cli.demo.moment import Moment
+from jobwire.cli.demo.snapshot import Snapshot
 from jobwire.cli.jobview import STATE_STYLES
 from jobwire.model import State
 
@@ -33,9 +33,9 @@ class Board:
 
     def __init__(self, width: int) -> None:
         self._gap = 1 if width >= _ROOMY else 0
-        self._paces: deque[float] = deque(maxlen=_HISTORY)
+        self._speeds: deque[float] = deque(maxlen=_HISTORY)
 
-    def draw(self, moment: Moment) -> RenderableType:
+    def draw(self, snapshot: Snapshot) -> RenderableType:
         table = Table(box=SIMPLE_HEAD, header_style="dim", padding=(0, self._gap), show_edge=False, pad_edge=False)
         table.add_column("\nqueue", no_wrap=True)
         for state, heading in _STATES:
@@ -43,32 +43,43 @@ class Board:
         table.add_column("\njobs/s", justify="right", no_wrap=True, style="bold")
         table.add_column("wait ms\np50 · p95", justify="right", no_wrap=True)
         table.add_column("run ms\np50 · p95", justify="right", no_wrap=True)
-        for station in moment.stations:
-            for line in station.lines:
-                meter = line.meter
+        for store in snapshot.stores:
+            for measured in store.queues:
+                meter = measured.meter
                 table.add_row(
-                    Text.assemble((station.protocol, "bold"), f" {line.queue.name}"),
+                    Text.assemble((store.protocol, "bold"), f" {measured.queue.name}"),
                     *(_number(meter.counts.get(state, 0)) for state, _ in _STATES),
-                    f"{meter.pace:,.0f}",
+                    f"{meter.speed:,.0f}",
                     _spread(meter.waits),
                     _spread(meter.runs),
                 )
-        return Group(table, "", self._curve(moment), _progress(moment))
+        return Group(table, "", _campaign(snapshot), self._curve(snapshot), _progress(snapshot))
 
-    def _curve(self, moment: Moment) -> Text:
-        lines = [line for station in moment.stations for line in station.lines]
-        pace = sum(line.meter.pace for line in lines)
-        self._paces.append(pace)
-        top = max(*self._paces, 1.0)
-        bars = "".join(_BARS[round(one / top * (len(_BARS) - 1))] for one in self._paces)
-        retries = sum(line.meter.retried for line in lines)
-        return Text.assemble((bars, "green"), f" {pace:,.0f} jobs/s", (f" · {retries:,} retries", "dim"))
+    def _curve(self, snapshot: Snapshot) -> Text:
+        queues = [measured for store in snapshot.stores for measured in store.queues]
+        speed = sum(measured.meter.speed for measured in queues)
+        self._speeds.append(speed)
+        top = max(*self._speeds, 1.0)
+        bars = "".join(_BARS[round(one / top * (len(_BARS) - 1))] for one in self._speeds)
+        retries = sum(measured.meter.retried for measured in queues)
+        return Text.assemble((bars, "green"), f" {speed:,.0f} jobs/s", (f" · {retries:,} retries", "dim"))
 
 
-def _progress(moment: Moment) -> Table:
+def _campaign(snapshot: Snapshot) -> Table:
     row = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=moment.seconds, completed=min(moment.elapsed, moment.seconds), width=_BAR)
-    row.add_row(bar, Text(f"{moment.elapsed:.0f} s · {moment.phase}", style="dim"))
+    state = None if snapshot.campaign is None else snapshot.campaign.state
+    if state is not None:
+        done = state.sent + state.failed
+        bar = ProgressBar(total=max(state.total_jobs, 1), completed=done, width=_BAR)
+        text = f"{done:,} of {state.total_jobs:,} messages · {state.failed:,} failed · {state.delivery_rate:,} a minute"
+        row.add_row(bar, Text.assemble(("campaign ", "bold"), f"{state.name} ", (text, "dim")))
+    return row
+
+
+def _progress(snapshot: Snapshot) -> Table:
+    row = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=snapshot.seconds, completed=min(snapshot.elapsed, snapshot.seconds), width=_BAR)
+    row.add_row(bar, Text(f"{snapshot.elapsed:.0f} s · {snapshot.phase}", style="dim"))
     return row
 
 

@@ -30,7 +30,7 @@ class Meter:
         self.runs = Histogram()
         self.counts: Mapping[State, int] = {}
         """The server's counts at the last look."""
-        self._pace: deque[tuple[float, int]] = deque()
+        self._finished: deque[tuple[float, int]] = deque()
 
     def started(self, claim: Claim) -> None:
         due = due_at(claim.job)
@@ -54,14 +54,14 @@ class Meter:
         """Records the server's counts and the present speed."""
         self.counts = counts
         now = time.monotonic()
-        self._pace.append((now, self.completed + self.failed))
-        while now - self._pace[0][0] > _WINDOW:
-            self._pace.popleft()
+        self._finished.append((now, self.completed + self.failed))
+        while now - self._finished[0][0] > _WINDOW:
+            self._finished.popleft()
 
     @property
-    def pace(self) -> float:
+    def speed(self) -> float:
         """Jobs finished per second, over the last few seconds."""
-        (since, before), (until, after) = self._pace[0], self._pace[-1]
+        (since, before), (until, after) = self._finished[0], self._finished[-1]
         return (after - before) / (until - since) if until > since else 0.0
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,8 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from jobwire.cli.demo.demo_campaign import DemoCampaign
+from jobwire.cli.demo.demo_store import DemoStore
 from jobwire.cli.demo.histogram import milliseconds
-from jobwire.cli.demo.station import Station
 from jobwire.cli.session import display
 from jobwire.counted import counted
 
@@ -39,9 +42,9 @@ class QueueReport:
 
 
 @dataclass(frozen=True, slots=True)
-class StationReport:
+class StoreReport:
     protocol: str
-    store: str
+    server: str
     url: str
     queues: tuple[QueueReport, ...]
 
@@ -50,37 +53,72 @@ class StationReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    stations: tuple[StationReport, ...]
-    seconds: float
-    interrupted: bool
+class CampaignReport:
+    """The result of the campaign. The database counts all of it."""
+
+    name: str
+    status: str
+    messages: int
+    sent: int
+    failed: int
+    rate: int
+    outbox: str
 
     @classmethod
-    def of(cls, stations: Sequence[Station], seconds: float, interrupted: bool) -> Report:
-        return cls(tuple(_station(station) for station in stations), seconds, interrupted)
+    def of(cls, campaign: DemoCampaign | None) -> CampaignReport | None:
+        state = None if campaign is None else campaign.state
+        if campaign is None or state is None:
+            return None
+        return cls(
+            state.name, state.status.value, state.total_jobs, state.sent, state.failed, state.delivery_rate,
+            display(campaign.outbox),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    stores: tuple[StoreReport, ...]
+    seconds: float
+    interrupted: bool
+    campaign: CampaignReport | None = None
+
+    @classmethod
+    def of(
+        cls, stores: Sequence[DemoStore], seconds: float, interrupted: bool, campaign: DemoCampaign | None = None
+    ) -> Report:
+        reports = tuple(_store_report(store) for store in stores)
+        return cls(reports, seconds, interrupted, CampaignReport.of(campaign))
 
     @property
     def nothing_lost(self) -> bool:
         """True if every acknowledged job was found again, on every queue."""
-        return all(queue.lost == 0 for station in self.stations for queue in station.queues)
+        return all(queue.lost == 0 for store in self.stores for queue in store.queues)
 
     @property
     def good(self) -> bool:
         """True if no job is lost and, unless the demo was interrupted, no job is left."""
-        return self.nothing_lost and (self.interrupted or not any(station.total("left") for station in self.stations))
+        if self.interrupted or not self.nothing_lost:
+            return self.nothing_lost
+        ended = self.campaign is None or self.campaign.sent + self.campaign.failed == self.campaign.messages
+        return ended and not any(store.total("left") for store in self.stores)
 
     def record(self) -> dict[str, Any]:
         return {**asdict(self), "nothing_lost": self.nothing_lost}
 
     def show(self, console: Console, folder: Path, page: str | None = None) -> None:
-        for station in self.stations:
-            _show_station(console, station, self.seconds)
+        for store in self.stores:
+            _show_store(console, store, self.seconds)
+        if self.campaign is not None:
+            _show_campaign(console, self.campaign)
         console.print()
         if page is not None:
             console.print(Text("A report of all queues, made by Spark", style="bold"))
             console.print(Text(f"  {Path(page).absolute().as_uri()}", style="cyan"))
             console.print()
         console.print(Text("Try next", style="bold"))
+        if sys.prefix != sys.base_prefix and "VIRTUAL_ENV" not in os.environ:
+            console.print(Text("  the commands of this demo, in your shell:", style="dim"))
+            console.print(Text(f"    . {display(Path(sys.prefix))}/bin/activate", style="cyan"))
         for purpose, command in self._next_steps():
             console.print(Text(f"  {purpose}:", style="dim"))
             console.print(Text(f"    {command}", style="cyan"))
@@ -92,52 +130,52 @@ class Report:
         )
 
     def _next_steps(self) -> Iterator[tuple[str, str]]:
-        for station in self.stations[:1]:
-            for queue in station.queues:
+        for store in self.stores[:1]:
+            for queue in store.queues:
                 if queue.failed:
-                    yield "what failed, and why", f"jobwire jobs {queue.queue} --state failed --url {station.url}"
+                    yield "what failed, and why", f"jobwire jobs {queue.queue} --state failed --url {store.url}"
                 if queue.retried_job is not None:
                     job = f"{queue.queue} {queue.retried_job}"
-                    yield "a job that failed at first, with its log", f"jobwire job {job} --url {station.url}"
+                    yield "a job that failed at first, with its log", f"jobwire job {job} --url {store.url}"
         yield "a queue and a worker of your own", "python examples/first.py"
 
 
-def _station(station: Station) -> StationReport:
-    return StationReport(
-        station.protocol,
-        station.store,
-        station.url,
+def _store_report(store: DemoStore) -> StoreReport:
+    return StoreReport(
+        store.protocol,
+        store.server,
+        store.url,
         tuple(
             QueueReport(
-                line.queue.name,
-                line.meter.added,
-                line.meter.stored_completed,
-                line.meter.stored_failed,
-                line.meter.left,
-                line.meter.retried,
-                line.meter.waits.percentile(0.50),
-                line.meter.waits.percentile(0.95),
-                line.meter.runs.percentile(0.50),
-                line.meter.runs.percentile(0.95),
-                line.meter.retried_job,
+                measured.queue.name,
+                measured.meter.added,
+                measured.meter.stored_completed,
+                measured.meter.stored_failed,
+                measured.meter.left,
+                measured.meter.retried,
+                measured.meter.waits.percentile(0.50),
+                measured.meter.waits.percentile(0.95),
+                measured.meter.runs.percentile(0.50),
+                measured.meter.runs.percentile(0.95),
+                measured.meter.retried_job,
             )
-            for line in station.lines
+            for measured in store.queues
         ),
     )
 
 
-def _show_station(console: Console, station: StationReport, seconds: float) -> None:
-    added, completed, failed, left = (station.total(what) for what in ("added", "completed", "failed", "left"))
+def _show_store(console: Console, store: StoreReport, seconds: float) -> None:
+    added, completed, failed, left = (store.total(what) for what in ("added", "completed", "failed", "left"))
     console.print()
-    console.print(Text(f"{station.protocol} on {station.store}", style="bold"))
-    pace = (completed + failed) / seconds if seconds else 0.0
+    console.print(Text(f"{store.protocol} on {store.server}", style="bold"))
+    speed = (completed + failed) / seconds if seconds else 0.0
     console.print(
-        f"  {counted(added, 'job')} added and {completed + failed:,} finished in {seconds:.1f} s, {pace:,.0f} a second"
+        f"  {counted(added, 'job')} added and {completed + failed:,} finished in {seconds:.1f} s, {speed:,.0f} a second"
     )
-    retried = station.total("retried")
+    retried = store.total("retried")
     again = counted(retried, "run", " failed and was tried again", " failed and were tried again")
     console.print(f"  {again}; {counted(failed, 'job')} failed for good (some are made to)")
-    for queue in station.queues:
+    for queue in store.queues:
         if queue.wait_p50 is not None and queue.wait_p95 is not None:
             half, most = milliseconds(queue.wait_p50), milliseconds(queue.wait_p95)
             console.print(f"  {queue.queue}: half of the jobs had a worker within {half} ms, 95 % within {most} ms")
@@ -145,14 +183,23 @@ def _show_station(console: Console, station: StationReport, seconds: float) -> N
         console.print(
             Text(f"  {counted(left, 'job', ' was', ' were')} still to be done when the demo ended", style="yellow")
         )
-    if all(queue.lost == 0 for queue in station.queues):
+    if all(queue.lost == 0 for queue in store.queues):
         console.print(Text.assemble(("  ✓ nothing lost: ", "green"), _equation("=", added, completed, failed, left)))
         return
-    for queue in station.queues:
+    for queue in store.queues:
         if queue.lost:
             verdict = f"{counted(abs(queue.lost), 'job')} {'missing' if queue.lost > 0 else 'too many'}"
             equation = _equation("≠", queue.added, queue.completed, queue.failed, queue.left)
             console.print(Text.assemble((f"  ✗ {queue.queue}, {verdict}: ", "red"), equation))
+
+
+def _show_campaign(console: Console, campaign: CampaignReport) -> None:
+    console.print()
+    console.print(Text(f"A campaign at {campaign.rate:,} messages a minute", style="bold"))
+    console.print(
+        f"  {campaign.name} is {campaign.status}: {counted(campaign.messages, 'message')}, {campaign.sent:,} sent to"
+        f" {campaign.outbox}, {campaign.failed:,} refused by their channels (some are made to)"
+    )
 
 
 def _equation(sign: str, added: int, completed: int, failed: int, left: int) -> str:

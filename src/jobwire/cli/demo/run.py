@@ -10,14 +10,15 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 
 from jobwire.checks import seconds
-from jobwire.cli.demo.moment import Moment, Watch
+from jobwire.cli.demo.demo_campaign import DemoCampaign
+from jobwire.cli.demo.demo_store import DemoStore
 from jobwire.cli.demo.report import Report
-from jobwire.cli.demo.station import Station
+from jobwire.cli.demo.snapshot import Snapshot, Watch
 from jobwire.errors import InvalidOption
 
 _TICK = 0.2
 _FASTEST = 10_000
-_PATIENCE = 45.0
+_FINISH_WITHIN = 45.0
 """Seconds that the workers get for the remaining jobs after the producers have stopped."""
 
 
@@ -32,38 +33,42 @@ class Plan:
             raise InvalidOption("rate", self.rate, f"must be 1 to {_FASTEST} jobs a second")
 
 
-async def run(stations: Sequence[Station], plan: Plan, watch: Watch) -> Report:
+async def run(stores: Sequence[DemoStore], plan: Plan, watch: Watch, campaign: DemoCampaign | None = None) -> Report:
     """Adds jobs for the planned time, lets the workers finish, and returns the report. Ctrl-C and SIGTERM end either
     phase."""
     interrupted = asyncio.Event()
     with _interruptible(interrupted):
         async with AsyncExitStack() as stack:
-            for station in stations:
-                await stack.enter_async_context(station)
+            for store in stores:
+                await stack.enter_async_context(store)
+            if campaign is not None:
+                await stack.enter_async_context(campaign)
+            parts = [*stores, *([] if campaign is None else [campaign])]
             began = time.monotonic()
 
             async def follow(phase: str, until: float, enough: Callable[[], bool]) -> None:
                 while True:
-                    await asyncio.gather(*(station.look() for station in stations))
+                    await asyncio.gather(*(part.look() for part in parts))
                     elapsed = time.monotonic() - began
-                    watch(Moment(stations, elapsed, plan.seconds, phase))
+                    watch(Snapshot(stores, elapsed, plan.seconds, phase, campaign))
                     if enough() or interrupted.is_set() or elapsed >= until:
                         return
                     await _pause(interrupted, min(_TICK, until - elapsed))
 
             async with asyncio.TaskGroup() as producers:
-                tasks = [producers.create_task(station.produce(plan.rate)) for station in stations]
+                tasks = [producers.create_task(store.produce(plan.rate)) for store in stores]
                 await follow("at work (Ctrl-C ends the demo)", plan.seconds, lambda: False)
                 for task in tasks:
                     task.cancel()
-            finishing = time.monotonic() - began + _PATIENCE
-            await follow("workers finish what is left", finishing, lambda: all(one.idle for one in stations))
-            for station in stations:
-                await station.send_home()
-                await station.look()
+            finishing = time.monotonic() - began + _FINISH_WITHIN
+            await follow("workers finish what is left", finishing, lambda: all(part.idle for part in parts))
+            for part in parts:
+                await part.stop_workers()
+                await part.look()
             elapsed = time.monotonic() - began
-            watch(Moment(stations, elapsed, plan.seconds, "interrupted" if interrupted.is_set() else "done"))
-            return Report.of(stations, elapsed, interrupted.is_set())
+            phase = "interrupted" if interrupted.is_set() else "done"
+            watch(Snapshot(stores, elapsed, plan.seconds, phase, campaign))
+            return Report.of(stores, elapsed, interrupted.is_set(), campaign)
 
 
 async def _pause(interrupted: asyncio.Event, seconds: float) -> None:

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from jobwire.cli.demo.board import Board
-from jobwire.cli.demo.moment import Moment, Watch
+from jobwire.cli.demo.snapshot import Snapshot, Watch
 from jobwire.cli.output import console
 
 
@@ -18,13 +18,13 @@ from jobwire.cli.output import console
 def watcher(*, as_json: bool) -> Generator[Watch]:
     """Yields the watcher that suits the output."""
     if as_json:
-        yield lambda moment: None
+        yield lambda snapshot: None
     elif sys.stdout.isatty():
         terminal = console()
         board = Board(terminal.width)
         waiting = Text("starting the embedded servers …", style="dim")
         with Live(waiting, console=terminal, auto_refresh=False) as live:
-            yield lambda moment: live.update(board.draw(moment), refresh=True)
+            yield lambda snapshot: live.update(board.draw(snapshot), refresh=True)
     else:
         sys.stdout.write("starting the embedded servers …\n")
         sys.stdout.flush()
@@ -37,16 +37,22 @@ class Lines:
     def __init__(self) -> None:
         self._next = 0.0
 
-    def __call__(self, moment: Moment) -> None:
-        if moment.elapsed < self._next and moment.phase not in ("done", "interrupted"):
+    def __call__(self, snapshot: Snapshot) -> None:
+        if snapshot.elapsed < self._next and snapshot.phase not in ("done", "interrupted"):
             return
-        self._next = moment.elapsed + 1.0
-        for station in moment.stations:
-            meters = [line.meter for line in station.lines]
+        self._next = snapshot.elapsed + 1.0
+        for store in snapshot.stores:
+            meters = [measured.meter for measured in store.queues]
             sys.stdout.write(
-                f"{moment.elapsed:5.1f} s  {station.protocol}: {sum(meter.added for meter in meters)} added, "
+                f"{snapshot.elapsed:5.1f} s  {store.protocol}: {sum(meter.added for meter in meters)} added, "
                 f"{sum(meter.stored_completed for meter in meters)} completed, "
                 f"{sum(meter.stored_failed for meter in meters)} failed, {sum(meter.left for meter in meters)} left, "
-                f"{sum(meter.pace for meter in meters):.0f} jobs/s\n"
+                f"{sum(meter.speed for meter in meters):.0f} jobs/s\n"
+            )
+        state = None if snapshot.campaign is None else snapshot.campaign.state
+        if state is not None:
+            sys.stdout.write(
+                f"{snapshot.elapsed:5.1f} s  campaign {state.name}: {state.sent} sent, {state.failed} failed, "
+                f"{state.total_jobs - state.sent - state.failed} left\n"
             )
         sys.stdout.flush()

@@ -28,7 +28,7 @@ _SIDE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Workload:
     """A handler, its queue and workers, and the kinds of job in the queue with their weights."""
 
     queue: str
@@ -65,25 +65,25 @@ def draw_thumbnail(job: BlockingJob) -> dict[str, int]:
     return {"pixels": len(small), "brightness": sum(small) // len(small)}
 
 
-DESKS = (
-    Desk("mail", send_mail, workers=2, concurrency=20, kinds={"welcome": 0.6, "invoice": 0.25}),
-    Desk("images", draw_thumbnail, workers=1, concurrency=8, kinds={"thumbnail": 0.15}),
+WORKLOADS = (
+    Workload("mail", send_mail, workers=2, concurrency=20, kinds={"welcome": 0.6, "invoice": 0.25}),
+    Workload("images", draw_thumbnail, workers=1, concurrency=8, kinds={"thumbnail": 0.15}),
 )
 
 
-def new_job(kind: str, number: int, dice: random.Random) -> NewJob:
+def new_job(kind: str, number: int, rng: random.Random) -> NewJob:
     """Returns the next job of a kind. Whether it fails or is delayed is random."""
     to = f"customer-{number}@example.com"
-    luck = dice.random()
+    chance = rng.random()
     if kind == "welcome":
-        delay = dice.uniform(0.3, 2.0) if luck < 0.1 else 0.0
+        delay = rng.uniform(0.3, 2.0) if chance < 0.1 else 0.0
         return NewJob({"to": to, "after": delay}, kind, delay=delay or None)
     if kind == "invoice":
         # `busy` runs fail before one succeeds; 9 is more than a job has.
-        busy = 9 if luck < 0.02 else 1 if luck < 0.15 else 0
-        data = {"to": "" if luck > 0.98 else to, "number": number, "busy": busy}
+        busy = 9 if chance < 0.02 else 1 if chance < 0.15 else 0
+        data = {"to": "" if chance > 0.98 else to, "number": number, "busy": busy}
         return NewJob(data, kind, attempts=3, backoff=Backoff.exponential(0.2))
-    return NewJob({"number": number, "scale": dice.choice((2, 4, 8))}, kind, priority=_BACKGROUND)
+    return NewJob({"number": number, "scale": rng.choice((2, 4, 8))}, kind, priority=_BACKGROUND)
 
 
 def due_at(job: Job) -> float | None:

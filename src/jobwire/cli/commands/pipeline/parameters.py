@@ -11,7 +11,8 @@ Stores = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[URL]...",
-        help="The store of the queues, such as bullmq+redis://host:6379/0. Without one: JOBWIRE_URL, else ./.jobwire.",
+        help="The store of the queues, such as bullmq+redis://host:6379/0, or the campaigns' database, "
+        "postgresql://host/app. Without one: JOBWIRE_URL, else ./.jobwire.",
         show_default=False,
     ),
 ]

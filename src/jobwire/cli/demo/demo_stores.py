@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from jobwire.cli.demo.station import Station
+from jobwire.cli.demo.demo_store import DemoStore
 from jobwire.protocols import PROTOCOLS, KnownProtocol
 
 
-def stations(folder: Path) -> list[Station]:
-    """Returns a station for each protocol that has an embedded server."""
+def demo_stores(folder: Path) -> list[DemoStore]:
+    """Returns a store for each protocol that has an embedded server."""
     return [
-        Station(one.slug, one.embedded_server, embedded_url(one.slug, folder) + _options(one))
+        DemoStore(one.slug, one.embedded_server, embedded_url(one.slug, folder) + _options(one))
         for one in PROTOCOLS.values()
         if one.embedded_server
     ]

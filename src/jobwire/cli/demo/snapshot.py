@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from jobwire.cli.demo.station import Station
+from jobwire.cli.demo.demo_campaign import DemoCampaign
+from jobwire.cli.demo.demo_store import DemoStore
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """Everything that a watcher displays."""
 
-    stations: Sequence[Station]
+    stores: Sequence[DemoStore]
     elapsed: float
     seconds: float
     phase: str
+    campaign: DemoCampaign | None = None
 
 
-Watch = Callable[[Moment], None]
+Watch = Callable[[Snapshot], None]

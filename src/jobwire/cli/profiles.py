@@ -1,0 +1,139 @@
+"""Profiles: names for stores in `jobwire.toml`, or under `[tool.jobwire]` in pyproject.toml.
+
+    store = "staging"           # used if the command line and the environment name none
+
+    [stores]
+    prod = "bullmq+redis://app:${REDIS_PASSWORD}@redis.example:6379/0"
+    staging = "pgboss+${STAGING_DATABASE_URL}"
+
+The file is looked for in the current folder and in those above it. `${NAME}` stands for a variable of the environment,
+so that the file holds no secrets. Inside user name and password, characters that a URL can't hold are encoded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+from jobwire import spelling
+from jobwire.cli.exit_codes import WrongUsage
+
+FILE = "jobwire.toml"
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEYS = ("store", "stores")
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """The stores that one file names."""
+
+    file: Path
+    stores: Mapping[str, str]
+    default: str | None = None
+
+    def url_of(self, name: str) -> str:
+        """Returns the URL of a store, with the variables of the environment in it."""
+        if name not in self.stores:
+            near = spelling.closest(name, self.stores)
+            known = f"it has {', '.join(sorted(self.stores))}" if self.stores else "it has none"
+            hint = f"did you mean {near}?" if near else known
+            raise WrongUsage(f"{self.file} has no store {name!r}; {hint}")
+        return expanded(self.stores[name], f"store {name!r} in {self.file}")
+
+
+def located(url: str | None, store: str | None) -> str | None:
+    """Returns the URL of the store that a command line means, or None for the embedded server.
+
+    In this order: --url or --store, JOBWIRE_URL or JOBWIRE_STORE, the default of the file.
+    """
+    if url is not None and store is not None:
+        raise WrongUsage("give either --url or --store, not both")
+    if url is not None:
+        return url
+    if store is None:
+        store = os.environ.get("JOBWIRE_STORE") or None
+        if store is not None and "JOBWIRE_URL" in os.environ:
+            raise WrongUsage("JOBWIRE_URL and JOBWIRE_STORE are both set: unset one, or give --url or --store")
+        if "JOBWIRE_URL" in os.environ:
+            return None
+    profiles = find(Path.cwd())
+    if store is None:
+        return None if profiles is None or profiles.default is None else profiles.url_of(profiles.default)
+    if profiles is None:
+        raise WrongUsage(f"there is no {FILE} here or in a folder above, so there is no store {store!r}")
+    return profiles.url_of(store)
+
+
+def find(folder: Path) -> Profiles | None:
+    """Returns the profiles of the nearest file, from the folder upwards."""
+    for place in (folder, *folder.parents):
+        for name, inside in ((FILE, ()), ("pyproject.toml", ("tool", "jobwire"))):
+            file = place / name
+            if file.is_file():
+                section: Any = _read(file)
+                for key in inside:
+                    section = cast("dict[str, Any]", section).get(key) if isinstance(section, dict) else None
+                if isinstance(section, dict):
+                    return _profiles(file, cast("dict[str, Any]", section))
+    return None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        if file.name != FILE:
+            return {}  # the file of another tool, which reports its errors itself
+        raise WrongUsage(f"{file} is not valid TOML: {error}") from None
+
+
+def _profiles(file: Path, section: dict[str, Any]) -> Profiles:
+    for key in section:
+        if key not in _KEYS:
+            near = spelling.closest(key, _KEYS)
+            raise WrongUsage(
+                f"{file} has an unknown key {key!r}; {f'did you mean {near}?' if near else 'known are store, stores'}"
+            )
+    stores, default = section.get("stores", {}), section.get("store")
+    if not isinstance(stores, dict) or not all(isinstance(one, str) for one in cast("dict[str, Any]", stores).values()):
+        raise WrongUsage(f'{file}: stores must be a table of names and URLs, such as prod = "bullmq+redis://host"')
+    if default is not None and not isinstance(default, str):
+        raise WrongUsage(f"{file}: store must be the name of a store")
+    return Profiles(file, cast("dict[str, str]", stores), default)
+
+
+def expanded(template: str, what: str) -> str:
+    """Returns the text with the variables of the environment in the place of `${NAME}`.
+
+    >>> os.environ["EXAMPLE_SECRET"] = "p@ss/word"
+    >>> expanded("bullmq+redis://app:${EXAMPLE_SECRET}@host/0", "store 'prod'")
+    'bullmq+redis://app:p%40ss%2Fword@host/0'
+    """
+    start, end = _user_part(template)
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if not _NAME.fullmatch(name):
+            raise WrongUsage(f"{what} has a variable without a valid name: {found[0]!r}")
+        given = os.environ.get(name)
+        if not given:
+            state = "empty" if name in os.environ else "not set"
+            raise WrongUsage(f"{what} needs the environment variable {name}, which is {state}")
+        return quote(given, safe="") if start <= found.start() < end else given
+
+    return _VARIABLE.sub(value, template)
+
+
+def _user_part(template: str) -> tuple[int, int]:
+    """Returns where user name and password begin and end in the text of a URL."""
+    _, slashes, rest = template.partition("://")
+    authority = re.split(r"[/?]", rest, maxsplit=1)[0]
+    start = len(template) - len(rest)
+    return (start, start + authority.rfind("@")) if slashes and "@" in authority else (0, 0)
