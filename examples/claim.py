@@ -1,3 +1,5 @@
+"""Jobs claimed by hand, in a loop of your own. Without JOBWIRE_URL it uses an embedded server in ./.jobwire."""
+
 import asyncio
 
 from jobwire import NewJob, Queue

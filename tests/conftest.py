@@ -1,9 +1,11 @@
-"""Fixtures of jobwire's own suite. The servers are those of `jobwire.testing.plugin`, as users have them."""
+"""Fixtures of jobwire's own suite. The servers are those of `jobwire_pytest`, as users have them."""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
+import sys
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -13,13 +15,19 @@ import redis
 from hypothesis import settings
 
 from jobwire.embedded import Server
-from jobwire.worker import engine
+from jobwire.worker import listener
 
 # Loaded here and not by its entry point (`-p no:jobwire`), so that coverage begins before jobwire is imported.
-pytest_plugins = ["jobwire.testing.plugin"]
+pytest_plugins = ["jobwire_pytest", "pytester", "queue_fixtures", "postgres_fixtures", "campaign_fixtures"]
 
-# Tests start hundreds of processes, and without bytecode each of them compiles jobwire again.
+# Tests start hundreds of processes, and without bytecode each of them compiles jobwire again. Every process that runs
+# tests would do the same with the tests themselves, whose assertions pytest rewrites.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# A run in the background ignores Ctrl-C, and so would the programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure of a property; pytest-timeout ends a test that hangs.
 settings.register_profile("no deadline", deadline=None)
@@ -40,6 +48,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if long:
         shown = "\n".join(f"  {len(nodeid)}: {nodeid[:LONGEST_ID]}..." for nodeid in long)
         raise pytest.UsageError(f"ids of tests are at most {LONGEST_ID} characters long; give these `ids=`:\n{shown}")
+    for item in items:
+        if "quick_spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)  # starting Spark takes seconds, and so do most of its queries
 
 
 @pytest.hookimpl(trylast=True)
@@ -58,13 +69,13 @@ def unique() -> str:
 @pytest.fixture
 def no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets an idle worker wait for ten minutes instead of five seconds, so that only a wake-up can explain its work."""
-    monkeypatch.setattr(engine, "_LONGEST_WAIT", 600.0)
+    monkeypatch.setattr(listener, "_LONGEST_WAIT", 600.0)
 
 
 @pytest.fixture
 def frequent_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets an idle worker wait for a second instead of five, so that it soon notices a server that does not answer."""
-    monkeypatch.setattr(engine, "_LONGEST_WAIT", 1.0)
+    monkeypatch.setattr(listener, "_LONGEST_WAIT", 1.0)
 
 
 @pytest.fixture

@@ -22,7 +22,10 @@ from jobwire.pipeline.spark.java import java_home
 
 _JAVA = """#!/bin/sh
 # The file is for the processes of Spark, and not for the one that finds out how to start them.
-brief="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=200m -XX:NewRatio=1"
+# A killed Spark leaves its temporary files: they belong into the folder of the run, which is deleted.
+# Java of this level has little room for compiled code unless it is told to: Spark fills it, and Java compiles again.
+brief="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=200m -XX:NewRatio=1"
+brief="$brief -Djava.io.tmpdir={temporary}"
 case "$*" in
   *org.apache.spark.launcher.Main*) exec "{java}" $brief "$@" ;;
   *org.apache.spark.*)
@@ -58,7 +61,8 @@ def quick_java(folder: Path, kept: Path) -> Iterator[None]:
     real, home = Path(java_home()) / "bin" / "java", folder / f"java-{os.getpid()}"
     java, archive = home / "bin" / "java", kept / f"spark-{_fitting(real)}.jsa"
     java.parent.mkdir(parents=True)
-    java.write_text(_JAVA.format(java=real, archive=archive))
+    (home / "tmp").mkdir()
+    java.write_text(_JAVA.format(java=real, archive=archive, temporary=home / "tmp"))
     java.chmod(0o755)
     before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = str(home)

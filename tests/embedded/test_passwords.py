@@ -39,6 +39,7 @@ def test_valkey_turns_away_a_client_without_the_password(tmp_path):
         client.ping()
 
 
+@pytest.mark.slow
 def test_postgres_turns_away_a_client_without_the_password(tmp_path):
     with (
         embedded.postgres(tmp_path, durable=False) as server,

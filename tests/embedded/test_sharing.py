@@ -137,6 +137,7 @@ def test_ctrl_c_in_the_users_terminal_does_not_reach_the_server(tmp_path):
         assert all(group not in own and session not in own for group, session in groups.values()), groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["valkey", "postgres"])
 def test_a_server_does_not_outlive_its_keeper(tmp_path, kind):
     with getattr(embedded, kind)(tmp_path) as server:

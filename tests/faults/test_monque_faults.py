@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,11 +110,11 @@ async def test_nothing_acknowledged_is_lost_when_the_primary_goes_under_load(ser
         assert ledger.unsure == 0, "an add lives through an election"
 
 
-async def test_an_idle_worker_hears_of_work_again_after_the_primary_stepped_down(server, url):
-    seen: dict[str, float] = {}
+async def test_an_idle_worker_hears_of_work_again_after_the_primary_stepped_down(server, url, no_polling):
+    seen: list[str] = []
 
     async def handler(job):
-        seen[job.data] = time.monotonic()
+        seen.append(job.data)
 
     async with Queue("work", url) as queue, Worker("work", handler, url, **PATIENT) as worker:
         wakeup = worker.connection.backend._wakeup
@@ -124,10 +123,8 @@ async def test_an_idle_worker_hears_of_work_again_after_the_primary_stepped_down
         await queue.add("first after the election")
         await eventually(lambda: "first after the election" in seen)
         await eventually(lambda: wakeup.listening)
-        asked = time.monotonic()
         await queue.add("next")
         await eventually(lambda: "next" in seen)
-        assert seen["next"] - asked < 1.0
 
 
 async def test_a_killed_workers_jobs_are_finished_by_another(url):

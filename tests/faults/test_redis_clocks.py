@@ -55,7 +55,8 @@ async def test_a_delayed_job_runs_on_time_with_a_worker_whose_clock_is_wrong(
             if how == "found by a busy one":
                 await queue.add_many([NewJob(0.2) for _ in range(20)])
             await job.wait(60)
-            assert DELAY - 0.05 <= time.time() - added < 60, how
+            # The clocks are compared through the server, which is exact to the time of a round trip.
+            assert DELAY - 1 <= time.time() - added < 60, how
 
 
 @pytest.mark.parametrize("wrong_by", [AHEAD, BEHIND])

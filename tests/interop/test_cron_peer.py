@@ -6,7 +6,8 @@ import secrets
 import subprocess
 
 import pytest
-from tests.interop.peer import NODE, SCRIPTS
+from tests.interop.node_process import NODE
+from tests.interop.peer import SCRIPTS
 from tests.unit.cron_vectors import difference, read_vectors
 
 QUESTIONS = 1000

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from jobwire import Connection, Queue, connect
 from jobwire.observe.metrics import Metrics
 
 
 @pytest.fixture
-async def connection(unique: str) -> AsyncIterator[Connection]:
-    async with connect(f"memory:{unique}") as opened:
-        yield opened
+def url(unique: str) -> str:
+    return f"memory:{unique}"
 
 
 @pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue("emails", connection) as opened:
-        yield opened
+def queue_name() -> str:
+    return "emails"
 
 
 @pytest.fixture

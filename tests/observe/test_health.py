@@ -72,3 +72,11 @@ async def test_a_store_that_falls_silent_makes_its_worker_unready_until_it_answe
 
 async def _ready(worker: Worker) -> bool:
     return (await health(worker)).ok
+
+
+async def test_a_worker_of_several_queues_has_started_once_it_claims_from_all(connection: Connection) -> None:
+    worker = Worker({"emails": _handle, "letters": _handle}, url=connection)
+    assert (await health(worker)).why == "the worker has not started"
+    async with worker:
+        await eventually(lambda: all(worker.stats_of(queue).calls for queue in worker.queues))
+        assert (await health(worker)).ok

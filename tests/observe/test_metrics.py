@@ -268,3 +268,21 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(module: st
     last = ran.stderr.splitlines()[-1]
     assert "MissingExtra" in last
     assert f"jobwire.observe.{module} needs more packages: pip install 'jobwire[observe]'" in last
+
+
+async def test_a_worker_of_several_queues_is_counted_by_queue(
+    connection: Connection, queue: Queue, metrics: Metrics, port: int
+) -> None:
+    handlers = {"emails": _handle, "letters": _handle}
+    worker = metrics.add(Worker(handlers, url=connection, concurrency=2, observers=[metrics]))
+    async with worker, Queue("letters", connection) as letters:
+        await queue.add_many([NewJob("fine"), NewJob("fine")])
+        await letters.add("hopeless")
+        await eventually(lambda: worker.stats.settled == 3)
+        seen = await scrape(port)
+    metrics.remove(worker)
+    for seen_now in (seen, await scrape(port)):
+        assert seen_now.value("memory_jobs_processed_total", queue="emails", status="completed") == 2.0
+        assert seen_now.value("memory_jobs_processed_total", queue="letters", status="failed") == 1.0
+        assert seen_now.value("memory_job_duration_seconds_count", queue="letters") == 1.0
+    assert {seen.value("memory_active_workers", queue=name, worker_id=worker.id) for name in handlers} == {1.0}

@@ -48,6 +48,16 @@ def test_the_documentation_lists_exactly_the_specified_metrics() -> None:
     assert listed == {name: labels for name, labels in whole.items() if not name.endswith(("_bucket", "_sum"))}
 
 
+async def test_the_documentation_names_the_type_of_each_metric(jobwire_url: str, metrics: Metrics) -> None:
+    metrics.add(Worker("emails", _handle, jobwire_url))
+    shown = {
+        f"{one.name}_total" if one.type == "counter" else one.name: one.type
+        for one in await asyncio.to_thread(lambda: list(metrics.collect()))
+    }
+    page = (Path(__file__).parent.parent.parent / "docs" / "observe.md").read_text()
+    assert dict(re.findall(r"^\| `(bullmq_\w+)(?:\{.*?\})?` \| (\w+) \|", page, re.MULTILINE)) == shown
+
+
 async def test_names_and_labels_are_exactly_the_specified_ones(jobwire_url: str, metrics: Metrics, port: int) -> None:
     worker = metrics.add(Worker("emails", _handle, jobwire_url, observers=[metrics]))
     async with Queue("emails", jobwire_url) as queue, worker:

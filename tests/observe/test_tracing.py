@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from awaiting import eventually
-from jobwire import Connection, Queue, Worker
-from jobwire.observe.tracing import Tracing
+from jobwire import App, Connection, JobFailed, Queue, Worker
+from jobwire.observe.tracing import TraceContext, Tracing
 
 
 @pytest.fixture
@@ -85,3 +86,34 @@ async def test_without_a_provider_jobs_run_as_ever(connection: Connection, queue
         job = await queue.add(1, attempts=2)
         await job.wait(20)
         await eventually(lambda: (worker.stats.completed, worker.stats.retried) == (1, 1))
+
+
+async def test_the_producers_trace_continues_in_the_run_of_a_task(exporter: InMemorySpanExporter) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = provider.get_tracer("shop")
+    app = App(f"memory:{uuid.uuid4().hex}", middleware=[TraceContext(provider)])
+
+    @app.task
+    async def bill(order: int, bad: bool = False) -> None:
+        with tracer.start_as_current_span("charge the card"):
+            if bad:
+                raise ValueError("no such card")
+
+    async with app, app.worker():
+        with tracer.start_as_current_span("POST /orders"):
+            job = await bill.add(7)
+        await job.wait(30)
+        with pytest.raises(JobFailed):
+            await (await bill.add(7, bad=True)).wait(30)
+        await eventually(lambda: len(exporter.get_finished_spans()) == 5)
+    spans = {span.name: span for span in exporter.get_finished_spans()[:3]}
+    post, run, charge = spans["POST /orders"], spans["run bill"], spans["charge the card"]
+    assert run.parent is not None
+    assert charge.parent is not None
+    assert (run.parent.span_id, charge.parent.span_id) == (post.context.span_id, run.context.span_id)
+    assert run.context.trace_id == post.context.trace_id
+    assert _told(run)["messaging.message.id"] == job.id
+    failed = exporter.get_finished_spans()[-1]
+    assert (failed.name, failed.status.status_code) == ("run bill", StatusCode.ERROR)
+    assert failed.parent is None

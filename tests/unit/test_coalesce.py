@@ -86,3 +86,12 @@ async def test_closing_ends_although_the_last_call_failed():
     await asyncio.sleep(0)
     await asyncio.wait_for(coalescer.close(), 5)
     assert [type(error) for error in await asyncio.gather(*puts, return_exceptions=True)] == [ConnectionError] * 3
+
+
+async def test_items_of_one_turn_of_the_loop_go_together_if_asked_for():
+    sender = Sender()
+    sender.gate.set()
+    coalescer = Coalescer(sender, 4, together=True)
+    assert await asyncio.gather(*(coalescer.put(item) for item in range(6))) == [0, 10, 20, 30, 40, 50]
+    assert [len(batch) for batch in sender.batches] == [4, 2]
+    await asyncio.wait_for(coalescer.close(), 5)

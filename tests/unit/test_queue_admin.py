@@ -12,13 +12,14 @@ import jobwire
 from jobwire import Queue, QueueAdmin, sync
 
 PRODUCERS = {
-    *("open", "close", "add", "add_many", "cancel", "claim", "get", "jobs", "iter_jobs", "counts"),
+    *("open", "close", "add", "add_job", "add_many", "cancel", "claim", "get", "jobs", "iter_jobs", "counts"),
     *("children", "logs", "wait", "events", "schedule", "unschedule", "schedules"),
 }
 OPERATORS = {
     *("retry", "retry_all", "promote", "promote_all", "remove", "drain", "clean", "obliterate"),
     *("update_data", "change_priority", "change_delay", "log", "clear_logs", "update_progress"),
     *("pause", "resume", "paused", "limits", "limit_rate", "limit_concurrency", "throttle"),
+    *("retry_many", "promote_many", "remove_many", "cancel_many", "last_events"),
     *("counts_by_priority", "workers", "publish", "trim_events", "unique_owner", "release_unique", "unroutable"),
 }
 QUEUES = {"asynchronous": Queue, "blocking": sync.Queue}

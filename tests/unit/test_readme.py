@@ -14,16 +14,24 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_first_example_is_the_file_word_for_word() -> None:
-    [block] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert block == (ROOT / "examples" / "first.py").read_text()
+def test_the_examples_are_the_files_word_for_word() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert blocks == [(ROOT / "examples" / name).read_text() for name in ("first.py", "tasks.py")]
+
+
+PRINTED = {
+    "first.py": [f"{n} {{'sent': '{who}@example.com'}}" for n, who in enumerate("abc", 1)],
+    "tasks.py": ["a@example.com 13"],
+    "claim.py": ["a.png completed", "b.png completed", "c.txt failed"],
+}
 
 
 @pytest.mark.parametrize("store", ["a server", "memory:"])
-def test_the_first_example_runs(request: pytest.FixtureRequest, tmp_path: Path, store: str) -> None:
+@pytest.mark.parametrize("example", PRINTED)
+def test_an_example_runs(request: pytest.FixtureRequest, tmp_path: Path, store: str, example: str) -> None:
     url = store if store == "memory:" else request.getfixturevalue("jobwire_url")
     done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "examples" / "first.py"],
+        [sys.executable, "-W", "error", ROOT / "examples" / example],
         cwd=tmp_path,
         env={**os.environ, "JOBWIRE_URL": url},
         capture_output=True,
@@ -32,29 +40,12 @@ def test_the_first_example_runs(request: pytest.FixtureRequest, tmp_path: Path, 
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    people = "abc"
-    assert done.stdout.splitlines() == [f"{n} {{'sent': '{who}@example.com'}}" for n, who in enumerate(people, 1)]
+    assert done.stdout.splitlines() == PRINTED[example]
 
 
 def test_the_example_of_claiming_by_hand_is_the_file_word_for_word() -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "workers.md").read_text(), re.DOTALL)
     assert (ROOT / "examples" / "claim.py").read_text() in blocks
-
-
-@pytest.mark.parametrize("store", ["a server", "memory:"])
-def test_the_example_of_claiming_by_hand_runs(request: pytest.FixtureRequest, tmp_path: Path, store: str) -> None:
-    url = store if store == "memory:" else request.getfixturevalue("jobwire_url")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "examples" / "claim.py"],
-        cwd=tmp_path,
-        env={**os.environ, "JOBWIRE_URL": url},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["a.png completed", "b.png completed", "c.txt failed"]
 
 
 def test_every_make_target_that_the_docs_name_exists() -> None:
@@ -76,5 +67,5 @@ def test_every_command_that_the_readme_names_exists() -> None:
     known = {command.callback.__name__ for command in app.registered_commands if command.callback}
     known |= {group.typer_instance.info.name for group in app.registered_groups if group.typer_instance}
     named = set(re.findall(r"^(?:    |\* `)jobwire ([a-z]+)", README, re.MULTILINE))
-    assert named == {"add", "counts", "jobs", "job", "worker", "demo", "pipeline"}
+    assert named == {"add", "queues", "jobs", "job", "retry", "worker", "demo", "doctor", "pipeline"}
     assert named <= known

@@ -30,6 +30,7 @@ def _collect(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
         str(folder),
     ]
     own = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    own["PYTHONPATH"] = os.pathsep.join([str(CONFTEST.parent), own.get("PYTHONPATH", "")])
     return subprocess.run([*command, str(folder)], check=False, capture_output=True, text=True, timeout=60, env=own)
 
 

@@ -81,6 +81,27 @@ def test_run_blocks_until_another_thread_stops_the_worker() -> None:
         assert worker.stats.completed == 1
 
 
+def test_a_handler_in_a_thread_may_pause_its_worker_but_not_wait_for_itself() -> None:
+    workers: dict[str, sync.Worker] = {}
+
+    def handler(job: Any) -> bool:
+        workers[job.data["pause"]].pause(wait=job.data["wait"])
+        return workers[job.data["pause"]].paused
+
+    with (
+        sync.connect("memory:sync-pause") as connection,
+        sync.Queue("q", connection) as queue,
+        sync.Worker("q", handler, connection) as worker,
+        sync.Worker("idle", double, connection) as other,
+    ):
+        workers |= {"own": worker, "other": other}
+        with pytest.raises(JobFailed, match="wait: must be False in a handler of this worker"):
+            queue.add({"pause": "own", "wait": True}).wait(10)
+        assert not worker.paused
+        assert queue.add({"pause": "other", "wait": True}).wait(10) is True
+        assert queue.add({"pause": "own", "wait": False}).wait(10) is True
+
+
 def test_a_blocking_program_pauses_its_worker_and_cancels_a_job() -> None:
     began, asked = threading.Event(), threading.Event()
 

@@ -10,7 +10,6 @@ import pytest
 from redis.asyncio import Redis
 
 from awaiting import eventually
-from jobwire import Connection, Queue, Worker, connect
 from jobwire.embedded import Server
 
 from ..peer import NodeJob, NodeQueue, Peer
@@ -48,28 +47,6 @@ def url(jobwire_valkey: Server, unique: str) -> str:
 @pytest.fixture
 def node(peer: Peer, unique: str) -> NodeQueue:
     return NodeQueue(peer, unique, QUEUE)
-
-
-@pytest.fixture
-async def connection(url: str) -> AsyncIterator[Connection]:
-    async with connect(url) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def queue(connection: Connection) -> AsyncIterator[Queue]:
-    async with Queue(QUEUE, connection) as queue:
-        yield queue
-
-
-@pytest.fixture
-def work(connection: Connection) -> Callable[..., Worker]:
-    """Make a jobwire worker of the queue: `async with work(handler, concurrency=5):`."""
-
-    def make(handler: Callable[[Any], Any], *, queue: str = QUEUE, **options: Any) -> Worker:
-        return Worker(queue, handler, connection, **options)
-
-    return make
 
 
 @pytest.fixture

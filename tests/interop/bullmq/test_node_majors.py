@@ -6,7 +6,8 @@ import pytest
 
 from awaiting import eventually
 
-from ..peer import NodeJob, NodeQueue, Peer, PeerError
+from ..node_process import PeerError
+from ..peer import NodeJob, NodeQueue, Peer
 
 
 async def test_one_major_works_what_the_other_adds(both_majors: dict[str, Peer], unique: str) -> None:

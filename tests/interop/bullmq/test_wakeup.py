@@ -16,7 +16,7 @@ from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, Worker
 from jobwire.backends.bullmq.work import wakeup
 from jobwire.model import State
-from jobwire.worker import engine
+from jobwire.worker import listener
 
 from ..peer import NodeQueue
 
@@ -27,7 +27,7 @@ KINDS = {"plain": {}, "with priority": {"priority": 3}, "in front": {"lifo": Tru
 
 @pytest.fixture(autouse=True)
 def no_look_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, name in ((wakeup, "LONGEST_WAIT"), (wakeup, "LONGEST_WAIT_FOR_DUE"), (engine, "_LONGEST_WAIT")):
+    for place, name in ((wakeup, "LONGEST_WAIT"), (wakeup, "LONGEST_WAIT_FOR_DUE"), (listener, "_LONGEST_WAIT")):
         monkeypatch.setattr(place, name, FOR_EVER)
 
 

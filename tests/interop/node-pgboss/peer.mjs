@@ -40,6 +40,23 @@ const behaviours = {
     throw new Error(`no luck with ${JSON.stringify(job.data)}`);
   },
   hang: async () => new Promise(() => {}),
+  // The message worker of an application with campaigns: it finishes a message by updates of the table of jobs.
+  deliver: async ({ data }, { boss, tables, refuse = [], postpone = [] }) => {
+    const update = (table, assignments, id, ...values) =>
+      boss.getDb().executeSql(`UPDATE ${tables}.${table} SET ${assignments} WHERE id = $1`, [id, ...values]);
+    const now = () => new Date().toISOString();
+    await update("jobs", "status = 'SENDING', started_at = $2, attempts = attempts + 1", data.jobId, now());
+    if (postpone.includes(data.channelUsername)) {
+      await update("jobs", "status = 'QUEUED'", data.jobId);
+      throw new Error("later");
+    }
+    if (!refuse.includes(data.channelUsername)) {
+      await update("jobs", "status = 'SENT', sent_at = $2", data.jobId, now());
+      return;
+    }
+    await update("jobs", "status = 'FAILED', failed_at = $2, error_message = $3", data.jobId, now(), "it is closed");
+    await update("channels", "error_count = error_count + 1, last_error = $2", data.channelId, "it is closed");
+  },
 };
 
 const commands = {
@@ -53,12 +70,13 @@ const commands = {
   heard: async (command) => (await started(command)).heard,
   work: async (command) => {
     const { boss } = await started(command);
-    const record = { runs: [] };
+    const record = { runs: [], received: [] };
     const id = await boss.work(command.queue, command.work ?? {}, async (jobs) => {
       let last;
       for (const job of jobs) {
         record.runs.push(job.id);
-        last = await behaviours[command.behaviour](job);
+        record.received.push(job.data);
+        last = await behaviours[command.behaviour](job, { ...command, boss });
       }
       return last;
     });
@@ -66,6 +84,7 @@ const commands = {
     return id;
   },
   runs: async ({ worker }) => workers.get(worker).runs,
+  received: async ({ worker }) => workers.get(worker).received,
   offWork: async ({ worker }) => {
     const { boss, queue } = workers.get(worker);
     await boss.offWork(queue, { id: worker });

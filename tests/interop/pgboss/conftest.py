@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row
 
-from jobwire import Connection, Queue, Worker, connect
+from jobwire import Connection, Queue, connect
 from jobwire.backends.pgboss import Boss
 from jobwire.embedded import Server
 
@@ -56,33 +54,6 @@ async def queue(connection: Connection, node: NodeBoss) -> AsyncIterator[Queue]:
     await node.call("createQueue", QUEUE, {"notify": True})
     async with Queue(QUEUE, connection) as queue:
         yield queue
-
-
-@pytest.fixture
-def work(connection: Connection) -> Callable[..., Worker]:
-    def make(handler: Callable[[Any], Any], *, queue: str = QUEUE, **options: Any) -> Worker:
-        return Worker(queue, handler, connection, **options)
-
-    return make
-
-
-@pytest.fixture
-async def database(jobwire_postgres: Server, unique: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-    """A plain connection for looking at what was stored; its search path is the schema of the test."""
-    connection = await psycopg.AsyncConnection.connect(jobwire_postgres.url, autocommit=True, row_factory=dict_row)
-    async with connection:
-        await connection.execute(f'SET search_path TO "{unique}", public')
-        yield connection
-
-
-@pytest.fixture
-def rows(database: psycopg.AsyncConnection[Any]) -> Callable[..., Any]:
-    """What a query finds."""
-
-    async def ask(query: str, *values: Any) -> list[dict[str, Any]]:
-        return await (await database.execute(query, values)).fetchall()
-
-    return ask
 
 
 @pytest.fixture

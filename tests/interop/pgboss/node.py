@@ -1,89 +1,22 @@
-"""Real Node pg-boss, driven from Python: one process, told by JSON lines what to do."""
+"""Real Node pg-boss, driven from Python."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import itertools
-import json
-import subprocess
-import sys
-import threading
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import Future
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-NODE = Path(sys.prefix) / "bin" / "node"
+from ..node_process import NodeProcess
+
 SCRIPTS = Path(__file__).parents[1] / "node-pgboss"
-ANSWER_WITHIN = 60.0
-GOES_WITHIN = 10.0
 
 
-class PeerError(Exception):
-    """Node raised an error."""
-
-
-class Peer:
-    """A Node process with pg-boss in it; `package` says which release."""
+class Peer(NodeProcess):
+    """A Node process with pg-boss in it. `package` names its release."""
 
     def __init__(self, url: str, package: str = "pg-boss") -> None:
-        self._process = subprocess.Popen(
-            [NODE, SCRIPTS / "peer.mjs", package, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=SCRIPTS
-        )
-        self._ids = itertools.count(1)
-        self._waiting: dict[int, Future[Any]] = {}
-        self._lock = threading.Lock()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    async def ask(self, verb: str, /, **command: Any) -> Any:
-        """Give one command; its answer. Raises PeerError with Node's message."""
-        future: Future[Any] = Future()
-        with self._lock:
-            number = next(self._ids)
-            self._waiting[number] = future
-            assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps({"id": number, "do": verb, **command}).encode() + b"\n")
-            self._process.stdin.flush()
-        async with asyncio.timeout(ANSWER_WITHIN):
-            return await asyncio.wrap_future(future)
-
-    def kill(self) -> None:
-        """End the process as a crash would."""
-        self._process.kill()
-        self._process.wait(GOES_WITHIN)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(GOES_WITHIN)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._reader.join(GOES_WITHIN)
-        self._process.stdout.close()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            answer = json.loads(line)
-            with self._lock:
-                future = self._waiting.pop(answer["id"])
-            if future.cancelled():
-                continue
-            if "error" in answer:
-                future.set_exception(PeerError(answer["error"]))
-            else:
-                future.set_result(answer["ok"])
+        super().__init__(SCRIPTS, package, url)
 
 
 class NodeBoss:
@@ -108,11 +41,11 @@ class NodeBoss:
 
     @contextlib.asynccontextmanager
     async def work(
-        self, queue: str, behaviour: str, options: Mapping[str, Any] | None = None
+        self, queue: str, behaviour: str, options: Mapping[str, Any] | None = None, **more: Any
     ) -> AsyncIterator[NodeWorker]:
-        """A worker that does what `peer.mjs` says under this name."""
+        """A worker that does what `peer.mjs` says under this name. `more` is for the behaviour."""
         work = {"pollingIntervalSeconds": 0.5, **(options or {})}
-        handle = await self.peer.ask("work", **self._place, queue=queue, behaviour=behaviour, work=work)
+        handle = await self.peer.ask("work", **self._place, queue=queue, behaviour=behaviour, work=work, **more)
         try:
             yield NodeWorker(self.peer, handle)
         finally:
@@ -127,3 +60,7 @@ class NodeWorker:
     async def runs(self) -> list[str]:
         """Ids of the jobs whose handler was called, one entry a call."""
         return await self._peer.ask("runs", worker=self._handle)
+
+    async def received(self) -> list[Any]:
+        """The data of these jobs, in the same order."""
+        return await self._peer.ask("received", worker=self._handle)

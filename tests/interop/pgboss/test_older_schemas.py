@@ -10,10 +10,13 @@ import pytest
 from awaiting import eventually
 from jobwire import NewJob, Queue, State, StoreRefused, Worker, connect, urls
 from jobwire.backends.pgboss import Boss
+from jobwire.doctor import examine
 from jobwire.native import PgBossWorker
 
 from .node import NodeBoss, Peer
 
+OF_THE_SERVER = {"durability", "connections", "unused-slot", "replica-lag", "open-transaction"}
+"""Findings of the doctor about the server, which other tests share and which does not sync."""
 RELEASES = {26: "pg-boss-26", 31: "pg-boss-31", 37: "pg-boss-37"}
 
 
@@ -56,6 +59,15 @@ async def test_both_sides_work_on_it(old, jobwire_postgres, unique, rows):
         await queue.admin.remove(cancelled.id)
         await Boss(connection).supervise()
     assert await rows("SELECT version FROM version") == [{"version": version}]
+
+
+async def test_the_doctor_can_look_at_it(old, jobwire_postgres, unique):
+    node, version = old
+    await node.call("send", "letters", {"n": 0})
+    await node.call("schedule", "letters", "0 3 * * *")
+    seen = await examine(connect(f"pgboss+{jobwire_postgres.url}?schema={unique}"))
+    assert [one for one in seen.findings if one.code not in OF_THE_SERVER] == []
+    assert (seen.queues, seen.server.split()[-1]) == (["letters"], str(version))
 
 
 async def test_a_schema_that_is_too_old_is_refused_with_its_number(jobwire_postgres, unique):

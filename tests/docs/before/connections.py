@@ -1,0 +1,6 @@
+from redis import CredentialProvider
+
+provider = CredentialProvider()
+
+
+async def handle(job): ...

@@ -1,0 +1,6 @@
+import logging
+
+from jobwire import Queue
+
+queue = Queue("orders")
+log = logging.getLogger(__name__)
