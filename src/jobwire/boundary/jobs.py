@@ -32,3 +32,16 @@ class Acted(Enum):
     NOT_FOUND = "not found"
     WRONG_STATE = "wrong state"
     LOCKED = "locked"
+
+    @property
+    def reason(self) -> str:
+        """The reason why nothing was done, in words for operators."""
+        return _NOT_DONE[self]
+
+
+_NOT_DONE = {
+    Acted.DONE: "",
+    Acted.NOT_FOUND: "gone",
+    Acted.WRONG_STATE: "not in a state that allows it",
+    Acted.LOCKED: "running",
+}

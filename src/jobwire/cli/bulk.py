@@ -33,11 +33,6 @@ from jobwire.queue import Queue
 
 _STEP = 100
 _EXAMPLES = 3
-_REASONS = {
-    Acted.NOT_FOUND: "gone",
-    Acted.WRONG_STATE: "not in a state that allows it",
-    Acted.LOCKED: "running",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +174,7 @@ def _report(act: Act, choice: Choice, found: Found, answers: Sequence[Acted], *,
     for answer, number in tally.items():
         which = [job_id for job_id, one in zip(found.ids, answers, strict=True) if one is answer]
         what = f"job {which[0]!r}" if named and number == 1 else counted(number, "job")
-        remark(f"not {act.past}: {what}, {_REASONS[answer]}")
+        remark(f"not {act.past}: {what}, {answer.reason}")
     if tally and (named or not done):
         alone_missing = set(tally) == {Acted.NOT_FOUND}
         raise typer.Exit(exit_codes.NOTHING_FOUND if alone_missing else exit_codes.REFUSED)

@@ -21,11 +21,6 @@ MOST_JOBS = 1000
 _STEP = 100
 _STEP_WITHIN = 30.0
 """Seconds that the store has for one step."""
-REASONS = {
-    Acted.NOT_FOUND: "gone",
-    Acted.WRONG_STATE: "not in a state that allows it",
-    Acted.LOCKED: "running",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from jobwire.boundary import Acted
 from jobwire.counted import counted
-from jobwire.dashboard.actions import ACTS, REASONS
+from jobwire.dashboard.actions import ACTS
 from jobwire.dashboard.board import Call
 
 _QUEUE_ACTS = {"pause": "The queue is paused.", "resume": "The queue is resumed.", "limits": "The limits are changed."}
@@ -29,7 +29,7 @@ def said(call: Call) -> str:
     numbers = {answer: _number(call.given(name)) for answer, name in _NAMES.items()}
     sentences = [f"{act.past.capitalize()} {counted(numbers[Acted.DONE], 'job')}."]
     sentences += [
-        f"Not {act.past}: {counted(number, 'job')}, {REASONS[answer]}."
+        f"Not {act.past}: {counted(number, 'job')}, {answer.reason}."
         for answer, number in numbers.items()
         if answer is not Acted.DONE and number
     ]
