@@ -212,17 +212,17 @@ class Store:
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
-    async def ask(self, question: Awaitable[T]) -> T:
+    async def ask(self, question: Callable[[], Awaitable[T]]) -> T:
         """Returns the answer of the store. Raises StoreUnavailable if there is none in time."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await question
+                return await question()
         except TimeoutError:
             raise StoreUnavailable(f"the store did not answer within {self._timeout:g} s") from None
 
     async def queue(self, name: str) -> Queue:
         """Returns a queue that exists. Raises NoSuchQueue otherwise: opening would make it."""
-        if not await self.ask(self.connection.has_queue(name)):
+        if not await self.ask(lambda: self.connection.has_queue(name)):
             raise NoSuchQueue(name)
         found = self._queues.pop(name, None) or Queue(name, self.connection)
         self._queues[name] = found  # the most recently used one is the last
@@ -239,7 +239,7 @@ class Store:
         if not self.has(feature):
             return None
         try:
-            return await self.ask(question())
+            return await self.ask(question)
         except NotSupported:
             return None
 

@@ -39,7 +39,7 @@ async def preview(call: Call, fields: Fields) -> Response:
         if _one(fields, "which") != "matching":
             raise HTTPException(400, "No job is selected. Go back and select the jobs first.")
         chosen = selection_of({name: _one(fields, name) for name in PARAMETERS})
-        found = await store.ask(read(queue, chosen, call.board.redaction, enough=MOST_JOBS, most=_LOOKED_AT))
+        found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST_JOBS, most=_LOOKED_AT))
         ids = [job.id for job in found.jobs[:MOST_JOBS]]
         looked_at, more = found.looked_at, found.cursor is not None or len(found.jobs) > MOST_JOBS
     _check_number(ids)
@@ -49,7 +49,7 @@ async def preview(call: Call, fields: Fields) -> Response:
         async with slots:
             return await queue.get(job_id)
 
-    jobs = await store.ask(asyncio.gather(*map(get, ids[:SHOWN])))
+    jobs = await store.ask(lambda: asyncio.gather(*map(get, ids[:SHOWN])))
     figures = figures_of(store, queue.name)
     deed = f"{act.verb.capitalize()} {counted(len(ids), 'job')} of {queue.name}"
     view = View(
@@ -91,14 +91,14 @@ async def act(call: Call, fields: Fields) -> Response:
 async def pause(call: Call, fields: Fields) -> Response:
     """Pauses the queue."""
     store, queue = await _queue(call, fields, Role.OPERATOR)
-    await store.ask(queue.admin.pause())
+    await store.ask(queue.admin.pause)
     return await _queue_done(call, store, queue, "pause")
 
 
 async def resume(call: Call, fields: Fields) -> Response:
     """Ends the pause of the queue."""
     store, queue = await _queue(call, fields, Role.OPERATOR)
-    await store.ask(queue.admin.resume())
+    await store.ask(queue.admin.resume)
     return await _queue_done(call, store, queue, "resume")
 
 
@@ -108,8 +108,8 @@ async def limits(call: Call, fields: Fields) -> Response:
     concurrency, jobs, per = (_one(fields, name).strip() for name in ("concurrency", "jobs", "per"))
     running = _whole("concurrency", concurrency) if concurrency else None
     rate = Rate(_whole("jobs", jobs), _period(per)) if jobs else None
-    await store.ask(queue.admin.limit_concurrency(running))
-    await store.ask(queue.admin.limit_rate(rate))
+    await store.ask(lambda: queue.admin.limit_concurrency(running))
+    await store.ask(lambda: queue.admin.limit_rate(rate))
     return await _queue_done(call, store, queue, "limits")
 
 

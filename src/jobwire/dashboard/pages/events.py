@@ -13,7 +13,7 @@ from jobwire.dashboard.values import brief
 async def draw(call: Call) -> View:
     store, queue = await call.queue()
     queue.capabilities.require(Feature.EVENTS)
-    found = await store.ask(store.tail(queue).events())
+    found = await store.ask(store.tail(queue).events)
     hide = call.board.redaction
     figures = figures_of(store, queue.name)
     rows = [

@@ -39,7 +39,7 @@ async def draw(call: Call) -> View:
     store, queue = await call.queue()
     await store.fresh()
     chosen = selection_of({"state": State.FAILED.value})
-    found = await store.ask(read(queue, chosen, call.board.redaction, enough=MOST, most=MOST))
+    found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST, most=MOST))
     causes = causes_of(found)
     figures = figures_of(store, queue.name)
     return View(

@@ -36,7 +36,7 @@ async def draw(call: Call) -> View:
     job_id = call.given("id")
     if not job_id:
         raise HTTPException(404, "The address names no job.")
-    found = await store.ask(queue.get(job_id))
+    found = await store.ask(lambda: queue.get(job_id))
     if found is None:
         raise HTTPException(404, f"{queue.name} has no job {job_id!r}.")
     job = without_secrets(found, call.board.redaction)

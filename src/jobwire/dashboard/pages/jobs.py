@@ -17,7 +17,7 @@ async def draw(call: Call) -> View:
     store, queue = await call.queue()
     await store.fresh()
     cursor = call.given("cursor") or None
-    found = await store.ask(read(queue, chosen, call.board.redaction, cursor))
+    found = await store.ask(lambda: read(queue, chosen, call.board.redaction, cursor))
     figures = figures_of(store, queue.name)
     where = {"store": store.name, "queue": queue.name}
     return View(

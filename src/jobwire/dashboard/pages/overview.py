@@ -46,7 +46,7 @@ async def draw(call: Call) -> View:
     shown = [row for row in rows if wanted in row.figures.name.casefold()]
     return View(
         "overview.html",
-        _title(found, len(rows), len(stores)),
+        _title(found, len(rows), stores),
         {
             "stores": stores,
             "troubles": found[:MOST_TROUBLES],
@@ -69,9 +69,12 @@ def _rows(store: Store) -> list[Row]:
     return rows
 
 
-def _title(found: list[Trouble], queues: int, stores: int) -> str:
+def _title(found: list[Trouble], queues: int, stores: list[Store]) -> str:
     if not found:
-        where = "" if stores == 1 else f" in {stores} stores"
+        silent = [store.name for store in stores if not store.look.seen]
+        if silent:
+            return f"No answer yet from {', '.join(silent)}"
+        where = "" if len(stores) == 1 else f" in {len(stores)} stores"
         return f"All is well: {counted(queues, 'queue')}{where}"
     if len(found) == 1:
         return found[0].sentence

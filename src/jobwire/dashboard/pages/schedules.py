@@ -31,7 +31,7 @@ class Shown:
 async def draw(call: Call) -> View:
     store, queue = await call.queue()
     await store.fresh()
-    found = await store.ask(queue.schedules())
+    found = await store.ask(queue.schedules)
     figures = figures_of(store, queue.name)
     shown = [
         Shown(one, _rule(one), next_runs(one), brief(call.board.redaction.value(one.data)) if one.data else "")

@@ -32,7 +32,7 @@ async def draw(call: Call) -> View:
     await store.fresh()
     listed, running = await asyncio.gather(
         store.part(Feature.WORKERS, queue.admin.workers),
-        store.ask(queue.jobs(State.ACTIVE, limit=MOST)),
+        store.ask(lambda: queue.jobs(State.ACTIVE, limit=MOST)),
     )
     by_worker: dict[str, list[Job]] = {}
     for job in running:
