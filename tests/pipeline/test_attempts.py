@@ -226,6 +226,30 @@ STORIES = {
         [(3, None, 1, 2, "completed", None, None)],
         BRIDGEMQ,
     ),
+    "a run that began when the one before was put back comes after it": Story(
+        [
+            silver_event(0, "added", 0),
+            silver_event(0, "started", 1, retry_count=0),
+            silver_event(0, "retried", 2, retry_count=0, error="boom", start_after=at(2).isoformat()),
+            silver_event(0, "started", 2, retry_count=1, ready=at(2).isoformat()),
+            silver_event(0, "completed", 3, retry_count=1),
+        ],
+        {"state": "completed", "attempts_made": 2},
+        [(1, 0, 1, 2, "failed", "boom", None), (2, 2, 2, 3, "completed", None, None)],
+        PGBOSS,
+    ),
+    "a run after forgotten ones has waited since its own readiness and not since the job was added": Story(
+        [
+            silver_event(0, "added", 0, id="7:0:created:0"),
+            silver_event(0, "started", 11, id="7:2:claimed:11", ready=ms(at(10))),
+            silver_event(0, "retried", 12, id="7:2:retried:12"),
+            silver_event(0, "started", 31, id="7:4:claimed:31"),
+            silver_event(0, "completed", 32, id="7:4:completed:32"),
+        ],
+        {"state": "completed", "attempts_made": 4},
+        [(2, 10, 11, 12, "failed", None, None), (4, None, 31, 32, "completed", None, None)],
+        BRIDGEMQ,
+    ),
     "a store that tells a run's number is believed": Story(
         [
             silver_event(0, "added", 0, start_after=at(3).isoformat()),
@@ -290,7 +314,7 @@ def test_runs_are_rebuilt(title: str, rebuilt: dict[str, list[tuple[Any, ...]]])
             error,
             worker,
             between(ready, started),
-            between(started, ended),
+            None if outcome == "stalled" else between(started, ended),
         )
         for number, ready, started, ended, outcome, error, worker in STORIES[title].runs
     ]
@@ -324,9 +348,59 @@ def test_a_run_has_all_its_columns(spark: Any) -> None:
             "worker": "w1",
             "wait_ms": 60_000,
             "run_ms": 60_000,
+            "forgotten": 0,
             "day": NOON.date(),
         },
     )
+
+
+def test_runs_that_a_store_forgot_are_counted_before_the_next_known_one(spark: Any) -> None:
+    def run(job: str, number: int, minute: int, end: str = "retried") -> list[dict[str, Any]]:
+        named = {"started": "claimed", end: end}
+        return [
+            silver_event(0, kind, minute, job, id=f"{job}:{number}:{named[kind]}:{minute}") | BRIDGEMQ
+            for kind in ("started", end)
+        ]
+
+    told = [
+        *run("middle", 1, 1),
+        *run("middle", 4, 2, "completed"),
+        *run("again", 3, 1),
+        *(row | MONQUE for row in [silver_event(0, "started", 5, "late"), silver_event(0, "retried", 6, "late")]),
+    ]
+    kept = [
+        job("middle", state="completed", attempts_made=4) | BRIDGEMQ,
+        job("again", state="delayed", attempts_made=3) | BRIDGEMQ,
+        job("late", state="delayed", attempts_made=3, seen_at=at(9)) | MONQUE,
+        job("alone", state="failed", attempts_made=5, finished_at=at(9)) | PGBOSS,
+    ]
+
+    found = attempts(silver_events(spark, *told), jobs(spark, *kept))
+
+    assert values(found, "job_id", "attempt", "forgotten") == [
+        ("again", 3, 2),
+        ("alone", 5, 4),
+        ("late", 3, 2),
+        ("middle", 1, 0),
+        ("middle", 4, 2),
+    ]
+
+
+def test_a_run_whose_message_is_that_of_its_job_has_the_class_of_its_job(spark: Any) -> None:
+    told = [
+        *added(),
+        silver_event(0, "started", 1),
+        silver_event(0, "retried", 2, error="3 of 4 left"),
+        silver_event(0, "started", 3),
+        silver_event(0, "retried", 4, error="gone"),
+        silver_event(0, "started", 5),
+        silver_event(0, "failed", 6, error="1 of 4 left"),
+    ]
+    kept = job(state="failed", attempts_made=3, error="1 of 4 left", error_class="NoStock")
+
+    found = attempts(silver_events(spark, *told), jobs(spark, kept))
+
+    assert values(found, "attempt", "error_class") == [(1, "NoStock"), (2, "gone"), (3, "NoStock")]
 
 
 def test_jobs_of_one_id_in_two_stores_are_kept_apart(spark: Any) -> None:

@@ -183,10 +183,16 @@ def test_a_run_over_several_hours_is_split_at_their_strokes(spark: Any) -> None:
     )
 
 
-def test_runs_of_unknown_length_or_worker_keep_nobody_busy(spark: Any) -> None:
-    rows = [attempt(0, None, worker="w1"), attempt(None, 5, worker="w1"), attempt(0, 5), attempt(9, 5, worker="w1")]
+def test_runs_of_unknown_length_keep_no_worker_busy_and_those_of_unknown_workers_are_counted(spark: Any) -> None:
+    unknown = [attempt(0, None, worker="w1"), attempt(None, 5, worker="w1"), attempt(9, 5, worker="w1")]
+    rows = [*unknown, attempt(0, 5), attempt(30, 200, worker="w2", outcome="stalled")]
 
-    assert gold.workers_hourly(attempts(spark, *rows)).count() == 0
+    assert_rows(
+        gold.workers_hourly(attempts(spark, *rows)),
+        WORKERS_HOURLY,
+        {**BULLMQ, "worker": None, "hour": NOON, "runs": 1, "busy_ms": 5 * 60_000, "utilisation": 5 / 60},
+        {**BULLMQ, "worker": "w2", "hour": NOON, "runs": 1, "busy_ms": 0, "utilisation": 0.0},
+    )
 
 
 def test_retries_tell_what_each_further_run_bought(spark: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.datasource.add_rows import added
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.load import load
-from jobwire.pipeline.load.source import kind_of
+from jobwire.pipeline.load.source import identity_of, kind_of
 from jobwire.preparing import prepare
 from jobwire.sync import Queue
 
@@ -56,22 +57,66 @@ def test_equal_rows_without_ids_are_all_added_and_a_second_run_finds_them_howeve
     assert {str(job.data) for job in jobs(url)} == {"{'to': 'a', 'n': 1}", "{'to': 'b', 'n': None}"}
 
 
-def test_a_csv_file_loaded_again_by_the_same_command_adds_nothing_and_a_changed_one_is_new(
-    spark: Any, place: Place, tmp_path: Path
-) -> None:
+def test_a_file_that_was_touched_or_has_grown_adds_its_new_rows_only(spark: Any, place: Place, tmp_path: Path) -> None:
     url, path = place("bullmq"), tmp_path / "people.csv"
-    path.write_text("to,priority,run_at\nzoë,3,\nbob,,2031-01-01T00:00:00.250Z\n", encoding="utf-8")
+    old = "to,priority,run_at\nzoë,3,\nzoë,3,\nbob,,2031-01-01T00:00:00.250Z\n"
+    path.write_text(old, encoding="utf-8")
 
     first = load(spark, str(path), url, "mail")
-    again = load(spark, str(path), url, "mail")
-    path.write_text("to,priority,run_at\nzoë,3,\n", encoding="utf-8")
-    changed = load(spark, str(path), url, "mail")
+    os.utime(path, (1, 1))
+    touched = load(spark, str(path), url, "mail")
+    path.write_text(f"{old}ann,,\nzoë,3,\n", encoding="utf-8")
+    grown = load(spark, str(path), url, "mail")
 
     [late] = jobs(url, State.DELAYED)
     assert (late.data, late.run_at) == ({"to": "bob"}, datetime(2031, 1, 1, 0, 0, 0, 250_000, UTC))
-    assert [(job.data, job.priority) for job in jobs(url)] == [({"to": "zoë"}, 3)] * 2
-    assert (first.added, again.added, again.there_before) == (2, 0, 2)
-    assert (again.run, changed.run != first.run, changed.added) == (first.run, True, 1)
+    assert sorted(job.data["to"] for job in jobs(url)) == ["ann", "zoë", "zoë", "zoë"]
+    assert (first.added, touched.added, touched.there_before) == (3, 0, 3)
+    assert (grown.added, grown.there_before, grown.run) == (2, 3, first.run)
+
+
+def test_a_path_identifies_its_source_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = identity_of(str(tmp_path / "a.csv"), "csv")
+
+    assert identity_of("a.csv", "csv") == identity_of("./a.csv", "csv") == here
+    assert identity_of("b.csv", "csv") != here != identity_of("a.csv", "table")
+
+
+def test_rows_with_the_id_of_another_content_are_reported(spark: Any, url: str) -> None:
+    first = spark.createDataFrame([("1", 1), ("2", 2)], "id string, n int")
+    second = spark.createDataFrame([("1", 1), ("2", 7), ("3", 3), ("3", 4)], "id string, n int").coalesce(1)
+
+    load(spark, first, url, "mail")
+    result = load(spark, second, url, "mail")
+
+    assert (result.added, result.there_before, result.changed, result.refused) == (1, 1, 2, 0)
+    assert result.reasons == {"a job with this id and another payload is there": 2}
+    assert sorted(job.data["n"] for job in jobs(url)) == [1, 2, 3]
+
+
+def test_values_of_every_type_have_their_json_form(spark: Any, place: Place) -> None:
+    url = place("bullmq")
+    frame = spark.sql("""SELECT CAST(12.50 AS DECIMAL(9, 2)) AS price, DATE '2031-01-02' AS day, X'00FF' AS raw,
+        TIMESTAMP '2031-01-02 03:04:05.6' AS at, TIMESTAMP_NTZ '2031-01-02 03:04:05' AS local, 1.5D AS ratio,
+        named_struct('tags', array('a', NULL), 'sum', CAST(1 AS DECIMAL(3, 1))) AS nested, map(7, true) AS by_number,
+        map() AS none, INTERVAL '26:00:00.5' HOUR TO SECOND AS took""")
+
+    load(spark, frame, url, "mail")
+
+    [job] = jobs(url)
+    assert job.data == {
+        "price": "12.50",
+        "day": "2031-01-02",
+        "raw": "AP8=",
+        "at": "2031-01-02T03:04:05.600000Z",
+        "local": "2031-01-02T03:04:05Z",
+        "ratio": 1.5,
+        "nested": {"tags": ["a", None], "sum": "1.0"},
+        "by_number": {"7": True},
+        "none": {},
+        "took": "PT93600.5S",
+    }
 
 
 def test_lines_of_json_keep_exactly_their_own_keys(spark: Any, place: Place, tmp_path: Path) -> None:

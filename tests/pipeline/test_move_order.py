@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from jobwire.backends.bullmq.rules import MAX_PRIORITY
 from jobwire.errors import InvalidOption
+from jobwire.pipeline.datasource.content import content_of
 from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.schedules import as_cron
-from jobwire.pipeline.move.survey import content_of
 from jobwire.pipeline.stores.dialect import Dialect, all_dialects, dialect_of
 
 

@@ -97,7 +97,11 @@ def test_checks_say_what_someone_should_look_at(spark: Any) -> None:
             job("2", created_at=None),
             job("3", started_at=at(4), finished_at=at(5)),
         ),
-        attempts(spark, attempt(1, None, ready_at=at(2)), attempt(3, 4, ready_at=at(2))),
+        attempts(
+            spark,
+            attempt(1, None, ready_at=at(2), worker="w1", forgotten=2),
+            attempt(3, 4, ready_at=at(2), forgotten=1),
+        ),
         frame(spark, QUARANTINE, [{**BULLMQ, "source": "events", "id": "1", "reason": "no time"}]),
     )
 
@@ -106,11 +110,13 @@ def test_checks_say_what_someone_should_look_at(spark: Any) -> None:
         ("duplicate events", 1, True),
         ("events", 1, True),
         ("finished before started", 1, False),
+        ("forgotten runs", 3, False),
         ("gaps", 0, True),
         ("jobs", 3, True),
         ("jobs of unknown beginning", 1, False),
         ("malformed rows", 1, False),
         ("open attempts", 1, True),
+        ("runs of unknown workers", 1, True),
         ("started before ready", 1, False),
     ]
     assert values(found.where("store like 'pgboss%'"), "check", "value") == [

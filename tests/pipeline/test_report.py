@@ -203,3 +203,31 @@ def test_a_worker_of_several_jobs_at_once_is_told_in_jobs_at_a_time(tmp_path):
     page = Page.at(write_report({"workers_hourly": busy}, tmp_path, title="t", period=samples.MOMENT))
 
     assert page.findings["workers"] == "mail-1 did all the work, running 4.0 jobs at a time"
+
+
+def test_runs_of_unknown_workers_are_counted(tmp_path):
+    hour = samples.MONDAY + timedelta(hours=9)
+    busy = pd.DataFrame(
+        [(samples.BULLMQ, "emails", "mail-1", hour, 40, 5_000, 0.1), (samples.BULLMQ, "emails", None, hour, 7, 900, 0)],
+        columns=list(schemas.WORKERS_HOURLY.names),
+    )
+    page = Page.at(write_report({"workers_hourly": busy}, tmp_path, title="t", period=samples.MOMENT))
+    text = " ".join(page.texts)
+
+    assert "Of 7 more runs, the stores do not name the worker." in text
+
+
+def test_runs_that_a_store_forgot_are_counted_where_they_are_missing(tables, tmp_path):
+    forgotten = ("forgotten runs", samples.PGBOSS, "invoices", 972, False, "")
+    checks = pd.DataFrame([forgotten], columns=list(schemas.QUALITY.names))
+    page = Page.at(
+        write_report(
+            {**tables, "quality": checks, "gaps": tables["gaps"].head(0)}, tmp_path, title="t", period=samples.WEEK
+        )
+    )
+    text = " ".join(page.texts)
+
+    assert "No event was missed" not in text
+    assert "972 runs of invoices had been replaced by a later run of the same job before they were read." in text
+    assert "972 more failed runs of invoices are not among these" in text
+    assert "Jobs count their runs themselves: of 972 runs of invoices, nothing else is known." in text

@@ -100,7 +100,7 @@ def test_a_misspelt_table_gets_a_suggestion() -> None:
 def test_tables_of_campaigns_are_neither_streamed_nor_written() -> None:
     source = JobwireSource({"url": DATABASE, "table": "channels"})
     with pytest.raises(InvalidOption, match="must be events for a stream: channels are read in batch"):
-        source.streamReader(source.schema())
+        source.streamReader(source.schema()).initialOffset()
     with pytest.raises(InvalidOption, match="must be jobs for a write"):
         source.writer(source.schema(), overwrite=False)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from jobwire.dashboard.redaction import Redaction
 from jobwire.durations import RULE, seconds_in
-from jobwire.error_class import error_class, specific_class
+from jobwire.error_class import error_class, exception_line
 from jobwire.errors import InvalidOption
 from jobwire.job_filters import Filters
 from jobwire.model import Job, State, state_of
@@ -102,19 +102,16 @@ def without_secrets(job: Job, redaction: Redaction) -> Job:
 
 def _for_a_list(job: Job, redaction: Redaction) -> Job:
     """Returns the job with the part of its errors that lists show and filters read, redacted: of the last stack its
-    first and last line. To redact whole stacks of a thousand jobs would take seconds."""
+    first line and the one with the exception. To redact whole stacks of a thousand jobs would take seconds."""
     if job.error is None and not job.stacktrace:
         return job
     stack = job.stacktrace[-1].strip() if job.stacktrace else ""
-    ends = {stack.partition("\n")[0][:_LONGEST_ERROR]: None, stack.rpartition("\n")[2][:_LONGEST_ERROR]: None}
+    ends = {stack.partition("\n")[0][:_LONGEST_ERROR]: None, exception_line(stack)[:_LONGEST_ERROR]: None}
     short = replace(job, error=None if job.error is None else job.error[:_LONGEST_ERROR], stacktrace=("\n".join(ends),))
     return without_secrets(short, redaction)
 
 
 def class_of(job: Job) -> str:
-    """Returns the class of a job's error. If the error has no name in it, the first or last line of its stack may."""
-    lines = job.stacktrace[-1].strip().splitlines() if job.stacktrace else []
-    for text in (job.error or "", *lines[:1], *lines[-1:]):
-        if name := specific_class(text):
-            return name
-    return error_class(job.error or "") or "no error text"
+    """Returns the class of a job's error."""
+    stack = job.stacktrace[-1].strip() if job.stacktrace else ""
+    return error_class(job.error or "", stack) or "no error text"

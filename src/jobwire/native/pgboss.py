@@ -36,6 +36,9 @@ class PgBossWorker:
     flow_interval: Seconds = 5.0
     warning_queue_size: int = 10_000
     persist_warnings: bool = False
+    remember_attempts: Seconds | None = None
+    """Seconds for which failed attempts that another follows are remembered, with their times and errors, for the
+    pipeline. pg-boss keeps the last attempt only."""
 
     def __post_init__(self) -> None:
         for name in ("supervise", "schedule", "persist_warnings"):
@@ -45,6 +48,8 @@ class PgBossWorker:
                 whole(name, getattr(self, name), minimum=-(2**31))
         for name in ("poll", "monitor_interval", "maintenance_interval", "cron_monitor_interval", "flow_interval"):
             seconds(name, getattr(self, name), minimum=0.05)
+        if self.remember_attempts is not None:
+            seconds("remember_attempts", self.remember_attempts, minimum=1)
         whole("warning_queue_size", self.warning_queue_size, minimum=1)
         rate_of("key_rate", self.key_rate)
         if self.key_rate_by not in ("singletonKey", "group"):

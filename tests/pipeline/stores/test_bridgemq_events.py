@@ -41,6 +41,25 @@ async def test_a_completed_job_tells_of_its_life(rig: Rig) -> None:
     assert {(row["store"], row["queue"], row["malformed"]) for row in rows} == {(STORE, QUEUE, None)}
 
 
+async def test_a_run_after_a_failure_has_the_time_of_its_own_readiness(rig: Rig) -> None:
+    await rig.add(NewJob(1, id="a", attempts=3), NewJob(2, id="b", attempts=2))
+    for delay in (0.0, 0.0):
+        claims = {claim.job.id: claim for claim in await rig.claim(2)}
+        failed = [Failed(claim, "no answer", delay=600.0 if job == "b" else delay) for job, claim in claims.items()]
+        await rig.settle(failed)
+    (before,) = [row for row in rig.events() if (row["job_id"], row["kind"]) == ("a", "retried")]
+    await rig.complete(1)
+    await rig.backend.promote(QUEUE, ["b"])
+    await rig.complete(1)
+
+    claimed = {row["job_id"]: row for row in rig.events() if row["kind"] == "claimed"}
+
+    assert [claimed[job]["id"].split(":")[1] for job in "ab"] == ["3", "2"]
+    ready = json.loads(claimed["a"]["data"])["ready"]
+    assert before["at"].timestamp() * 1000 - 1 <= ready <= claimed["a"]["at"].timestamp() * 1000
+    assert "ready" not in json.loads(claimed["b"]["data"])
+
+
 async def test_a_run_that_failed_is_told_as_retried_and_the_last_one_as_dead(rig: Rig) -> None:
     await rig.add(NewJob(1, id="a", attempts=2))
     (claim,) = await rig.claim(1)

@@ -140,6 +140,19 @@ async def test_events_trimmed_unread_are_told_as_a_gap_with_their_number(
     assert rig.events(start) == rows
 
 
+async def test_the_first_look_at_a_trimmed_stream_is_a_gap_with_its_number(
+    rig: Rig, keys: Keys, redis_client: redis.Redis
+) -> None:
+    await rig.add(*(NewJob(n) for n in range(10)))
+    redis_client.xtrim(keys.events, maxlen=3, approximate=False)
+    first = redis_client.xrange(keys.events, count=1)[0][0]
+
+    rows = rig.events()
+
+    assert gap_of(rows) == {"id": "gap:0-0", "after": "0-0", "before": first, "lost": 20 - 3}
+    assert len(rows) == 1 + 3
+
+
 async def test_trimming_what_was_read_is_no_gap(rig: Rig, keys: Keys, redis_client: redis.Redis) -> None:
     await rig.add(*(NewJob(n) for n in range(10)))
     start = rig.store.latest_offset(rig.store.first_offset(), 15)

@@ -29,6 +29,7 @@ class WorkerOptions:
     flowIntervalSeconds: float = 5.0  # noqa: N815
     warningQueueSize: int = 10_000  # noqa: N815
     persistWarnings: bool = False  # noqa: N815
+    rememberAttempts: float | None = None  # noqa: N815 - jobwire's own
 
     @classmethod
     def of(cls, given: object) -> WorkerOptions:
@@ -49,6 +50,9 @@ class WorkerOptions:
             flowIntervalSeconds=seconds("flow_interval", native.flow_interval),
             warningQueueSize=native.warning_queue_size,
             persistWarnings=native.persist_warnings,
+            rememberAttempts=None
+            if native.remember_attempts is None
+            else seconds("remember_attempts", native.remember_attempts),
         )
 
     @property

@@ -17,6 +17,7 @@ from jobwire.boundary import Added, Backend, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption
 from jobwire.model import AddStatus
+from jobwire.pipeline.datasource.content import content_of
 from jobwire.pipeline.datasource.writer import CHUNK, add_patiently
 from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.stores.address import reached
@@ -33,21 +34,23 @@ ANSWERS = columns(
     "target string",  # the id that the job has in the queue
     "refused string",  # why the store made no new job; null: it did
 )
+OTHER_CONTENT = "a job with this id and another payload is there"
+"""The reason of a refusal, if contents are compared."""
 
 
-def added(rows: DataFrame, url: str, queue: str, job_of: JobOf) -> DataFrame:
+def added(rows: DataFrame, url: str, queue: str, job_of: JobOf, *, compare: bool = False) -> DataFrame:
     """Adds the rows when it is evaluated. Returns the answers in the columns of ANSWERS. A partition is added in its
-    own order, by one task at a time."""
+    own order, by one task at a time. With `compare`, jobs whose ids were there are read and compared."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with reached(url) as reachable:
-            yield from _stepped(_added(reachable, queue, job_of, batches))
+            yield from _stepped(_added(reachable, queue, job_of, batches, compare=compare))
 
     return rows.mapInArrow(task, ANSWERS.ddl)
 
 
 async def _added(
-    url: str, queue: str, job_of: JobOf, batches: Iterator[pa.RecordBatch]
+    url: str, queue: str, job_of: JobOf, batches: Iterator[pa.RecordBatch], *, compare: bool
 ) -> AsyncIterator[pa.RecordBatch]:
     backend = load_backend(urls.parse(url))
     try:
@@ -57,6 +60,8 @@ async def _added(
                 rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())
                 jobs = [job_of(backend, row) for row in rows]
                 refused = await _refusals(backend, queue, jobs)
+                if compare:
+                    refused = await _compared(backend, queue, jobs, refused)
                 yield pa.record_batch(
                     [
                         pa.array([row["id"] for row in rows], pa.string()),
@@ -82,6 +87,19 @@ async def _refusals(backend: Backend, queue: str, jobs: Sequence[PreparedJob]) -
             return [str(error)]
     middle = len(jobs) // 2
     return [*await _refusals(backend, queue, jobs[:middle]), *await _refusals(backend, queue, jobs[middle:])]
+
+
+async def _compared(
+    backend: Backend, queue: str, jobs: Sequence[PreparedJob], refused: Sequence[str | None]
+) -> list[str | None]:
+    """Returns the refusals, with OTHER_CONTENT where the queue holds a job of the same id and another payload."""
+    doubtful = [number for number, reason in enumerate(refused) if reason is not None]
+    there = await backend.get(queue, [identity_of(jobs[number]) for number in doubtful]) if doubtful else ()
+    found = list(refused)
+    for number, job in zip(doubtful, there, strict=True):
+        if job is not None and content_of(job.data, None) != content_of(jobs[number].new.data, None):
+            found[number] = OTHER_CONTENT
+    return found
 
 
 def _refusal(answer: Added) -> str | None:

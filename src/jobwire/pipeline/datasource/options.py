@@ -34,12 +34,14 @@ KNOWN = {
     "run": "names the load: ids derived from rows are the same in every attempt of one run",
     "size_limit": "largest job to write, in bytes (default 10 MB; 0: none)",
 }
+_SPARKS_OWN = {"path", "checkpointlocation"}
+"""Options that Spark hands on together with the data source's own."""
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
     """Returns the options. Raises InvalidOption with the field, the value and the rule."""
     options = {name.lower(): value for name, value in given.items()}
-    unknown = sorted(set(options) - set(KNOWN) - {"path"})
+    unknown = sorted(set(options) - set(KNOWN) - _SPARKS_OWN)
     if unknown:
         raise InvalidOption(unknown[0], options[unknown[0]], f"is not an option; there are {', '.join(KNOWN)}")
     table = options.get("table", "jobs")

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Fil
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from jobwire import urls
+from jobwire.errors import InvalidOption
 from jobwire.pipeline.datasource.pushdown import narrowed
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.stores.address import reached
@@ -166,3 +167,16 @@ class EventsStream(_Events, DataSourceStreamReader, SupportsTriggerAvailableNow)
         if time.monotonic() - self._looked_at > _LOOK_EVERY:
             self._known, self._looked_at = self.queues(), time.monotonic()
         return self._known
+
+
+class RefusedStream(DataSourceStreamReader):
+    """Stands for a stream that can't be read. The first question raises the reason."""
+
+    def __init__(self, reason: InvalidOption) -> None:
+        self._reason = reason
+
+    def initialOffset(self) -> dict[str, Any]:
+        raise self._reason
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        raise self._reason

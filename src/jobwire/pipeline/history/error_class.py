@@ -5,19 +5,39 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from jobwire.error_class import CLASS, LONGEST, SAYS_NOTHING, VARIABLE
+from jobwire.error_class import ANY_NAME, CLASS, LONGEST, PREFIX, PYTHON_STACK, STACK_LINE, VARIABLE
 
 
-def error_class(error: Column) -> Column:
-    """Returns the name of the exception if the error begins with a specific one, else its message without the parts
-    that vary: numbers become #, ids <id>.
+def error_class(error: Column, stack: Column | None = None) -> Column:
+    """Returns the name of the exception if the error begins with a specific one or the stack has one for its message,
+    else the message without the parts that vary: numbers become #, ids <id>.
 
-    `ConnectionError: port 6379 refused` is a ConnectionError, `Error: user 17 is gone` an `Error: user # is gone`.
+    `ConnectionError: port 6379 refused` is a ConnectionError, `Error: user 17 is gone` a `user # is gone`.
     """
-    first_line = F.trim(F.substring_index(F.trim(error), "\n", 1))
-    name = F.regexp_extract(first_line, CLASS, 1)
-    message = first_line
+    name, message = _specific_class(error), _message(error)
+    by_message = F.substring(message, 1, LONGEST)
+    if stack is not None:
+        lines = F.regexp_extract_all(stack, F.lit(STACK_LINE), 1)
+        line = F.coalesce(
+            F.get(lines, F.when(stack.startswith(PYTHON_STACK), F.size(lines) - 1).otherwise(0)), F.lit("")
+        )
+        in_stack = _specific_class(line)
+        same = message.isin(F.lit(""), _message(F.regexp_extract(line, r"^.*?:\s(.*)$", 1)), in_stack)
+        by_message = F.when((in_stack != "") & same, in_stack).otherwise(by_message)
+    return F.when(name != "", name).otherwise(by_message)
+
+
+def _specific_class(error: Column) -> Column:
+    name = F.regexp_extract(_first_line(error), CLASS, 1)
+    return F.when(name.isin(*ANY_NAME), "").otherwise(F.substring(name, 1, LONGEST))
+
+
+def _message(error: Column) -> Column:
+    message = F.regexp_replace(_first_line(error), PREFIX, "")
     for pattern, stands_for in VARIABLE:
         message = F.regexp_replace(message, pattern, stands_for)
-    says_something = (name != "") & ~name.isin(*SAYS_NOTHING)
-    return F.when(says_something, F.substring(name, 1, LONGEST)).otherwise(F.substring(message, 1, LONGEST))
+    return message
+
+
+def _first_line(error: Column) -> Column:
+    return F.trim(F.substring_index(F.trim(error), "\n", 1))

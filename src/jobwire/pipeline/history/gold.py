@@ -132,7 +132,8 @@ def failures_daily(attempts: DataFrame) -> DataFrame:
 def workers_hourly(attempts: DataFrame) -> DataFrame:
     """Returns how busy each worker was in each hour. A run that spans hours counts in each with its part.
 
-    Utilisation is measured against one job at a time: a worker that runs four at once may reach 4.
+    Utilisation is measured against one job at a time: a worker that runs four at once may reach 4. A run whose worker
+    is not known counts for the worker null. A stalled run counts without its time, of which the end is not known.
     """
     started, ended = F.col("started_at"), F.col("ended_at")
     # A run that ends exactly on the hour does not touch the next hour.
@@ -140,7 +141,8 @@ def workers_hourly(attempts: DataFrame) -> DataFrame:
     begins = F.timestamp_seconds(F.col("number") * 3600)
     ends = F.timestamp_seconds((F.col("number") + 1) * 3600)
     return (
-        attempts.where("worker is not null and started_at is not null and ended_at >= started_at")
+        attempts.where("started_at is not null and ended_at >= started_at")
+        .withColumn("ended_at", F.when(F.col("outcome") == "stalled", started).otherwise(ended))
         .select(
             "store",
             "queue",

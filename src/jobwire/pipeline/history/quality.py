@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from jobwire.pipeline.lake.schemas import GAPS, QUALITY, QUARANTINE
 from jobwire.pipeline.spark.utc import utc_day
 
+FORGOTTEN = "forgotten runs"
 _OF_A_QUEUE = ("store", "queue")
 _HARMLESS = {
     "events": "events in silver",
@@ -18,9 +19,11 @@ _HARMLESS = {
     "attempts": "runs in silver",
     "duplicate events": "read more than once and kept once",
     "open attempts": "runs without an end",
+    "runs of unknown workers": "runs whose worker the store does not name",
 }
 _TO_LOOK_AT = {
     "malformed rows": "left out of silver, kept in quarantine",
+    FORGOTTEN: "runs that jobs have counted and the store did not keep: nothing but their number is known",
     "gaps": "times that the store dropped events before they were read",
     "jobs of unknown beginning": "known from later events only: neither their adding nor they themselves were read",
     "finished before started": "jobs whose finish is earlier than their start: the clocks of nodes differ",
@@ -130,6 +133,8 @@ def checks(
             attempts,
             attempts=F.count("*"),
             **{
+                FORGOTTEN: F.coalesce(F.sum("forgotten"), F.lit(0)).cast("bigint"),
+                "runs of unknown workers": F.count_if(F.col("worker").isNull()),
                 "open attempts": F.count_if(F.col("outcome") == "open"),
                 "started before ready": F.count_if(F.col("started_at") < F.col("ready_at")),
             },

@@ -11,7 +11,10 @@ could have begun. What the events lack, the job itself may have: its last start,
 * A run without an end, after which another began, has failed at an unknown time.
 * A finish without any known start is a run of which only the end is known: `started_at` is null.
 * A failed run whose events hold no error gets its job's last error.
-* Where a store has lost the first runs, the known ones are numbered from the job's own count.
+* Where a store has forgotten earlier runs, the known ones are numbered from the job's own count, and `forgotten` is the
+  number of those that are missing before a run. Such a run became ready at the time in its event, or at an unknown one:
+  not when the job was added.
+* A stalled run ended at an unknown time, before it was found to be stalled: it has no running time.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
                 "name",
                 "state",
                 "error",
+                "error_class",
                 "worker",
                 "attempts_made",
                 "created_at",
@@ -79,8 +83,10 @@ def _cut(events: DataFrame) -> DataFrame:
             F.min(F.when(started, at)).alias("started_at"),
             F.max(F.when(started, F.col("worker"))).alias("worker"),
             F.max(F.when(started, _own_number())).alias("own_number"),
+            F.max(F.when(started, _own_ready_time())).alias("own_ready_at"),
             F.min(F.when(~started & (kind != "added"), F.struct("event_order", "kind", "at", "error"))).alias("end"),
             F.min(F.when(kind == "stalled", at)).alias("stalled_at"),
+            F.bool_or(kind == "added").alias("added"),
             ready.alias("ready"),
             delayed.alias("delayed"),
         )
@@ -91,6 +97,12 @@ def _cut(events: DataFrame) -> DataFrame:
 def _own_number() -> Column:
     """Returns the run's number where the event holds it."""
     return F.coalesce(*(number for one in all_dialects() if (number := one.run_number()) is not None))
+
+
+def _own_ready_time() -> Column:
+    """Returns when the run could have begun, where the event of its start holds that."""
+    none = F.lit(None).cast("timestamp")
+    return F.coalesce(*(ready for one in all_dialects() if (ready := one.ready_time()) is not None), none)
 
 
 def _became_ready(ready: Column, delayed: Column) -> Column:
@@ -107,7 +119,12 @@ def _numbered(cut: DataFrame) -> DataFrame:
     of_job = Window.partitionBy("key", *reversed(JOB_KEY))
     in_order = of_job.orderBy("run", "life")
     of_life = Window.partitionBy("key", *reversed(JOB_KEY), "life")
-    runs = cut.withColumn("ready_at", F.lag("next_ready_at").over(in_order)).where("started_at is not null")
+    runs = (
+        cut.withColumn("ready_at", F.lag("next_ready_at").over(in_order))
+        .withColumn("after_add", F.coalesce(F.lag("added").over(in_order), F.lit(True)))
+        .withColumn("number_before", F.lag("own_number").over(of_life.orderBy("run")))
+        .where("started_at is not null")
+    )
     end = F.col("end.kind")
     unharmed = end.isin("waiting", "other") | (
         (end == "delayed") & ~of_stores(lambda dialect: dialect.delays_failed_runs)
@@ -118,7 +135,7 @@ def _numbered(cut: DataFrame) -> DataFrame:
         .withColumn("newest_life", F.max("life").over(of_job) == F.col("life"))
         .withColumn("number", F.row_number().over(of_life.orderBy("run")))
         .withColumn("known", F.count("*").over(of_life))
-        .drop("key", "life", "ready", "delayed", "next_ready_at")
+        .drop("key", "life", "added", "ready", "delayed", "next_ready_at")
     )
 
 
@@ -149,9 +166,18 @@ def _closed(runs: DataFrame) -> DataFrame:
         .when(job.state.isin(*_TO_RUN_AGAIN) & seen_later, "failed")
         .otherwise("open")
     )
-    forgotten = F.when(newest_life & finished, F.greatest(F.lit(0), job.attempts_made - F.col("known")))
-    number = F.coalesce(F.col("own_number"), F.col("number") + F.coalesce(forgotten, F.lit(0)))
-    ready_at = F.coalesce("ready_at", F.when(number == 1, job.created_at))
+    over = finished | (job.state.isin(*_TO_RUN_AGAIN) & seen_later)
+    lost = F.when(newest_life & over, F.greatest(F.lit(0), job.attempts_made - F.col("known")))
+    number = F.coalesce(F.col("own_number"), F.col("number") + F.coalesce(lost, F.lit(0)))
+    first_known = F.col("run").isNull() | (F.col("number") == 1)
+    forgotten = (
+        F.when(F.col("own_number").isNotNull(), number - F.coalesce("number_before", F.lit(0)) - 1)
+        .when(first_known, number - 1)
+        .otherwise(0)
+    )
+    handed_back = F.col("own_number").isNull() & ~F.col("after_add")
+    follows = F.when((forgotten <= 0) | handed_back, F.coalesce("ready_at", F.when(first_known, job.created_at)))
+    ready_at = F.coalesce("own_ready_at", follows)
     of_this_run = newest_life & (last | (number == 1)) & (job.scheduled_at <= F.col("started_at"))
     cancelled = F.when(F.coalesce(end.kind, F.when(last, job.state)) == "cancelled", "cancelled")
     error = F.coalesce(end.error, F.when(newest_life, job.error), cancelled)
@@ -166,18 +192,27 @@ def _closed(runs: DataFrame) -> DataFrame:
         F.when(last & end.isNull() & finished, job.finished_at).otherwise(end.at).alias("ended_at"),
         outcome.alias("outcome"),
         F.when(outcome == "failed", error).alias("error"),
+        F.struct(job.error.alias("text"), job.error_class.alias("class")).alias("of_job"),
         F.coalesce("worker", F.when(last, job.worker)).alias("worker"),
+        F.greatest(F.lit(0), forgotten).cast("int").alias("forgotten"),
     )
 
 
 def _measured(runs: DataFrame) -> DataFrame:
     started, ended = F.col("started_at"), F.col("ended_at")
     known = F.coalesce("started_at", "ended_at")
+    ran_to_its_end = started.isNotNull() & (F.col("outcome") != "stalled")
     return (
         runs.where(known.isNotNull())
-        .withColumn("error_class", error_class(F.col("error")))
+        .withColumn("error_class", _class(F.col("error"), F.col("of_job")))
         .withColumn("wait_ms", ms_between(F.col("ready_at"), started))
-        .withColumn("run_ms", F.when(started.isNotNull() & ended.isNotNull(), ms_between(started, ended)))
+        .withColumn("run_ms", F.when(ran_to_its_end & ended.isNotNull(), ms_between(started, ended)))
         .withColumn("day", utc_day(known))
         .select(*ATTEMPTS.names)
     )
+
+
+def _class(error: Column, of_job: Column) -> Column:
+    """Returns the class of a run's error. It is the job's if their messages are alike: the job has a stack as well."""
+    own = error_class(error)
+    return F.when(own == error_class(of_job.text), of_job["class"]).otherwise(own)

@@ -176,7 +176,8 @@ ATTEMPTS = columns(
     "error_class string",
     "worker string",
     "wait_ms bigint",
-    "run_ms bigint",
+    "run_ms bigint",  # null for a stalled run, whose end is not known
+    "forgotten int",  # runs of the job directly before this one that the store did not keep
     "day date",  # of started_at
 )
 

@@ -4,7 +4,6 @@ store."""
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,10 +14,11 @@ import pyarrow as pa
 from jobwire import codec
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption, JobwireError
-from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, job_of, plain
+from jobwire.pipeline.datasource.json_forms import json_form
+from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, job_of
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.lake.schemas import columns
-from jobwire.pipeline.load.source import CORRUPT
+from jobwire.pipeline.load.csv_files import CORRUPT
 from jobwire.pipeline.stores.ids import digest
 
 CONTENT, ORDINAL = "_content", "_ordinal"
@@ -79,7 +79,7 @@ class Check:
                     identity = asked["id"] = digest(self.run, content, str(ordinal))
                 if identity is None:
                     raise InvalidOption("id", None, "must not be null")
-                job = job_of(backend, self.options, asked, "", Counter())
+                job = job_of(backend, self.options, asked)
             except JobwireError as error:
                 reason = str(error.__cause__ if isinstance(error.__cause__, JobwireError) else error)
                 return CheckedRow(identity, reason=reason, record=_record(row))
@@ -87,7 +87,7 @@ class Check:
             return CheckedRow(**asked)
 
         for batch in batches:
-            rows = cast("list[dict[str, Any]]", batch.to_pylist())
+            rows = cast("list[dict[str, Any]]", batch.to_pylist(maps_as_pydicts="strict"))
             checked = zip(*map(check, rows), strict=True) if rows else ([] for _ in CHECKED.names)
             arrays = [pa.array(values, kind) for values, kind in zip(checked, CHECKED.arrow.types, strict=True)]
             yield pa.record_batch(arrays, schema=CHECKED.arrow)
@@ -109,11 +109,11 @@ class Check:
         payload = self.mapping.get("payload", "payload")
         if payload in row:
             if self.lines or not isinstance(row[payload], str):
-                asked["payload"] = codec.dumps(plain(row[payload])).decode()
+                asked["payload"] = codec.dumps(json_form(row[payload])).decode()
         elif "payload" in self.mapping:
             raise InvalidOption("payload", None, f"is to come from {payload!r}, which this row does not have")
         else:
-            data = {name: plain(value) for name, value in row.items() if name not in meant}
+            data = {name: json_form(value) for name, value in row.items() if name not in meant}
             asked["payload"] = codec.dumps(data).decode()
         return asked
 
@@ -152,7 +152,7 @@ def _moment(name: str, value: Any) -> datetime:
 
 
 def _options(name: str, value: Any) -> str:
-    found = codec.loads(value) if isinstance(value, str) else plain(value)
+    found = codec.loads(value) if isinstance(value, str) else json_form(value)
     if not isinstance(found, dict):
         raise InvalidOption(name, value, 'must be a JSON object such as {"lifo": true}')
     return codec.dumps(found).decode()

@@ -3,7 +3,8 @@
 A load checks every row first, with the same functions that will write it, and touches the queue only afterwards. Each
 row's job has an id of its own: the column `id`, else a digest of the row, of the run's name and of the row's number
 among its equals, in whichever partition it is. Two runs of one name therefore add a job once between them. The name is
-made from the source's files and the target, so giving the same command again after a crash continues the load.
+made from the source's path and the target, so giving the same command again after a crash continues the load, and after
+the file has grown adds its new rows.
 
 A queue whose finished jobs are removed at once forgets ids: a job that has run before its task is tried again would be
 added a second time. `hold=True` pauses the queue for the time of the load.
@@ -20,13 +21,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from jobwire.boundary import Backend, PreparedJob
 from jobwire.counted import counted
 from jobwire.errors import InvalidOption, JobwireError
-from jobwire.pipeline.datasource.add_rows import added, with_presence
+from jobwire.pipeline.datasource.add_rows import OTHER_CONTENT, added, with_presence
 from jobwire.pipeline.datasource.options import parse_options
 from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, check_columns, job_of
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.check import CHECKED, CONTENT, ORDINAL, Check
-from jobwire.pipeline.load.source import CORRUPT, Loadable, loadable
+from jobwire.pipeline.load.csv_files import CORRUPT, quoted
+from jobwire.pipeline.load.source import Loadable, loadable
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
@@ -41,8 +43,8 @@ _REASONS = 10
 
 @dataclass(frozen=True)
 class LoadResult:
-    """The result of a load. rows = added + there_before + refused + rejected, unless an id is in the source twice: its
-    later rows count as there before."""
+    """The result of a load. rows = added + there_before + changed + refused + rejected. If an id is in the source
+    twice, its later rows count as there before, or as changed."""
 
     run: str
     store: str
@@ -50,6 +52,8 @@ class LoadResult:
     rows: int
     added: int
     there_before: int
+    changed: int
+    """Rows whose id is that of a job with another payload. The job stays as it is."""
     refused: int
     """Refused by the store for another reason than the id: a unique key that another job holds, a policy of the queue.
     """
@@ -85,7 +89,8 @@ def load(
     """Adds the source's rows to a queue, and checks afterwards that every one is there.
 
     `columns` names the source's column for a column of the writer: `{"id": "order_no", "payload": "body"}`. `options`
-    are Spark's own for reading the files. CSV values stay texts unless `infer`. Rows that can't become jobs go to the
+    are Spark's own for reading the files, for CSV those of its dialect: see csv_files.py. CSV values stay texts unless
+    `infer`. Rows that can't become jobs go to the
     lake's quarantine; with `invalid="fail"`, or without a lake, they raise before anything is written.
     """
     if invalid not in ("quarantine", "fail"):
@@ -140,6 +145,7 @@ class _Loading:
             rows=total,
             added=written.added,
             there_before=written.there_before,
+            changed=written.changed,
             refused=written.refused,
             rejected=rejected,
             missing=written.missing,
@@ -194,7 +200,7 @@ class _Loading:
 
         self.progress("add", 0, expected)
         good = checked.where("reason IS NULL").select(*JOB_COLUMNS)
-        answers = added(good, store.url, self.target.queue, _RowJob(self.target)).persist()
+        answers = added(good, store.url, self.target.queue, _RowJob(self.target), compare=True).persist()
         try:
             done = answers.count()
             self.progress("add", done, expected)
@@ -206,21 +212,26 @@ class _Loading:
         finally:
             answers.unpersist()
         tally: Counter[tuple[bool, bool]] = Counter()
+        reasons: Counter[str] = Counter()
         for row in groups:
+            if row["refused"] == OTHER_CONTENT or not (row["new"] or row["held"]):
+                reasons[row["refused"]] += row["count"]
             tally[row["new"], row["held"]] += row["count"]
-        turned = {row["refused"]: row["count"] for row in groups if not row["new"] and not row["held"]}
+        changed = reasons[OTHER_CONTENT]
         return _Written(
             added=tally[True, True] + tally[True, False],
-            there_before=tally[False, True],
+            there_before=tally[False, True] - changed,
+            changed=changed,
             refused=tally[False, False],
             missing=tally[True, False],
-            reasons=turned,
+            reasons=+reasons,
         )
 
 
 class _Written(NamedTuple):
     added: int
     there_before: int
+    changed: int
     refused: int
     missing: int
     reasons: Mapping[str, int]
@@ -233,7 +244,7 @@ class _RowJob:
     options: SourceOptions
 
     def __call__(self, backend: Backend, row: Mapping[str, Any]) -> PreparedJob:
-        return job_of(backend, self.options, row, "", Counter())
+        return job_of(backend, self.options, row)
 
 
 def _checked_mapping(mapping: Mapping[str, str]) -> Mapping[str, str]:
@@ -263,7 +274,7 @@ def _checked(rows: Loadable, check: Check) -> DataFrame:
     if not rows.lines and "payload" not in check.mapping:
         check_columns([*(name for name in JOB_COLUMNS if check.mapping.get(name, name) in names), *wanted])
     if rows.lines or check.mapping.get("id", "id") not in names:
-        texts = F.to_json(F.struct(*(F.col(f"`{name}`") for name in frame.columns)), {"ignoreNullFields": "false"})
+        texts = F.to_json(F.struct(*map(quoted, frame.columns)), {"ignoreNullFields": "false"})
         frame = frame.withColumn(CONTENT, F.sha2(texts, 256))
         # Rows with the same hash are equal, so any order among them will do.
         frame = frame.withColumn(ORDINAL, F.row_number().over(Window.partitionBy(CONTENT).orderBy(CONTENT)))

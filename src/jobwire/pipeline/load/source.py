@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os.path
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from jobwire.errors import InvalidOption, JobwireError
-from jobwire.pipeline.stores.ids import digest
+from jobwire.errors import InvalidOption
+from jobwire.pipeline.load.csv_files import read_csv, read_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMATS = ("csv", "json", "parquet", "table")
-CORRUPT = "_corrupt_record"
 _ENDINGS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet"}
 _PACKED = ("gz", "bz2", "zst", "lz4", "snappy")
 
@@ -28,8 +29,7 @@ class Loadable:
     frame: DataFrame
     lines: bool
     identity: str
-    """Identifies the source: stays the same as long as names, sizes and times of its files do. New every time for a
-    DataFrame."""
+    """Identifies the source: the path or the table. New every time for a DataFrame."""
 
 
 def loadable(
@@ -47,24 +47,20 @@ def loadable(
     given = dict(options or {})
     match kind:
         case "csv":
-            given = {"header": "true", "inferSchema": str(infer).lower(), **given}
-            if source.lower().split(".")[-1] == "tsv":
-                given.setdefault("sep", "\t")
-            frame, identity = _csv(spark, source, given), _files_identity(spark, source)
+            frame = read_csv(spark, source, given, infer=infer)
         case "json":
-            frame, identity = _read(spark, "text", source, given), _files_identity(spark, source)
+            frame = read_files(spark, "text", source, given)
         case "parquet":
-            frame, identity = _read(spark, "parquet", source, given), _files_identity(spark, source)
+            frame = read_files(spark, "parquet", source, given)
         case "table":
             if not spark.catalog.tableExists(source):
                 known = ", ".join(sorted(set(_ENDINGS)))
                 rule = f"must be a table that Spark knows, or a path that ends in one of {known} (else give the format)"
                 raise InvalidOption("source", source, rule)
             frame = spark.table(source)
-            identity = digest("table", source, *sorted(frame.inputFiles()))
         case _:
             raise InvalidOption("format", kind, f"must be one of {', '.join(FORMATS)}")
-    return Loadable(frame, lines=kind == "json", identity=identity)
+    return Loadable(frame, lines=kind == "json", identity=identity_of(source, kind))
 
 
 def kind_of(source: str) -> str:
@@ -78,27 +74,15 @@ def kind_of(source: str) -> str:
     return _ENDINGS.get(endings[-1] if endings else "", "table")
 
 
-def _csv(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFrame:
-    """Adds a column for the text of records that don't fit the header: Spark would cut or fill them silently."""
-    from pyspark.sql.types import StringType, StructType  # noqa: PLC0415 an extra
+def identity_of(source: str, kind: str) -> str:
+    """Returns what identifies a source: a path however it is written, or a table. Neither the times and sizes of files
+    nor their contents: a row that was loaded from here before is known by its own content.
 
-    plain = _read(spark, "csv", path, options)
-    schema = StructType([*plain.schema.fields]).add(CORRUPT, StringType())
-    kept = {name: value for name, value in options.items() if name != "inferSchema"}
-    reader = spark.read.format("csv").options(**cast("dict[str, Any]", kept)).schema(schema)
-    return reader.option("columnNameOfCorruptRecord", CORRUPT).load(path)
-
-
-def _read(spark: SparkSession, kind: str, path: str, options: Mapping[str, str]) -> DataFrame:
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 an extra
-
-    try:
-        return spark.read.format(kind).options(**cast("dict[str, Any]", dict(options))).load(path)
-    except AnalysisException as error:
-        raise JobwireError(f"{path} can't be read as {kind}: {str(error).splitlines()[0]}") from error
-
-
-def _files_identity(spark: SparkSession, path: str) -> str:
-    # The format `binaryFile` lists files on every file system that Spark reaches; contents are not read.
-    listed = spark.read.format("binaryFile").load(path).select("path", "length", "modificationTime").collect()
-    return digest("files", *sorted(f"{path} {size} {time.timestamp()}" for path, size, time in listed))
+    >>> identity_of("s3a://bucket/orders/", "csv")
+    'files s3a://bucket/orders'
+    """
+    if kind == "table":
+        return f"table {source}"
+    return (
+        f"files {source.rstrip('/') if re.match('[a-z0-9+.-]+:', source, re.IGNORECASE) else os.path.abspath(source)}"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from jobwire.boundary import Backend, Feature, PreparedJob
 from jobwire.connection import load_backend
 from jobwire.errors import JobwireError
 from jobwire.options import Keep, NewJob, Unique
+from jobwire.pipeline.datasource.content import content_of
 from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 from jobwire.preparing import prepare
@@ -174,21 +174,6 @@ def moved_job(
             **_rich(codec.loads(row["options"])),
         )
     return prepare(backend, queue, new, None)
-
-
-def content_of(data: Any, name: str | None) -> str:
-    """Returns a digest that is the same for every spelling of the same JSON: PostgreSQL stores keys in an order of its
-    own."""
-    return hashlib.sha256(codec.dumps([_in_order(data), name])).hexdigest()
-
-
-def _in_order(value: Any) -> Any:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return {key: _in_order(fields[key]) for key in sorted(fields)}
-    if isinstance(value, list):
-        return [_in_order(item) for item in cast("list[Any]", value)]
-    return value
 
 
 def _more_lost(job: Mapping[str, Any], per_job_attempts: bool) -> Sequence[str]:

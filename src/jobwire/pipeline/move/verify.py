@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from jobwire import codec
 from jobwire.pipeline.datasource.add_rows import with_presence
+from jobwire.pipeline.datasource.content import content_of
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.plan import jobs_of
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.running_move import RunningMove
-from jobwire.pipeline.move.survey import content_of
 from jobwire.pipeline.stores.blocking import BlockingBackend
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 

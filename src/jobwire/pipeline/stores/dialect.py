@@ -187,6 +187,10 @@ class Dialect(ABC):
         """Returns the number, from 1, of the run that an event started; null where the event does not hold it."""
         return None
 
+    def ready_time(self) -> Column | None:
+        """Returns when a run could have begun, as the event of its start has it; null where it does not hold that."""
+        return None
+
     @abstractmethod
     def due_time(self) -> Column:
         """Returns when the job of an event may run, as the event has it; null where it has no such time."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import psycopg
 import pytest
 
 from awaiting import eventually
 from jobwire import Backoff, Connection, Queue, Unrecoverable, Worker, connect, embedded, urls
+from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 from jobwire.pipeline.stores.pgboss import events
 from pipeline.stores.reading import events_between, kinds, news, opened
@@ -17,8 +18,8 @@ from pipeline.stores.reading import events_between, kinds, news, opened
 from .conftest import QUEUE
 
 
-async def work(connection: Connection, handler, count: int) -> None:
-    async with Worker(QUEUE, handler, connection, concurrency=4) as worker:
+async def work(connection: Connection, handler, count: int, native: PgBossWorker | None = None) -> None:
+    async with Worker(QUEUE, handler, connection, concurrency=4, name="w1", native=native) as worker:
         await eventually(lambda: worker.stats.completed + worker.stats.failed + worker.stats.retried >= count)
 
 
@@ -42,6 +43,63 @@ async def test_a_life_is_told_from_creation_to_end(queue, connection, store):
     assert {one["malformed"] for one in told} == {None}
     assert store.passed(end, end)
     assert not store.passed(store.first_offset(), end)
+
+
+async def test_a_run_after_a_failure_has_the_time_of_its_own_readiness(queue, connection, store):
+    async def handler(job):
+        if job.attempts_made < 2:
+            raise ValueError("busy")
+
+    job = await queue.add(1, attempts=3, backoff=Backoff.fixed(0))
+    await work(connection, handler, 3)
+
+    told, _ = news(store, store.first_offset())
+
+    [active] = [one for one in told if one["kind"] == "active"]
+    data = json.loads(active["data"])
+    assert (data["retry_count"], kinds(told, job.id)) == (2, ["created", "active", "completed"])
+    created = next(one["at"] for one in told if one["kind"] == "created")
+    assert created < datetime.fromisoformat(data["ready"]) <= active["at"]
+
+
+async def test_attempts_that_a_worker_remembers_are_all_there(queue, connection, store):
+    async def handler(job):
+        if job.attempts_made < 3:
+            raise ValueError(f"busy {job.attempts_made}")
+
+    job = await queue.add(1, attempts=4, backoff=Backoff.fixed(0))
+    await work(connection, handler, 4, PgBossWorker(remember_attempts=timedelta(days=7)))
+
+    told, end = news(store, store.first_offset())
+
+    of_job = [one for one in told if one["job_id"] == job.id]
+    lived = sorted(of_job, key=lambda one: (one["at"], json.loads(one["data"]).get("retry_count", 0)))
+    assert [one["kind"] for one in lived] == ["created", *["active", "retry"] * 3, "active", "completed"]
+    data = [json.loads(one["data"]) for one in lived]
+    assert [one["error"] for one in data if "error" in one] == ["busy 0", "busy 1", "busy 2"]
+    assert {(one["name"], one["worker"]) for one in data if "error" in one} == {("ValueError", "w1")}
+    assert [one["retry_count"] for one in data[1:]] == [0, 0, 1, 1, 2, 2, 3, 3]
+    for put_back, again in zip(lived[2:-1:2], lived[3::2], strict=True):
+        due = json.loads(again["data"])["ready"]
+        assert put_back["at"] <= datetime.fromisoformat(due) <= again["at"]
+    assert events_between(store, store.first_offset(), end) == told
+
+
+async def test_remembered_attempts_are_deleted_when_their_time_is_over(queue, connection, schema, sql):
+    async def handler(job):
+        raise ValueError("busy")
+
+    def left():
+        return sql.execute(f"SELECT count(*) AS rows FROM {schema}_jobwire.attempt").fetchall()
+
+    native = PgBossWorker(remember_attempts=3600, maintenance_interval=0.05, monitor_interval=0.05)
+    first, _ = await queue.add_many([NewJob(number, attempts=2, backoff=Backoff.fixed(600)) for number in range(2)])
+    await work(connection, handler, 2, PgBossWorker(remember_attempts=3600, supervise=False))
+    assert left() == [{"rows": 2}]
+    sql.execute(f"UPDATE {schema}_jobwire.attempt SET keep_until = now() WHERE id = %s", [first.id])
+
+    async with Worker(QUEUE, handler, connection, native=native):
+        await eventually(lambda: left() == [{"rows": 1}])
 
 
 async def test_a_retry_is_told_when_the_job_was_put_back(queue, connection, store):

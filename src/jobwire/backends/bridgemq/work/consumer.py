@@ -218,7 +218,7 @@ class BridgeConsumer:
             args += ("F" if document else "B", job_id, held.token)
             args += (data, result, template) if document else (result,)
             return Verdict.FAILED
-        changed = written.after_failure(document, reroute=decision.reroute)
+        changed = written.after_failure(document, ready_ms=now + decision.delay, reroute=decision.reroute)
         if decision.delay > 0:
             args += ("D", job_id, held.token, changed, result, template, decision.delay)
         else:

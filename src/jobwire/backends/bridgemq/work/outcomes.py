@@ -27,11 +27,15 @@ def _ending(outcome: Completed | Failed, started_ms: int, now_ms: int, worker: b
     return b'"completedAt":%d,"processingTime":%d,"x":{"worker":%b,"startedAt":%d}}' % about
 
 
-def after_failure(document: codec.Document, *, reroute: bool = False, reset_attempts: bool = False) -> bytes:
-    """Returns the job's data with one more failed attempt, or none if it starts again at its next tick. With `reroute`,
-    without the server of its target."""
+def after_failure(
+    document: codec.Document, *, ready_ms: int | None = None, reroute: bool = False, reset_attempts: bool = False
+) -> bytes:
+    """Returns the job's data with one more failed attempt, or none if it starts again at its next tick. `ready_ms` is
+    when the next attempt becomes ready. With `reroute`, without the server of its target."""
     changed: dict[str, Any] = dict(document)
-    changed["attempts"] = 0 if reset_attempts else codec.integer(document.get("attempts"), 0) + 1
+    changed["attempts"] = made = 0 if reset_attempts else codec.integer(document.get("attempts"), 0) + 1
+    if ready_ms is not None:
+        changed["x"] = {**codec.mapping(document.get("x")), "ready": {"attempt": made + 1, "at": ready_ms}}
     if reroute:
         changed["target"] = {
             name: value for name, value in codec.mapping(document.get("target")).items() if name != "server"

@@ -51,6 +51,11 @@ class PgSideVersion:
         """Makes the schema with its tables, of version 1. Does nothing if they exist."""
         await self._under_lock(source("side").format(side=self._side) + self._number())
 
+    async def make_more(self, name: str) -> None:
+        """Makes a table that only some workers need, by `sql/connection/<name>.sql`. It needs no version of its own:
+        a release that does not know it does not touch it."""
+        await self._under_lock(source(name).format(side=self._side))
+
     async def stamp(self) -> object:
         try:
             await self._under_lock(self._number())

@@ -256,6 +256,13 @@ class Store:
             await self.side_version().make()
             await self._use_side()
 
+    async def need_side_table(self, name: str) -> None:
+        """Makes a table of side data that only some workers need, if it does not exist."""
+        await self.need_side()
+        [[(exists,)]] = await self.run([(_SIDE, {"table": text(f"{self.layout.side}.{name}")})])
+        if not exists:
+            await self.side_version().make_more(name)
+
     def check_side(self, feature: str) -> None:
         """Raises NotSupported if the feature needs the schema of side data, and that is missing and can't be made."""
         if not self.has_side and not self.may_make_side:

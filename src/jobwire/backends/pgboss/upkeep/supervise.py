@@ -140,6 +140,8 @@ class Supervision:
                 await self._store.ask("orphans", values)
             if self._store.has_side:
                 await self._store.ask("side_orphans", values, table=table)
+                if options.rememberAttempts is not None:
+                    await self._store.ask("forget_attempts", values)
         return deleted
 
     # --- flows ------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from jobwire.backends.pgboss.work.claims import PgClaim, read_claims
 from jobwire.backends.pgboss.work.dependents import Dependents
 from jobwire.backends.pgboss.work.fence import fence_of
 from jobwire.backends.pgboss.work.fetch import FetchPlan
+from jobwire.backends.pgboss.work.remember import Memory
 from jobwire.backends.pgboss.work.settle import Batch, Settling, checked, ended_parents, own
 from jobwire.backends.pgboss.worker_options import WorkerOptions
 from jobwire.boundary import (
@@ -58,7 +59,8 @@ class PgConsumer:
         self._name = settings.queue
         self._lease_seconds = lease_of(settings)
         self._lease = str(self._lease_seconds).encode()
-        self.settling = Settling(store, self._name)
+        self._memory = Memory.of(self.options.rememberAttempts, settings)
+        self.settling = Settling(store, self._name, self._memory)
         self._ready = asyncio.Lock()
         self._queue: QueueRow | None = None
         self._light = True
@@ -214,6 +216,8 @@ class PgConsumer:
             queue = self._queue = await self._queues.ensure(self._name)
             if first:
                 await self._store.try_side()
+                if self._memory is not None:
+                    await self._memory.make(self._store)
                 await self._store.wakeup.start(self._name)
         return queue
 

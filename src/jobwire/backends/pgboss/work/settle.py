@@ -12,8 +12,10 @@ from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list
 from jobwire.backends.pgboss.queues import QueueRow
+from jobwire.backends.pgboss.work import remember
 from jobwire.backends.pgboss.work.claims import PgClaim
 from jobwire.backends.pgboss.work.fence import failing, fence_of, json_array
+from jobwire.backends.pgboss.work.remember import Memory
 from jobwire.boundary import Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
 
 _CENTURY = 3e9
@@ -32,9 +34,10 @@ class Batch:
 class Settling:
     """Settles outcomes of one queue's jobs."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, name: str, memory: Memory | None = None) -> None:
         self._store = store
         self._name = name
+        self._memory = memory
 
     def calls(self, queue: QueueRow, outcomes: Sequence[Outcome]) -> tuple[list[Call], list[Batch]]:
         """Returns the statements that settle the outcomes, and the batch of each statement."""
@@ -59,6 +62,10 @@ class Settling:
             )
             calls.append(self._call(queue, batch, values))
             kinds.append(batch)
+            if self._memory is not None:
+                remembered = Batch(remember.STATEMENT, [], batch.claims)
+                calls.append(self._call(queue, remembered, self._memory.values([fault for _, fault in failed])))
+                kinds.append(remembered)
         back = [(position, one) for position, one in enumerate(outcomes) if isinstance(one, (Released, Snoozed))]
         if back:
             batch = _batch("release_or_snooze", back)

@@ -47,6 +47,15 @@ def load(
         ),
     ] = None,
     infer: Annotated[bool, typer.Option("--infer", metavar="", help="Infer the types of CSV columns.")] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="An option of Spark's reader, such as sep=; or encoding=ISO-8859-1; may be repeated. "
+            "CSV is read as RFC 4180 has it.",
+            show_default=False,
+        ),
+    ] = None,
     invalid: Annotated[Invalid, typer.Option(help="What to do with rows that can't become jobs.")] = Invalid.QUARANTINE,
     hold: Annotated[
         bool, typer.Option("--hold", metavar="", help="Pause the queue until everything is loaded.")
@@ -55,7 +64,7 @@ def load(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The load's name: a load of the same name is continued. Default: made from the files and the target.",
+            help="The load's name: a load of the same name is continued. Default: made from the path and the target.",
             show_default=False,
         ),
     ] = None,
@@ -83,6 +92,7 @@ def load(
             run=run,
             kind=None if kind is None else kind.value,
             columns=pairs("--column", column),
+            options=pairs("--option", option),
             infer=infer,
             invalid=invalid.value,
             hold=hold,
@@ -101,6 +111,8 @@ def _show(result: LoadResult) -> None:
     out.print(
         f"{counted(result.rows, 'row')}: {counted(result.added, 'job')} added, {result.there_before:,} there before"
     )
+    if result.changed:
+        out.print(f"[yellow]{counted(result.changed, 'row')} with the id of a job that has another payload[/yellow]")
     if result.refused:
         out.print(f"[yellow]{result.refused:,} refused by the store[/yellow]")
     if result.rejected:

@@ -9,6 +9,7 @@ import pandas as pd
 from jobwire.look.palette import OUTCOME
 from jobwire.pipeline.report.charts import HALF, WIDE, stacked_bars, stacked_over_time
 from jobwire.pipeline.report.charts.axes import FRAME, ROW
+from jobwire.pipeline.report.forgotten import forgotten_runs, queues_that_forget
 from jobwire.pipeline.report.frames import Column, Frame, Frames
 from jobwire.pipeline.report.palette import CLASSES
 from jobwire.pipeline.report.parts import Cell, Chart, Grid, Section
@@ -22,6 +23,9 @@ _ROWS = 10
 def failures(frames: Frames, period: Period) -> Section:
     """Returns failed runs by class of error, by day, with a sample of each."""
     table = frames.failures[frames.failures["failures"] > 0]
+    missing = _missing(frames)
+    if table.empty and missing:
+        return Section("failures", "Failures", "No failed run is known", missing)
     if table.empty:
         ended = frames.throughput["completed"].sum()
         return Section(
@@ -34,7 +38,7 @@ def failures(frames: Frames, period: Period) -> Section:
     charts = [_by_class(totals, names, HALF if by_day else WIDE)]
     if by_day:
         charts.append(_by_day(table, totals, names, period))
-    text = _worst_day(table) if by_day else ""
+    text = " ".join(filter(None, [_worst_day(table) if by_day else "", missing]))
     finding = _finding(frames, table, names)
     return Section("failures", "Failures", finding, text, charts, [_samples(table, names)])
 
@@ -61,6 +65,17 @@ def _finding(frames: Frames, table: Frame, names: dict[str, str]) -> str:
     if len(ended) == 1:
         return f"{part} failed for good{why}"
     return f"{queue} failed most: {part}{why}"
+
+
+def _missing(frames: Frames) -> str:
+    """Returns a sentence about failed runs that are not among the figures. A run that was followed by another has
+    failed."""
+    forgotten = forgotten_runs(frames)
+    if not forgotten:
+        return ""
+    more = f"{plural(forgotten, 'more failed run')} of {queues_that_forget(frames)}"
+    verb = "is" if forgotten == 1 else "are"
+    return f"Over the whole history, {more} {verb} not among these: the store kept only the last run of each job."
 
 
 def _worst_day(table: Frame) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from jobwire.pipeline.report.forgotten import forgotten_runs, queues_that_forget
 from jobwire.pipeline.report.frames import Frame, Frames
 from jobwire.pipeline.report.parts import Cell, Grid, Section
 from jobwire.pipeline.report.period import Period
@@ -27,7 +28,7 @@ def quality(frames: Frames, period: Period) -> Section:
     if len(gaps):
         grids.append(_gaps(gaps))
     finding = f"{_verdict(checks, bad)}{_missed(gaps)}"
-    return Section("quality", "Data quality", finding, _consequence(gaps), grids=grids)
+    return Section("quality", "Data quality", finding, _consequence(frames), grids=grids)
 
 
 def _verdict(checks: Frame, bad: list[str]) -> str:
@@ -48,12 +49,21 @@ def _missed(gaps: Frame) -> str:
     return f"; {least + plural(lost, 'event') if lost else 'some events'} missed"
 
 
-def _consequence(gaps: Frame) -> str:
-    if gaps.empty:
+def _consequence(frames: Frames) -> str:
+    gaps, forgotten = frames.gaps, forgotten_runs(frames)
+    if gaps.empty and not forgotten:
         return "No event was missed: the stores still had all of them when they were read."
-    queues = sorted(set(gaps["label"]))
-    named = listed(queues) if len(queues) <= _NAMED else plural(len(queues), "queue")
-    return f"A store had trimmed events before they were read, so figures of {named} are too low. Ingest more often."
+    sentences: list[str] = []
+    if len(gaps):
+        queues = sorted(set(gaps["label"]))
+        named = listed(queues) if len(queues) <= _NAMED else plural(len(queues), "queue")
+        sentences.append(f"A store had trimmed events before they were read, so figures of {named} are too low.")
+    if forgotten:
+        sentences.append(
+            f"{plural(forgotten, 'run')} of {queues_that_forget(frames)} had been replaced by a later run of the same "
+            "job before they were read."
+        )
+    return " ".join([*sentences, "Ingest more often."])
 
 
 def _checks(checks: Frame, bad: list[str]) -> Grid:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobwire.look.palette import OUTCOME
 from jobwire.pipeline.report.charts import HALF, bars, stacked_bars
+from jobwire.pipeline.report.forgotten import forgotten_runs, queues_that_forget
 from jobwire.pipeline.report.frames import Frame, Frames
 from jobwire.pipeline.report.parts import Chart, Section
 from jobwire.pipeline.report.period import Period
@@ -26,7 +27,9 @@ def retries(frames: Frames, period: Period) -> Section:
     charts = [_by_attempts(again)]
     queues = again.groupby("label")[["jobs", "succeeded"]].sum()
     charts.append(_by_queue(queues))
-    return Section("retries", "Retries", _finding(again, queues), _spread(table, again), charts)
+    return Section(
+        "retries", "Retries", _finding(again, queues), _spread(table, again) + _known_by_number(frames), charts
+    )
 
 
 def _finding(again: Frame, queues: Frame) -> str:
@@ -49,6 +52,14 @@ def _spread(table: Frame, again: Frame) -> str:
     if again["succeeded"].sum():
         text += f" Of the jobs saved, {share(at_second, again['succeeded'].sum())} needed only a second run."
     return text
+
+
+def _known_by_number(frames: Frames) -> str:
+    forgotten = forgotten_runs(frames)
+    if not forgotten:
+        return ""
+    runs = f"{plural(forgotten, 'run')} of {queues_that_forget(frames)}"
+    return f" Jobs count their runs themselves: of {runs}, nothing else is known."
 
 
 def _by_attempts(again: Frame) -> Chart:

@@ -24,6 +24,7 @@ _SINGLE = 1.05  # a run clipped to an hour by clocks of two machines may overlap
 def workers(frames: Frames, period: Period) -> Section:
     """Returns load by worker: over time, or in all if the period is short."""
     table = frames.workers[frames.workers["worker"] != ""]
+    unknown = frames.workers.loc[frames.workers["worker"] == "", "runs"].sum()
     if table.empty:
         return Section("workers", "Workers", "The stores name no worker for the runs of this period")
     hours = _loads(table, period)
@@ -32,8 +33,11 @@ def workers(frames: Frames, period: Period) -> Section:
     totals = totals.sort_values("load", ascending=False, kind="stable")
     totals["label"] = distinct([shorten(str(name), 30) for name in totals.index])
     single = bool(hours["load"].max() <= _SINGLE)
+    text = _text(hours, totals, single) + (
+        f" Of {plural(unknown, 'more run')}, the stores do not name the worker." if unknown else ""
+    )
     charts = [_by_worker(totals, single)] if period.momentary else [_course(hours, totals, single)]
-    return Section("workers", "Workers", _finding(totals, single), _text(hours, totals, single), charts)
+    return Section("workers", "Workers", _finding(totals, single), text, charts)
 
 
 def _loads(table: Frame, period: Period) -> Frame:

@@ -71,12 +71,19 @@ class BridgeDialect(Dialect):
             "their order, but later ones of one class run behind them"
         )
 
+    def number_in_stream(self) -> Column:
+        """A run may be claimed by the script that failed the one before, and so at the same moment."""
+        return self.run_number().cast("bigint")
+
     def run_number(self) -> Column:
         """An event's id is `<job>:<run>:<kind>:<milliseconds>`."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
         in_id = F.substring_index(F.substring_index("id", ":", -3), ":", 1)
         return F.when(self.of_store(), in_id.try_cast("int"))
+
+    def ready_time(self) -> Column:
+        return time_in_data("ready")
 
     def due_time(self) -> Column:
         return time_in_data("delay")

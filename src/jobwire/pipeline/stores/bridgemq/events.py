@@ -1,8 +1,8 @@
 """Derives events from the jobs themselves: the protocol keeps no log of events.
 
-A job's documents hold when it was created, when its present run began, and when and how its last run ended. Earlier
-runs leave nothing. So the words are `created`, `claimed`, `completed`, `retried` (a run failed and another follows) and
-`dead`, and a job that is removed before it is read has no events.
+A job's documents hold when it was created, when its present run began and could have begun, and when and how its last
+run ended. Earlier runs leave nothing. So the words are `created`, `claimed`, `completed`, `retried` (a run failed and
+another follows) and `dead`, and a job that is removed before it is read has no events.
 
 An offset is `{"at": milliseconds of the server's clock, "look": how the queue looked}`. Times are written by the clocks
 of producers and workers, so each batch begins a minute before the last one ended, and some events are read again under
@@ -116,7 +116,8 @@ def _events_of(stored: Stored, document: codec.Document) -> Iterator[_Event]:
     if state is State.ACTIVE:
         started, worker = _started(stored.entry.claim), shown(stored.entry.claim.split(b"|", 3)[-1])
         if started:
-            yield "claimed", failures + 1, started, {"worker": worker} if worker else {}
+            by = {"worker": worker} if worker else {}
+            yield "claimed", failures + 1, started, {**by, **_ready(document, failures + 1, started)}
     result = codec.parse(stored.result) if stored.result else None
     if result is None:
         return
@@ -125,7 +126,7 @@ def _events_of(stored: Stored, document: codec.Document) -> Iterator[_Event]:
     by = {"worker": shown(str(about["worker"]))} if about.get("worker") else {}
     started, ended = codec.integer(about.get("startedAt"), 0), codec.integer(result.get("completedAt"), 0)
     if started:
-        yield "claimed", run, started, by
+        yield "claimed", run, started, {**by, **_ready(document, run, started)}
     if not ended:
         return
     if result.get("success") is True:
@@ -144,6 +145,14 @@ def _due(document: codec.Document, created: int) -> dict[str, Any]:
     at, delay = codec.integer(schedule.get("runAt"), 0), codec.integer(schedule.get("delay"), 0)
     due = at or (created + delay if delay else 0)
     return {"delay": due} if due else {}
+
+
+def _ready(document: codec.Document, run: int, started: int) -> dict[str, Any]:
+    """Returns when a run after the first became ready, in milliseconds, if our worker failed the one before. A job that
+    was promoted has run before that."""
+    ready = codec.mapping(codec.mapping(document.get("x")).get("ready"))
+    at = codec.integer(ready.get("at"), 0)
+    return {"ready": at} if 0 < at <= started and ready.get("attempt") == run else {}
 
 
 def _started(claim: bytes) -> int:

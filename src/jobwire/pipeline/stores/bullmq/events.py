@@ -3,10 +3,10 @@
 An offset is `{"id": the last event read, "n": how many events the stream had ever had up to that one}`; the number is
 left out where the server does not count (before Redis 7).
 
-The server trims the stream to about 10,000 events. What was trimmed unread becomes one row of kind `gap`. With the
-numbers its size is exact: the server counts what was ever added, so the number of events that are neither stored nor
-read is known. A stream that was deleted and created again counts from 0, and what the old one had at its end is
-unknown.
+The server trims the stream to about 10,000 events. What was trimmed unread, also before the first look, becomes one row
+of kind `gap`. With the numbers its size is exact: the server counts what was ever added, so the number of events that
+are neither stored nor read is known. A stream that was deleted and created again counts from 0, and what the old one
+had at its end is unknown.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ class EventLog:
     def _gap(self, stream: _Stream, start: Offset, end: Offset) -> Gap | None:
         after, known = str(start["id"]), start.get("n")
         if after == NO_EVENT:
-            return None
+            # The first look: all that was ever added and is not there any more, if the server counts.
+            return Gap(after, stream.first, stream.trimmed) if stream.trimmed else None
         if order(after) > order(stream.last) or order(after) > order(end["id"]):
             return Gap(after, stream.first, None)
         if order(after) >= order(stream.first):

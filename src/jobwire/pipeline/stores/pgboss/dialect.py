@@ -82,9 +82,18 @@ class PgBossDialect(Dialect):
 
         return [F.col("created_at")]
 
+    def number_in_stream(self) -> Column:
+        """A run may be claimed in the transaction that failed the one before, and so at the same moment."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+        return F.when(self.of_store(), field_of_data("retry_count").try_cast("bigint"))
+
     def run_number(self) -> Column:
         """It counts from 0."""
         return field_of_data("retry_count").try_cast("int") + 1
+
+    def ready_time(self) -> Column:
+        return field_of_data("ready").try_cast("timestamp")
 
     def due_time(self) -> Column:
         return field_of_data("start_after").try_cast("timestamp")

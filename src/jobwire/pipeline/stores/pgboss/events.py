@@ -1,5 +1,5 @@
 """Derives events from pg-boss's rows. There is no log of events: a row holds when its job was created, when its last
-run began and how that ended, each by the database's clock.
+run began and how that ended, each by the database's clock. Of earlier runs there is what workers remember, if they do.
 
 These times are those of the beginning of the writing transaction, while the row becomes visible at its end. An offset
 is therefore two times, in microseconds: events up to `at` were read, and every transaction that can still write an
@@ -82,14 +82,13 @@ def plan(database: Database, table: QueueTable, queue: str, start: Offset, end: 
 def read(
     database: Database, table: QueueTable, part: EventPartition, store: str, queue: str
 ) -> Iterator[pa.RecordBatch]:
-    query = database.fitted(
-        "events",
-        job=table.name,
-        condition=f"j.name = {database.literal(queue)}{part.ids.condition}",
-        error=ERROR,
-        retried=RETRIED,
-        **{"from": _time(part.since), "until": _time(part.until)},
-    )
+    where = {
+        "condition": f"j.name = {database.literal(queue)}{part.ids.condition}",
+        "from": _time(part.since),
+        "until": _time(part.until),
+    }
+    remembered = database.fitted("remembered", **where) if table.remembers else ""
+    query = database.fitted("events", job=table.name, error=ERROR, retried=RETRIED, remembered=remembered, **where)
     for batch in database.batches(query, _ASKED.arrow):
         constants = [pa.repeat(text, batch.num_rows) for text in (store, queue)]
         yield pa.record_batch([*constants, *batch.columns, pa.nulls(batch.num_rows, pa.string())], schema=EVENTS.arrow)

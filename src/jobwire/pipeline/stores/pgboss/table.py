@@ -51,6 +51,8 @@ class QueueTable:
     """Types by name, in the order of the table."""
     has_side: bool
     """jobwire's own schema is beside pg-boss's."""
+    remembers: bool
+    """It has a table of attempts that workers remember."""
     expire_seconds: int
     deletion_seconds: int
     retention_seconds: int
@@ -92,13 +94,13 @@ def find_table(database: Database, queue: str) -> QueueTable:
     """Returns the table of a queue, which must exist."""
     layout = database.layout
     found: list[tuple[Any, ...]] = database.ask(
-        database.fitted("queue"), [queue, f"{layout.side}.progress", layout.schema]
+        database.fitted("queue"), [queue, f"{layout.side}.progress", layout.schema, f"{layout.side}.attempt"]
     )
     if not found:
         raise StoreRefused(f"queue {queue!r} does not exist in schema {layout.name} of {database.where}")
-    name, expire, deletion, retention, oid, columns, kinds, has_side = found[0]
+    name, expire, deletion, retention, oid, columns, kinds, has_side, remembers = found[0]
     kept = dict(zip(columns, kinds, strict=True))
-    return QueueTable(layout.table(name), oid, kept, has_side, expire, deletion, retention)
+    return QueueTable(layout.table(name), oid, kept, has_side, remembers, expire, deletion, retention)
 
 
 def _key(name: str) -> str:

@@ -8,7 +8,10 @@ FROM (
     FROM {job} j
     WHERE {condition} AND j.created_on > {from} AND j.created_on <= {until}
     UNION ALL
-    SELECT j.id::text, j.retry_count, 'active', j.started_on, '{{"retry_count":' || j.retry_count || '}}'
+    SELECT j.id::text, j.retry_count, 'active', j.started_on,
+        '{{"retry_count":' || j.retry_count
+        || CASE WHEN j.retry_count > 0 AND j.start_after <= j.started_on THEN ',"ready":' || to_json(j.start_after) ELSE '' END
+        || '}}'
     FROM {job} j
     WHERE {condition} AND j.started_on > {from} AND j.started_on <= {until}
         AND (j.state IN ('created', 'retry', 'active') OR j.completed_on > {from})
@@ -24,4 +27,5 @@ FROM (
         || coalesce(',"error":' || to_json({error}), '') || ',"estimated":' || j.retry_backoff || '}}'
     FROM {job} j
     WHERE {condition} AND j.state = 'retry' AND {retried} > {from} AND {retried} <= {until}
+{remembered}
 ) e

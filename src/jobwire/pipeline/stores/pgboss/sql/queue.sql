@@ -14,7 +14,8 @@ SELECT
         JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     ),
-    to_regclass($2) IS NOT NULL
+    to_regclass($2) IS NOT NULL,
+    to_regclass($4) IS NOT NULL
 FROM {schema}.queue q
 JOIN pg_catalog.pg_class c ON c.oid = to_regclass(format('%s.%I', $3::text, q.table_name))
 WHERE q.name = $1

@@ -1,0 +1,101 @@
+"""CSV as RFC 4180 has it, read by Spark: quotes are doubled, backslashes are ordinary characters, and a quoted line
+break belongs to its value. Spark's own defaults are others.
+
+* Records end with LF or CRLF. Spark would take the first line break of a file as the one that ends all of its records,
+  also one inside quotes, and would turn quoted CRLF into LF. It is asked for LF instead, and what is left of a CRLF is
+  removed from the last column. So a value of the last column that ends with a CR of its own loses it.
+* A field without any character is null, quoted or not. Lines without any character are skipped.
+* A record that does not fit the header has its text in the column CORRUPT. Spark would cut or fill it silently.
+* A file is read by one task, as only its beginning shows which line breaks are quoted. `multiLine=false` divides large
+  files, if no value has a line break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from jobwire.errors import JobwireError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+CORRUPT = "_corrupt_record"
+_LEFT_OF_CRLF = "\r"
+
+
+def dialect_options(source: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Returns Spark's options for a file: those given, else those of RFC 4180.
+
+    >>> dialect_options("a.tsv", {"quote": "'"})
+    {'header': 'true', 'multiLine': 'true', 'sep': '\\t', 'quote': "'", 'escape': "'"}
+    """
+    known = {name.lower() for name in given}
+    options = {"header": "true", "multiLine": "true"}
+    if source.lower().rstrip("/").endswith(".tsv"):
+        options["sep"] = "\t"
+    if known & {"sep", "delimiter"}:
+        options.pop("sep", None)
+    options = {name: value for name, value in options.items() if name.lower() not in known} | dict(given)
+    quote = next((value for name, value in given.items() if name.lower() == "quote"), '"')
+    options.setdefault("quote", quote)
+    if "escape" not in known:
+        options["escape"] = quote
+    return options
+
+
+def read_csv(spark: SparkSession, path: str, given: Mapping[str, str], *, infer: bool = False) -> DataFrame:
+    """Returns the records of the files, as texts or with inferred types."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+    from pyspark.sql.types import StringType, StructField, StructType  # noqa: PLC0415 an extra
+
+    options = dialect_options(path, given)
+    ends_with_cr = not any(name.lower() == "linesep" for name in options)
+    if ends_with_cr:
+        options["lineSep"] = "\n"
+    header = read_files(spark, "csv", path, options).schema.names
+    schema = StructType([StructField(name, StringType()) for name in (*header, CORRUPT)])
+    frame = _reader(spark, "csv", {**options, "columnNameOfCorruptRecord": CORRUPT}).schema(schema).load(path)
+    if not header:
+        return frame
+    names = [*header[:-1], header[-1].removesuffix(_LEFT_OF_CRLF)]
+    values = [quoted(name) for name in header]
+    if ends_with_cr:
+        values[-1] = F.nullif(F.regexp_replace(values[-1], "\r\\z", ""), F.lit(""))
+    if infer:
+        types = read_files(spark, "csv", path, {**_without_line_ends(options), "inferSchema": "true"}).schema
+        values = [value.try_cast(field.dataType) for value, field in zip(values, types.fields, strict=True)]
+    rows = frame.select(*(value.alias(name) for value, name in zip(values, names, strict=True)), CORRUPT)
+    # In a file with CRLF, a line without any character is one with a CR, of which Spark reports nothing.
+    blank = (
+        F.col(CORRUPT).isin("", _LEFT_OF_CRLF)
+        if len(names) > 1
+        else quoted(names[0]).isNull() & F.col(CORRUPT).isNull()
+    )
+    return rows.where(~F.coalesce(blank, F.lit(False)))
+
+
+def read_files(spark: SparkSession, kind: str, path: str, options: Mapping[str, str]) -> DataFrame:
+    """Returns the rows of files of one of Spark's formats."""
+    from pyspark.errors import AnalysisException, IllegalArgumentException  # noqa: PLC0415 an extra
+
+    try:
+        return _reader(spark, kind, options).load(path)
+    except (AnalysisException, IllegalArgumentException) as error:
+        raise JobwireError(f"{path} can't be read as {kind}: {str(error).splitlines()[0]}") from error
+
+
+def _reader(spark: SparkSession, kind: str, options: Mapping[str, str]) -> Any:
+    return spark.read.format(kind).options(**cast("dict[str, Any]", dict(options)))
+
+
+def _without_line_ends(options: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options by which Spark finds the line ends itself: else numbers with a CR would be texts."""
+    return {name: value for name, value in options.items() if value != "\n" or name != "lineSep"}
+
+
+def quoted(name: str) -> Column:
+    """Returns a column by its name, whatever characters that has."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+    return F.col("`" + name.replace("`", "``") + "`")
