@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import redis
@@ -34,6 +34,10 @@ Place = Callable[[str], str]
 def add(url: str, count: int, queue: str = "mail") -> None:
     with Queue(queue, url) as opened:
         opened.add_many([NewJob({"n": number}) for number in range(count)])
+
+
+def no_session() -> NoReturn:
+    raise AssertionError("there is nothing to do for Spark")
 
 
 def stream_of(url: str) -> str:
@@ -60,14 +64,15 @@ def history(
     tables, source = Lake(str(tmp_path_factory.mktemp("history") / "lake")), Source(url, store_name(url))
     sources: list[SourceResult] = []
 
-    def take_in() -> None:
-        result = ingest(spark, tables, [source])
+    def take_in(session: Any = spark) -> None:
+        result = ingest(session, tables, [source])
         assert result.good, result
         sources.extend(result.sources)
 
-    for count in (10, 5, 0):
+    for count in (10, 5):
         add(url, count)
         take_in()
+    take_in(no_session)
     ids = tables.bronze_events(spark).select("id").distinct().count()
     with redis.Redis.from_url(jobwire_valkey.url, decode_responses=True) as client:
         last = client.xrevrange(stream_of(url), count=1)[0][0]
@@ -84,9 +89,16 @@ def history(
 
 def test_an_ingest_goes_on_where_the_last_one_ended(history: History) -> None:
     assert [one.events for one in history.sources[:3]] == [20, 10, 0]
-    assert [one.jobs for one in history.sources[:3]] == [10, 15, 15]
+    assert [one.jobs for one in history.sources[:3]] == [10, 15, 0]
     assert history.ids_after_three == 30
     assert [row["outcome"] for row in read_runs(history.lake)] == ["ok"] * 5
+
+
+def test_an_ingest_without_news_reads_nothing_and_says_so_in_the_run_log(history: History) -> None:
+    before, unchanged = history.sources[1:3]
+    assert (unchanged.unchanged, unchanged.offsets) == (True, before.offsets)
+    noted = [json.loads(row["notes"]).get("unchanged") for row in read_runs(history.lake)]
+    assert noted == [[], [], [unchanged.store], [], None]
 
 
 def test_what_was_trimmed_before_it_was_read_is_a_gap_with_its_bounds(history: History) -> None:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from jobwire.pipeline.spark.progress import Progress
 
 _LOOK_EVERY = 0.2
-_TRIES = 2
-"""Spark's streams that start together fail once in a while (a task that can't be serialised), and then do so in all
-later attempts of that session. A second ingest, in a new session, goes on where the first one ended."""
 
 
 class History:
@@ -55,28 +52,25 @@ class History:
         from jobwire.pipeline.spark.session import SMALL, spark_session
 
         lake = Lake(str(self._folder / "lake"))
-        for left in reversed(range(_TRIES)):
-            progress("starting Spark", 0, None)
-            spark = spark_session("local[*]", SMALL)
-            try:
-                trouble = self._ingest(spark, lake, progress)
-                if trouble is None:
-                    progress("building the tables", 0, None)
-                    build(spark, lake)
-                    break
-            finally:
-                spark.stop()
-            if not left:
-                raise JobwireError(trouble)
+        progress("starting Spark", 0, None)
+        spark = spark_session("local[*]", SMALL)
+        try:
+            self._ingest(spark, lake, progress)
+            progress("building the tables", 0, None)
+            build(spark, lake)
+        finally:
+            spark.stop()
         progress("drawing the report", 0, None)
         return report(lake, self._folder / "report", title="The demo").path
 
-    def _ingest(self, spark: SparkSession, lake: Lake, progress: Progress) -> str | None:
-        """Ingests all stores. Returns the first error, or None."""
+    def _ingest(self, spark: SparkSession, lake: Lake, progress: Progress) -> None:
+        """Ingests all stores. Raises JobwireError with the first error."""
         from jobwire.pipeline.history.ingest import Source, ingest
 
         taken = ingest(spark, lake, [Source(url, name) for url, name in self._sources], progress=progress)
-        return next((f"{source.store}: {source.error}" for source in taken.sources if source.error), None)
+        for source in taken.sources:
+            if source.error:
+                raise JobwireError(f"{source.store}: {source.error}")
 
 
 def _wait_for(ready: Path, progress: Progress) -> None:

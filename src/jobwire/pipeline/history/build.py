@@ -9,19 +9,19 @@
 * Tables of campaigns are made by build_campaigns.py, if a campaigns' database was ingested.
 
 What was built up to is recorded last. A build that was interrupted leaves whole tables, and the next one does the same
-work again.
+work again. If nothing was ingested since the last build, there is nothing to do, and Spark is not used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
 from operator import and_, or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -34,10 +34,15 @@ from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE, Lake
 from jobwire.pipeline.lake.run_log import Run
 from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, DELIVERIES_BY_DAY
-from jobwire.pipeline.spark.session import interpreted
+from jobwire.pipeline.spark.session import for_little, session_of
 from jobwire.pipeline.spark.utc import utc_day
 
+if TYPE_CHECKING:
+    from jobwire.pipeline.spark.session import AnySession
+
 _MARKS = "checkpoints/build.json"
+_BUILT = "checkpoints/built.json"
+"""The state of bronze before the last build that has ended."""
 _AT_A_TIME = 3
 _LITTLE = 1_000_000
 """Rows of bronze."""
@@ -57,27 +62,48 @@ class BuildResult:
     checksums: Mapping[str, int]
 
 
-def build(spark: SparkSession, lake: Lake, since: date | None = None, until: date | None = None) -> BuildResult:
+def build(spark: AnySession, lake: Lake, since: date | None = None, until: date | None = None) -> BuildResult:
     """Builds what is new; with `since` or `until`, everything of the days in [since, until) instead."""
     with lake.files.locked("build"), lake.run("build", since=_text(since), until=_text(until)) as run:
-        work, campaigns = _Build(spark, lake, run), CampaignBuild(spark, lake, run.id)
-        # In a lake of campaigns alone, a dozen empty tables would take longer than all the others.
-        with_queues = work.has_rows or not campaigns.has_rows
-        little = work.is_little and campaigns.rows_in_bronze < _LITTLE
-        with interpreted(spark) if little else nullcontext():
-            if since is None and until is None:
-                if with_queues:
-                    work.all_new()
-                more = campaigns.all_new()
-            else:
-                first, end = since or date.min, until or date.max
-                if with_queues:
-                    work.of_days(first, end)
-                more = campaigns.of_days(first, end)
-        result = work.result(more)
-        run.rows_in, run.rows_out = result.rows_in, sum(result.rows.values())
-        run.note(checksums={name: str(value) for name, value in result.checksums.items()}, days=list(result.days))
-        return result
+        bronze = lake.bronze_state()
+        if since is None and until is None:
+            if lake.files.read(_BUILT) == bronze:
+                run.note(unchanged=True)
+                return _result(lake, run, (), 0)
+            result = _build(session_of(spark), lake, run)
+            lake.files.write(_BUILT, bronze)
+            return result
+        return _build(session_of(spark), lake, run, (since or date.min, until or date.max))
+
+
+def _build(spark: SparkSession, lake: Lake, run: Run, days: tuple[date, date] | None = None) -> BuildResult:
+    """Builds what is new, or all of the days from the first to before the second."""
+    work, campaigns = _Build(spark, lake, run), CampaignBuild(spark, lake, run.id)
+    # In a lake of campaigns alone, a dozen empty tables would take longer than all the others.
+    with_queues = work.has_rows or not campaigns.has_rows
+    little = work.is_little and campaigns.rows_in_bronze < _LITTLE
+    with for_little(spark) if little else nullcontext():
+        if days is None:
+            if with_queues:
+                work.all_new()
+            more = campaigns.all_new()
+        else:
+            if with_queues:
+                work.of_days(*days)
+            more = campaigns.of_days(*days)
+    return _result(lake, run, work.days, work.rows_in + more)
+
+
+def _result(lake: Lake, run: Run, days: Sequence[str], rows_in: int) -> BuildResult:
+    """Returns the result of a build with the tables as they are now, and records it."""
+    names = (*BY_DAY, *IN_ONE, *DELIVERIES_BY_DAY, *CAMPAIGNS_IN_ONE)
+    pointers = {name: lake.pointer(name) for name in names}
+    published = {name: pointer for name, pointer in pointers.items() if pointer is not None}
+    rows = {name: pointer.rows for name, pointer in published.items()}
+    checksums = {name: pointer.checksum for name, pointer in published.items()}
+    run.rows_in, run.rows_out = rows_in, sum(rows.values())
+    run.note(checksums={name: str(value) for name, value in checksums.items()}, days=list(days))
+    return BuildResult(run.id, tuple(days), rows_in, rows, checksums)
 
 
 class _Build:
@@ -90,30 +116,31 @@ class _Build:
         self._before: dict[str, Any] = lake.files.read(_MARKS) or {"events": {}, "snapshots": {}}
         self._generations = lake.snapshot_generations()
         self._snapshots = lake.snapshots(spark)
+        self._new_days: list[str] = []
+        self._new_rows = lake.snapshot_rows(self._before["snapshots"])
         self._events, self._marks = self._fixed_events()
-        self._days: list[str] = []
-        self._in_bronze = self._events.count() + self._snapshots.count()
-        self._rows_in = 0
+        self.days: list[str] = []
+        self.rows_in = 0
 
     @property
     def has_rows(self) -> bool:
-        return self._in_bronze > 0
+        return bool(self._marks) or self._lake.snapshot_rows() > 0
 
     @property
     def is_little(self) -> bool:
         """Returns True if compiling the queries of a build would take longer than it saves."""
-        return self._in_bronze < _LITTLE
+        pointers = [self._lake.pointer(name) for name in BY_DAY]
+        return self._new_rows + sum(pointer.rows for pointer in pointers if pointer is not None) < _LITTLE
 
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""
-        if self._before["events"] or self._before["snapshots"]:
-            events = self._since_marks(self._events)
-            self._renew(events, self._lake.snapshots(self._spark, after=self._before["snapshots"]))
-            if self._rows_in == 0:
-                return
-        else:
+        self.rows_in = self._new_rows
+        if not self._before["events"] and not self._before["snapshots"]:
             self._make_all()
-        self._make_gold()
+        elif self._new_rows:
+            events, snapshots = self._since_marks(self._events), self._snapshots_since_marks()
+            self._renew(events, snapshots, self._new_days)
+            self._make_gold(events, snapshots)
         marks = {"events": self._marks, "snapshots": self._generations}
         self._lake.files.write(_MARKS, marks)
         self._run.offsets.update(marks)
@@ -122,22 +149,23 @@ class _Build:
         """Builds the days in [first, end) again. What was built up to does not change, so that rows which came since
         then stay new for the next build."""
         of_job = utc_day(F.coalesce("created_at", "seen_at"))
-        self._renew(
-            self._events.where((F.col("day") >= first) & (F.col("day") < end)),
-            self._snapshots.where((of_job >= first) & (of_job < end)),
-        )
-        self._make_gold()
+        events = self._events.where((F.col("day") >= first) & (F.col("day") < end))
+        snapshots = self._snapshots.where((of_job >= first) & (of_job < end))
+        self.rows_in = events.count() + snapshots.count()
+        self._renew(events, snapshots, _days(events=events)["events"])
+        self._make_gold(events, snapshots)
 
     def _make_all(self) -> None:
         self._publish("silver/events", silver_events(self._events))
         events = self._table("silver/events")
-        self._days = _days(events)
         self._publish("silver/jobs", silver_jobs(self._snapshots, events))
         self._publish("silver/attempts", attempts(events, self._table("silver/jobs")))
-        self._rows_in = self._in_bronze
+        pointer = self._lake.pointer("silver/events")
+        self.days = [] if pointer is None else sorted(pointer.parts)
+        self._make_gold(self._events, self._snapshots)
 
-    def _renew(self, events: DataFrame, snapshots: DataFrame) -> None:
-        """Makes again all rows that the given rows of bronze concern."""
+    def _renew(self, events: DataFrame, snapshots: DataFrame, days: list[str]) -> None:
+        """Makes again all rows that the given rows of bronze concern. `days` are those of the events."""
         touched = (
             events.where("job_id is not null")
             .select("store", "queue", F.col("job_id").alias("id"))
@@ -146,46 +174,46 @@ class _Build:
             .persist()
         )
         try:
-            self._rows_in = events.count() + snapshots.count()
-            if self._rows_in == 0:
-                return
-            days = _days(events)
             if days:
                 of_days = self._events.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
                 self._publish("silver/events", silver_events(of_days), days)
-            self._days = days
-            if not touched.isEmpty():
-                self._renew_jobs(touched, days)
+            self.days = days
+            self._renew_jobs(touched, days)
         finally:
             touched.unpersist()
 
     def _renew_jobs(self, touched: DataFrame, days: list[str]) -> None:
-        old_jobs, old_runs = self._table("silver/jobs"), self._table("silver/attempts")
         of_run = touched.withColumnRenamed("id", "job_id")
         seen = self._snapshots.join(touched, _KEY, "left_semi")
-        job_days = _days(old_jobs.join(touched, _KEY, "left_semi"))
-        begun = _days(seen.withColumn("day", utc_day(F.coalesce("created_at", "seen_at"))))
+        old = _days(
+            jobs=self._table("silver/jobs").join(touched, _KEY, "left_semi"),
+            runs=self._table("silver/attempts").join(of_run, _RUN_KEY, "left_semi"),
+            begun=seen.withColumn("day", utc_day(F.coalesce("created_at", "seen_at"))),
+        )
         # No event of a job is older than the job, except by the difference of two clocks.
-        from_day = _day_before(min([*days, *job_days, *begun], default="1970-01-01"))
+        from_day = _day_before(min([*days, *old["jobs"], *old["begun"]], default="1970-01-02"))
         events = self._table("silver/events", from_day).join(of_run, _RUN_KEY, "left_semi").persist()
         jobs = silver_jobs(seen, events).persist()
         runs = attempts(events, jobs).persist()
         try:
-            run_days = [day for day in _days(old_runs.join(of_run, _RUN_KEY, "left_semi")) if day >= from_day]
-            for name, new, key, old_days in (
-                ("silver/jobs", jobs, touched, job_days),
-                ("silver/attempts", runs, of_run, run_days),
+            new = _days(jobs=jobs, runs=runs)
+            old["runs"] = [day for day in old["runs"] if day >= from_day]
+            for name, what, rows, key in (
+                ("silver/jobs", "jobs", jobs, touched),
+                ("silver/attempts", "runs", runs, of_run),
             ):
-                affected = sorted({*old_days, *_days(new)})
-                others = self._lake.table(self._spark, name, affected).join(key, key.columns, "left_anti")
-                self._publish(name, others.select(*new.columns).unionByName(new), affected)
+                affected = sorted({*old[what], *new[what]})
+                if affected:
+                    others = self._lake.table(self._spark, name, affected).join(key, key.columns, "left_anti")
+                    self._publish(name, others.select(*rows.columns).unionByName(rows), affected)
         finally:
             for frame in (events, jobs, runs):
                 frame.unpersist()
 
-    def _make_gold(self) -> None:
+    def _make_gold(self, new_events: DataFrame, new_snapshots: DataFrame) -> None:
         events, jobs, runs = (self._table(name) for name in BY_DAY)
-        self._publish("quarantine", quality.quarantine(self._events, self._snapshots))
+        known = self._table("quarantine")
+        self._publish("quarantine", quality.quarantine(new_events, new_snapshots, known))
         tables = {
             "gold/throughput_hourly": gold.throughput_hourly(jobs, runs),
             "gold/latency_hourly": gold.latency_hourly(runs),
@@ -202,14 +230,24 @@ class _Build:
 
     def _fixed_events(self) -> tuple[DataFrame, dict[str, int]]:
         """Returns the bronze events of this moment, and for each source the time of its newest ingest in microseconds.
+        Counts the new ones, and finds their days, on the way.
 
         The ingests of a source follow one another, so what comes after this moment has a later time.
         """
         events = self._lake.bronze_events(self._spark)
-        newest = self._since_marks(events).groupBy("source").agg(F.max(F.unix_micros("ingested_at")).alias("mark"))
-        marks = {**self._before["events"], **{row["source"]: row["mark"] for row in newest.collect()}}
+        day = F.date_format("day", "yyyy-MM-dd").alias("day")
+        newest = F.max(F.unix_micros("ingested_at")).alias("mark")
+        found = self._since_marks(events).groupBy("source", day).agg(F.count("*").alias("rows"), newest).collect()
+        marks: dict[str, int] = dict(self._before["events"])
+        for row in found:
+            marks[row["source"]] = max(row["mark"], marks.get(row["source"], 0))
+        self._new_rows += sum(row["rows"] for row in found)
+        self._new_days = sorted({row["day"] for row in found if row["day"] is not None})
         known = [(F.col("source") == source) & (F.col("ingested_at") <= _time(mark)) for source, mark in marks.items()]
         return events.where(reduce(or_, known, F.lit(False))), marks
+
+    def _snapshots_since_marks(self) -> DataFrame:
+        return self._lake.snapshots(self._spark, after=self._before["snapshots"])
 
     def _since_marks(self, events: DataFrame) -> DataFrame:
         source, ingested = F.col("source"), F.col("ingested_at")
@@ -224,28 +262,18 @@ class _Build:
     def _publish(self, name: str, rows: DataFrame, replacing: Collection[str] | None = None) -> None:
         self._lake.publish(self._lake.stage(name, rows, self._run.id), replacing)
 
-    def result(self, more_rows: int) -> BuildResult:
-        """Returns the result, with the number of rows that were read for the tables of campaigns."""
-        names = (*BY_DAY, *IN_ONE, *DELIVERIES_BY_DAY, *CAMPAIGNS_IN_ONE)
-        pointers = {name: self._lake.pointer(name) for name in names}
-        published = {name: pointer for name, pointer in pointers.items() if pointer is not None}
-        return BuildResult(
-            self._run.id,
-            tuple(self._days),
-            self._rows_in + more_rows,
-            {name: pointer.rows for name, pointer in published.items()},
-            {name: pointer.checksum for name, pointer in published.items()},
-        )
-
 
 def _time(micros: int) -> Column:
     return F.timestamp_micros(F.lit(micros))
 
 
-def _days(rows: DataFrame) -> list[str]:
-    """Returns the days of the rows, sorted, in the form in which parts of a table are named."""
-    found = rows.select(F.date_format("day", "yyyy-MM-dd").alias("day")).distinct().collect()
-    return sorted(row["day"] for row in found if row["day"] is not None)
+def _days(**tables: DataFrame) -> dict[str, list[str]]:
+    """Returns the days of the rows of each table, sorted, in the form in which parts of a table are named. All in one
+    job of Spark."""
+    day = F.date_format("day", "yyyy-MM-dd").alias("day")
+    named = [rows.select(F.lit(name).alias("name"), day) for name, rows in tables.items()]
+    found = reduce(DataFrame.union, named).where("day is not null").distinct().collect()
+    return {name: sorted(row["day"] for row in found if row["name"] == name) for name in tables}
 
 
 def _day_before(day: str) -> str:

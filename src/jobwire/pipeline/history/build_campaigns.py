@@ -16,7 +16,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from jobwire.pipeline.history import gold_campaigns
 from jobwire.pipeline.history.silver_deliveries import delivery_day, quarantine, silver_deliveries
 from jobwire.pipeline.lake.lake import Lake
-from jobwire.pipeline.lake.tables import SNAPSHOT_TABLES
 
 _MARKS = "checkpoints/build_campaigns.json"
 _READ = ("deliveries", "campaigns", "channels")
@@ -40,9 +39,7 @@ class CampaignBuild:
     @property
     def rows_in_bronze(self) -> int:
         """Returns how many deliveries were read so far, some of them more than once."""
-        root = SNAPSHOT_TABLES["deliveries"]
-        pointers = [self._lake.pointer(f"{root}/{name}") for name in self._generations["deliveries"]]
-        return sum(pointer.rows for pointer in pointers if pointer is not None)
+        return self._lake.snapshot_rows(table="deliveries")
 
     def all_new(self) -> int:
         """Builds what came since the last build. Returns the number of new rows of bronze."""

@@ -24,6 +24,13 @@ class CampaignSource:
     def name(self) -> str:
         return self.store
 
+    def look(self) -> str:
+        """Returns a text that differs after every change of a row that is read."""
+        from jobwire.pipeline.stores.campaigns.tables import campaign_tables  # noqa: PLC0415 needs the driver
+
+        with campaign_tables(self.url, self.store) as tables:
+            return tables.look()
+
     def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> None:
         """Returns None: the database keeps no events."""
 

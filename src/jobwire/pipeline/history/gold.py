@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame, Window
@@ -29,30 +30,28 @@ def throughput_hourly(jobs: DataFrame, attempts: DataFrame) -> DataFrame:
     """Returns what happened in each hour: jobs added and failed for good, runs started, completed, stalled, started
     again."""
     started, ended, outcome = F.col("started_at"), F.col("ended_at"), F.col("outcome")
-    counted = [
-        _counted(jobs, "added", F.col("created_at")),
-        _counted(jobs.where("state = 'failed'"), "failed", F.col("finished_at")),
-        _counted(attempts, "started", started),
-        _counted(attempts.where("attempt > 1"), "retried", started),
-        _counted(attempts.where(outcome == "completed"), "completed", ended),
-        _counted(attempts.where(outcome == "stalled"), "stalled", ended),
-    ]
-    together = counted[0]
-    for more in counted[1:]:
-        together = together.unionByName(more, allowMissingColumns=True)
+    of_jobs = {
+        "added": F.col("created_at"),
+        "failed": F.when(F.col("state") == "failed", F.col("finished_at")),
+    }
+    of_runs = {
+        "started": started,
+        "retried": F.when(F.col("attempt") > 1, started),
+        "completed": F.when(outcome == "completed", ended),
+        "stalled": F.when(outcome == "stalled", ended),
+    }
+    happened = _moments(jobs, of_jobs).unionByName(_moments(attempts, of_runs)).where("at is not null")
     return (
-        together.groupBy(*_KIND_OF_JOB, "hour")
-        .agg(*(F.coalesce(F.sum(name), F.lit(0)).cast("bigint").alias(name) for name in _COUNTS))
+        happened.groupBy(*_KIND_OF_JOB, utc_hour(F.col("at")).alias("hour"))
+        .agg(*(F.count_if(F.col("what") == name).alias(name) for name in _COUNTS))
         .select(*THROUGHPUT_HOURLY.names)
     )
 
 
-def _counted(rows: DataFrame, what: str, moment: Column) -> DataFrame:
-    return (
-        rows.where(moment.isNotNull())
-        .groupBy(*_KIND_OF_JOB, utc_hour(moment).alias("hour"))
-        .agg(F.count("*").alias(what))
-    )
+def _moments(rows: DataFrame, moments: Mapping[str, Column]) -> DataFrame:
+    """Returns a row `what, at` for each of the moments of a row."""
+    pairs = [F.struct(F.lit(what).alias("what"), at.alias("at")) for what, at in moments.items()]
+    return rows.select(*_KIND_OF_JOB, F.inline(F.array(*pairs)))
 
 
 def latency_hourly(attempts: DataFrame) -> DataFrame:

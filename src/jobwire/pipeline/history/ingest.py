@@ -1,5 +1,5 @@
 """Ingests queues into bronze: their events as streams, and their jobs as they are now. A campaigns' database has no
-events, and its tables are read as they are now.
+events, and its tables are read as they are now. A source without news is left alone: see news.py.
 
 Each store is a source with a stream and folders of its own, for all of its queues. A stream's offsets are in its
 checkpoint, so an ingest that was killed continues where it was. Spark's file sink hides what a killed batch left
@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -21,19 +22,24 @@ from pyspark.sql import functions as F  # noqa: N812
 from jobwire import urls
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.history.campaign_source import find_database
+from jobwire.pipeline.history.news import Look, has_news, last_look, record_look, take_look
 from jobwire.pipeline.history.snapshots import AnySource, seen, since_last_snapshot
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.run_log import Run
 from jobwire.pipeline.spark.progress import Progress, silent
+from jobwire.pipeline.spark.session import session_of
+from jobwire.pipeline.spark.streams import STREAMS
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.address import reached, store_name
-from jobwire.pipeline.stores.boundary import list_queues
+from jobwire.pipeline.stores.boundary import list_queues, look
 from jobwire.pipeline.stores.campaigns.address import is_database
 from jobwire.redact import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from jobwire.pipeline.spark.session import AnySession
 
 MAX_ROWS = 200_000
 _AT_ONCE = 2
@@ -60,6 +66,11 @@ class Source:
     def options(self) -> dict[str, str]:
         chosen = {} if self.queues is None else {"queues": json.dumps(self.queues)}
         return {"url": self.url, "store": self.store, **chosen}
+
+    def look(self) -> str:
+        """Returns a text that differs once a job was added, was removed or changed its state."""
+        address = urls.parse(self.url)
+        return look(address, list_queues(address) if self.queues is None else self.queues)
 
     def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> DataStreamWriter:
         sink = lake.event_sink(self.name)
@@ -90,6 +101,8 @@ class SourceResult:
     offsets: Any = None
     """The number of jobs by queue."""
     error: str | None = None
+    unchanged: bool = False
+    """There was nothing new, and nothing was read."""
 
 
 @dataclass(frozen=True)
@@ -130,49 +143,61 @@ def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str
 
 
 def ingest(
-    spark: SparkSession,
+    spark: AnySession,
     lake: Lake,
     sources: Sequence[AnySource],
     *,
     max_rows: int = MAX_ROWS,
     progress: Progress = silent,
 ) -> IngestResult:
-    """Ingests what is there now. A source that fails is reported; the others continue."""
-    done = 0
+    """Ingests what is there now. A source that fails is reported; the others continue. Spark is not used if no source
+    has anything new."""
+    with lake.files.locked("ingest"), lake.run("ingest") as run, ThreadPoolExecutor(_AT_ONCE) as threads:
+        progress("looking", 0, len(sources))
+        looks = threads.map(take_look, sources)
+        steps = [_Step(source, now, last_look(lake, source)) for source, now in zip(sources, looks, strict=True)]
+        new = [step for step in steps if step.has_news]
+        if new:
+            session, done = session_of(spark), count(1)
+            progress("ingesting", 0, len(new))
 
-    def one(source: AnySource) -> SourceResult:
-        nonlocal done
-        result = _ingest_one(spark, lake, source, run, max_rows)
-        done += 1
-        progress("ingesting", done, len(sources))
-        return result
+            def one(step: _Step) -> None:
+                _ingest_one(session, lake, step, run, max_rows)
+                progress("ingesting", next(done), len(new))
 
-    with lake.files.locked("ingest"), lake.run("ingest") as run:
-        progress("ingesting", 0, len(sources))
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            results = list(threads.map(one, sources))
+            for _ in threads.map(one, new):
+                pass
+        results = [step.result for step in steps]
         record(run, results)
         return IngestResult(run.id, results)
 
 
-def _ingest_one(spark: SparkSession, lake: Lake, source: AnySource, run: Run, max_rows: int) -> SourceResult:
-    result = SourceResult(source.store)
+class _Step:
+    """One source of an ingest."""
+
+    def __init__(self, source: AnySource, look: Look, last: Look | None) -> None:
+        self.source, self.look = source, look
+        self.has_news = has_news(look, last)
+        offsets = None if last is None else last.offsets
+        self.result = SourceResult(source.store, offsets=offsets, unchanged=not self.has_news)
+
+
+def _ingest_one(spark: SparkSession, lake: Lake, step: _Step, run: Run, max_rows: int) -> None:
+    source, result = step.source, step.result
     for tries_left in reversed(range(_TRIES)):
         try:
             _take_in(spark, lake, source, run=run, max_rows=max_rows, result=result)
         except Exception as error:  # the failure of one source is in the result and does not stop the others
-            # Any other error is Spark's: a machine without memory loses Python processes before they can
-            # report one. The
-            # checkpoint makes another attempt harmless.
+            # Any other error is Spark's: a machine without memory loses Python processes before they can report one.
+            # The checkpoint makes another attempt harmless.
             result.error = sentence(error)
             _log.warning("%s was not ingested: %s; the other sources continue", source.name, result.error)
             if tries_left and "jobwire.errors." not in str(error):
                 continue
-            return result
         else:
             result.error = None
-            return result
-    return result
+            record_look(lake, source, step.look, result.offsets)
+        return
 
 
 def _take_in(
@@ -180,7 +205,7 @@ def _take_in(
 ) -> None:
     stream = source.events_stream(spark, lake, max_rows)
     if stream is not None:
-        query = stream.trigger(availableNow=True).start()
+        query = STREAMS.start(stream.trigger(availableNow=True))
         try:
             query.awaitTermination()
         finally:
@@ -195,6 +220,7 @@ def record(run: Run, results: Sequence[SourceResult]) -> None:
     """Records what was ingested from the sources."""
     run.rows_in = run.rows_out = sum(result.events + result.jobs for result in results)
     run.offsets.update({result.store: result.offsets for result in results})
+    run.note(unchanged=[result.store for result in results if result.unchanged])
     run.fault = "; ".join(f"{result.store}: {result.error}" for result in results if result.error) or None
 
 

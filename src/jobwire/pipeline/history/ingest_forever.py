@@ -22,6 +22,7 @@ from jobwire.pipeline.history.ingest import (
 from jobwire.pipeline.history.snapshots import AnySource
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.spark.progress import Progress, silent
+from jobwire.pipeline.spark.streams import STREAMS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,7 +93,7 @@ class _Follower:
             stream = self._source.events_stream(self._spark, self._lake, self._max_rows)
             if stream is None:
                 return
-            self._query = stream.trigger(processingTime=f"{self._every} seconds").start()
+            self._query = STREAMS.start(stream.trigger(processingTime=f"{self._every} seconds"))
             self._seen = -1
 
     def snapshot(self, run: str) -> None:

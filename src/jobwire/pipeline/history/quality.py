@@ -52,8 +52,9 @@ def job_flaw() -> Column:
     )
 
 
-def quarantine(bronze_events: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """Returns every row that silver leaves out, once, as it was first seen, with the reason and the whole record."""
+def quarantine(bronze_events: DataFrame, snapshots: DataFrame, known: DataFrame | None = None) -> DataFrame:
+    """Returns every row that silver leaves out, once, as it was first seen, with the reason and the whole record: those
+    of the given rows of bronze, and those that are known."""
     events = bronze_events.select(
         *_OF_A_QUEUE,
         F.lit("events").alias("source"),
@@ -71,9 +72,9 @@ def quarantine(bronze_events: DataFrame, snapshots: DataFrame) -> DataFrame:
         F.to_json(F.struct(*whole_job)).alias("record"),
         "seen_at",
     )
+    flawed = events.unionByName(jobs).where("reason is not null")
     return (
-        events.unionByName(jobs)
-        .where("reason is not null")
+        (flawed if known is None else flawed.unionByName(known.drop("day")))
         .groupBy(*_OF_A_QUEUE, "source", "id", "reason")
         .agg(F.min(F.struct("seen_at", "record")).alias("first"))
         .select(

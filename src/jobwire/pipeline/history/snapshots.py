@@ -33,6 +33,10 @@ class AnySource(Protocol):
         """Its name in the lake: what was read of it before is found by this name."""
         ...
 
+    def look(self) -> str:
+        """Returns a text that differs once there may be something new in it. Needs no Spark."""
+        ...
+
     def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> DataStreamWriter | None:
         """Returns the stream of its events into bronze, not started yet, or None if it has no events."""
         ...

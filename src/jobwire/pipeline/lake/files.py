@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import uuid
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,14 @@ class LakeFiles:
     def table(self, path: str, schema: pa.Schema) -> pa.Table:
         """Returns the rows of the Parquet files in a folder."""
         return dataset.dataset(self._at(path), schema, "parquet", self._system).to_table()
+
+    def batches(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of the Parquet files in a folder."""
+        yield from dataset.dataset(self._at(path), schema, "parquet", self._system).to_batches()
+
+    def count(self, path: str) -> int:
+        """Returns the number of rows that the Parquet files in a folder state."""
+        return dataset.dataset(self._at(path), format="parquet", filesystem=self._system).count_rows()
 
     def folders(self, path: str) -> list[str]:
         """Returns the names of the folders in a folder, sorted."""

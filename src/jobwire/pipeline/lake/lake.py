@@ -32,7 +32,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.lake import pointers, run_log
+from jobwire.pipeline.lake import counting, pointers, run_log
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.pointers import WHOLE, Part, Pointer
 from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, RUNS, Columns
@@ -42,7 +42,6 @@ __all__ = ["BY_DAY", "IN_ONE", "EventSink", "Lake", "Staged", "folder_of"]
 
 _EVENTS = "bronze/events"
 _PART = "part"
-_SIXTY_FOUR_BITS = "18446744073709551616"
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,11 @@ class Lake:
         ]
         return _union(spark, frames, BRONZE_EVENTS.plus("source string"))
 
+    def bronze_state(self) -> dict[str, Any]:
+        """Returns numbers that differ once anything was ingested. Needs no Spark."""
+        events = {name: self._newest(f"{_EVENTS}/{name}") for name in self.files.folders(_EVENTS)}
+        return {"events": events, **{table: self.snapshot_generations(table) for table in SNAPSHOT_TABLES}}
+
     def add_snapshot(self, source: str, rows: DataFrame, run: str, table: str = "jobs") -> int:
         """Publishes rows of a source as they are now, beside those of earlier ingests. `table` is a name of
         SNAPSHOT_TABLES. Returns how many rows there were."""
@@ -122,6 +126,19 @@ class Lake:
         root = SNAPSHOT_TABLES[table]
         found = {name: self.pointer(f"{root}/{name}") for name in self.files.folders(root)}
         return {name: pointer.generation for name, pointer in found.items() if pointer is not None}
+
+    def snapshot_rows(self, after: Mapping[str, int] | None = None, table: str = "jobs") -> int:
+        """Returns the number of rows in the snapshots of all sources, or in those of later generations than the given
+        ones."""
+        root = SNAPSHOT_TABLES[table]
+        found = [(name, self.pointer(f"{root}/{name}")) for name in self.files.folders(root)]
+        return sum(
+            part.rows
+            for name, pointer in found
+            if pointer is not None
+            for part in pointer.parts.values()
+            if part.generation > (after or {}).get(name, 0)
+        )
 
     def snapshots(self, spark: SparkSession, after: Mapping[str, int] | None = None, table: str = "jobs") -> DataFrame:
         """Returns the snapshots of all sources, or those of later generations than the given ones."""
@@ -160,13 +177,10 @@ class Lake:
             writer_rows = writer_rows.withColumn(_PART, F.date_format("day", "yyyy-MM-dd")).hint("rebalance", _PART)
         writer = writer_rows.write.format(self.format)
         (writer.partitionBy(_PART) if days else writer).save(path)
-        key = WHOLE if is_one_part(name) else run
         parts = {
-            row["key"]: Part(self._folder_of_part(folder, row["key"], days), row["rows"], int(row["checksum"]))
-            for row in self._counted(rows.sparkSession, path, columns, days, key)
+            key: Part(self._folder_of_part(folder, key, days), count, checksum)
+            for key, count, checksum in self._counted(rows.sparkSession, name, folder, run)
         }
-        if not days and not parts:
-            parts = {key: Part(folder, 0, 0)}
         return Staged(name, columns, run, parts, 0 if before is None else before.generation)
 
     def publish(self, staged: Staged, replacing: Collection[str] | None = None) -> Pointer:
@@ -237,14 +251,27 @@ class Lake:
     def _folder_of_part(self, folder: str, key: str, days: bool) -> str:
         return f"{folder}/{_PART}={key}" if days and self.format == "parquet" else folder
 
-    def _counted(self, spark: SparkSession, path: str, columns: Columns, days: bool, key: str) -> Sequence[Any]:
-        written = columns.plus(f"{_PART} string") if days else columns
+    def _counted(self, spark: SparkSession, name: str, folder: str, run: str) -> Iterator[tuple[str, int, int]]:
+        """Yields the parts that were written with their rows and checksums. Snapshots get none: they may be large, and
+        nothing compares them."""
+        path, columns = f"{name}/{folder}", columns_of(name)
+        if has_days(name):
+            written = columns.plus(f"{_PART} string")
+            yield from counting.by_spark(self._written(spark, path, written), columns, _PART)
+        elif self.format != "parquet":
+            rows = self._written(spark, path, columns)
+            counted = counting.by_spark(rows.withColumn(_PART, F.lit(WHOLE)), columns, _PART)
+            _, count, checksum = next(counted, (WHOLE, 0, 0))
+            yield WHOLE if is_one_part(name) else run, count, checksum
+        elif is_one_part(name):
+            yield WHOLE, *counting.by_arrow(self.files, path, columns)
+        else:
+            yield run, self.files.count(path), 0
+
+    def _written(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
         reader = spark.read.format(self.format)
-        rows = (reader.schema(written.spark) if self.format == "parquet" else reader).load(path)
-        hashed = F.xxhash64(*columns.names).cast("decimal(38,0)")
-        total = F.pmod(F.sum(hashed), F.lit(_SIXTY_FOUR_BITS).cast("decimal(38,0)"))
-        grouped = rows.groupBy((F.col(_PART).cast("string") if days else F.lit(key)).alias("key"))
-        return grouped.agg(F.count("*").alias("rows"), total.alias("checksum")).collect()
+        reader = reader.schema(columns.spark) if self.format == "parquet" else reader
+        return reader.load(self.files.for_spark(path))
 
     def _parts(
         self, spark: SparkSession, name: str, parts: Mapping[str, Part], columns: Columns
@@ -265,10 +292,15 @@ class Lake:
             )
 
     def _read(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
-        reader = spark.read.format(self.format)
-        if self.format == "parquet":
-            reader = reader.schema(columns.spark)
-        return reader.load(self.files.for_spark(path)).select(*columns.names)
+        return self._written(spark, path, columns).select(*columns.names)
+
+    def _newest(self, folder: str) -> str:
+        """Returns the last batch in the log of a stream's sink; of a folder without one, the names of all files."""
+        batches = [int(name.partition(".")[0]) for name in self.files.files(f"{folder}/_spark_metadata")]
+        if batches:
+            return str(max(batches))
+        names = [[one, *self.files.files(f"{folder}/{one}")] for one in self.files.folders(folder)]
+        return hashlib.sha256(repr(names).encode()).hexdigest()
 
     def _tidy(self, pointer: Pointer) -> None:
         """Removes what neither this pointer nor the one before names: older versions, and what crashes left."""

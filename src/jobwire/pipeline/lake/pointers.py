@@ -21,7 +21,7 @@ from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.schemas import columns
 
 WHOLE = "all"
-_MODULUS = 2**64
+MODULUS = 2**64
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Pointer:
 
     @property
     def checksum(self) -> int:
-        return sum(part.checksum for part in self.parts.values()) % _MODULUS
+        return sum(part.checksum for part in self.parts.values()) % MODULUS
 
     @property
     def folders(self) -> list[str]:

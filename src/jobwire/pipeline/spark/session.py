@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,9 @@ from jobwire.pipeline.spark.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    AnySession = SparkSession | Callable[[], SparkSession]
+    """A session, or a function that returns one. The function is called if Spark is needed, and may start it."""
 
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
@@ -41,25 +44,32 @@ _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 # Java that does not compile to the last has room for 48 MB of compiled code. Spark fills it: the third build of a lake
 # in one process took 13 s of a core instead of 6, as Java discarded code and compiled it again.
 _ROOM = "-XX:ReservedCodeCacheSize=240m"
+_FOR_LITTLE = {**_INTERPRETED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 SMALL = {
-    **_INTERPRETED,
+    **_FOR_LITTLE,
     "spark.driver.extraJavaOptions": f"{_JAVA} -XX:TieredStopAtLevel=1 {_ROOM} -XX:+UseSerialGC",
 }
-"""For a few thousand rows: neither Spark compiles its queries nor Java its classes to the last, which would take longer
-than running them."""
+"""For a few thousand rows: neither Spark compiles and replans its queries nor Java compiles its classes to the last,
+which would take longer than running them."""
 
 
 @contextmanager
-def interpreted(spark: SparkSession) -> Generator[None]:
-    """Disables whole-stage code generation inside the block: for small inputs, compiling takes longer than running."""
-    before = {key: str(spark.conf.get(key)) for key in _INTERPRETED}
-    for key, value in _INTERPRETED.items():
+def for_little(spark: SparkSession) -> Generator[None]:
+    """Has Spark neither compile nor replan queries inside the block: for small inputs, both take longer than running.
+    An adaptive query is a job for each of its stages."""
+    before = {key: str(spark.conf.get(key)) for key in _FOR_LITTLE}
+    for key, value in _FOR_LITTLE.items():
         spark.conf.set(key, value)
     try:
         yield
     finally:
         for key, value in before.items():
             spark.conf.set(key, value)
+
+
+def session_of(given: AnySession) -> SparkSession:
+    """Returns the session that was given, or the one that the given function returns."""
+    return given() if callable(given) else given
 
 
 def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:

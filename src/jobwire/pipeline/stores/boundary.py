@@ -7,6 +7,7 @@ release can still read.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -140,6 +141,14 @@ def open_store(address: Address, queue: str, name: str) -> QueueStore:
         raise MissingExtra(f"{address.protocol}:", PROTOCOLS[address.protocol].store) from missing
     store: QueueStore = module.open_store(address, queue, name)
     return store
+
+
+def look(address: Address, queues: Sequence[str]) -> str:
+    """Returns a text that differs once a job of these queues was added, was removed or changed its state. It costs a
+    few queries, whatever number of queues there are; no job is read."""
+    module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
+    seen = [list(queues), module.look(address, queues)]
+    return hashlib.sha256(repr(seen).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def list_queues(address: Address) -> Sequence[str]:

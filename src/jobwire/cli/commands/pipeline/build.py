@@ -31,7 +31,7 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Build the tables of jobs, runs and hourly figures from new ingested data, or again for some days."""
-    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.output import emit
     from jobwire.pipeline.history.build import build as make
     from jobwire.pipeline.lake.lake import Lake
@@ -39,8 +39,8 @@ def build(
     first, end = moment_or_none("--from", since), moment_or_none("--to", until)
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        spark = started(master, settings(conf), progress)
         progress("building", 0, None)
+        spark = session_when_needed(master, settings(conf), progress)
         result = make(spark, tables, first.date() if first else None, end.date() if end else None)
     if as_json:
         emit(asdict(result))

@@ -43,7 +43,7 @@ def ingest(
 ) -> None:
     """Copy the events and jobs of queues into the lake, before the queues delete them."""
     from jobwire import urls
-    from jobwire.cli.commands.pipeline.stage import interrupted, staged, started
+    from jobwire.cli.commands.pipeline.stage import interrupted, session_when_needed, staged
     from jobwire.cli.output import emit
     from jobwire.pipeline.history.ingest import find_sources
     from jobwire.pipeline.history.ingest import ingest as take_in
@@ -53,10 +53,10 @@ def ingest(
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         sources = find_sources(stack, stores or [urls.default_url()], queues)
-        spark = started(master, settings(conf), progress)
+        spark = session_when_needed(master, settings(conf), progress)
         if continuous:
             with interrupted() as stop:
-                result = follow(spark, tables, sources, stop, every=every, progress=progress)
+                result = follow(spark(), tables, sources, stop, every=every, progress=progress)
         else:
             result = take_in(spark, tables, sources, progress=progress)
     if as_json:
@@ -81,6 +81,8 @@ def show(result: IngestResult) -> None:
         queues = f"{len(source.offsets):,}" if source.offsets else ""
         table.add_row(printable(source.store), queues, f"{source.events:,}", f"{source.jobs:,}")
     console().print(table)
+    if all(source.unchanged for source in result.sources):
+        console().print("nothing new since the last ingest")
     for source in result.sources:
         if source.error:
             console().print(f"{printable(source.store)}: {printable(source.error)}", style="red", markup=False)

@@ -39,7 +39,7 @@ def run(
 ) -> None:
     """Ingest, build and report, one after the other."""
     from jobwire import urls
-    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.history.build import build
     from jobwire.pipeline.history.ingest import find_sources, ingest
@@ -49,12 +49,12 @@ def run(
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         sources = find_sources(stack, stores or [urls.default_url()], queues)
-        spark = started(master, settings(conf), progress)
+        spark = session_when_needed(master, settings(conf), progress)
         taken = ingest(spark, tables, sources, progress=progress)
         progress("building", 0, None)
         built = build(spark, tables)
         progress("drawing", 0, None)
-        written = report(tables, out, png=png, spark=spark)
+        written = report(tables, out, png=png, spark=None if table_format == "parquet" else spark())
     if as_json:
         emit({"ingest": taken.as_dict(), "build": asdict(built), "report": written.as_dict()})
     else:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -58,10 +59,19 @@ def staged(*, quiet: bool) -> Generator[Progress]:
 
 def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> SparkSession:
     """Starts the Spark session of a command."""
+    return session_when_needed(master, conf, progress)()
+
+
+def session_when_needed(master: str | None, conf: Mapping[str, str], progress: Progress) -> Callable[[], SparkSession]:
+    """Returns a function that starts the Spark session of a command at its first call."""
     from jobwire.pipeline.spark.session import spark_session
 
-    progress("starting Spark", 0, None)
-    return spark_session(master, conf)
+    @cache
+    def session() -> SparkSession:
+        progress("starting Spark", 0, None)
+        return spark_session(master, conf)
+
+    return session
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class EventLog:
         return {"at": 0}
 
     def latest(self, start: Offset) -> Offset:
-        look = self._look()
+        look = self.look()
         return start if start.get("look") == look else {"at": self._index.connection.now_ms(), "look": look}
 
     def passed(self, offset: Offset, target: Offset) -> bool:
@@ -79,7 +79,7 @@ class EventLog:
                 yield from rows.flush()
         yield from rows.flush()
 
-    def _look(self) -> str:
+    def look(self) -> str:
         """Returns a text that differs whenever something may have happened."""
         index = self._index
         index.reindex()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 
 import pyarrow as pa
 
@@ -62,6 +63,13 @@ def open_store(address: Address, queue: str, name: str) -> BridgemqStore:
     check_name("queue", queue)
     keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
     return BridgemqStore(Index(RedisConnection(address, keys.base), keys, queue), name)
+
+
+def look(address: Address, queues: Sequence[str]) -> list[str]:
+    """Returns what the log of events compares, for each job type."""
+    keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
+    with closing(RedisConnection(address, keys.base)) as connection:
+        return [EventLog(Index(connection, keys, queue), "").look() for queue in queues]
 
 
 def list_queues(address: Address) -> Sequence[str]:

@@ -12,8 +12,11 @@ from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.bullmq import finished, partitions, purge
 from jobwire.pipeline.stores.bullmq.events import EventLog
 from jobwire.pipeline.stores.bullmq.jobs import JobsReader
+from jobwire.pipeline.stores.bullmq.look import look
 from jobwire.pipeline.stores.redisio.connection import RedisConnection, scan
 from jobwire.urls import Address
+
+__all__ = ["BullmqStore", "list_queues", "look", "open_store"]
 
 
 class BullmqStore:

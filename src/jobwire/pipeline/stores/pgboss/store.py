@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from functools import cached_property
 
 import pyarrow as pa
@@ -74,6 +75,12 @@ class PgBossStore:
 
 def open_store(address: Address, queue: str, name: str) -> PgBossStore:
     return PgBossStore(Database(address), queue, name)
+
+
+def look(address: Address, queues: Sequence[str]) -> list[tuple[object, ...]]:
+    """Returns figures of each queue that differ after every change of a row."""
+    with closing(Database(address)) as database:
+        return database.ask(database.fitted("look"), [list(queues)])
 
 
 def list_queues(address: Address) -> Sequence[str]:

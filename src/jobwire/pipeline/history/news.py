@@ -1,0 +1,64 @@
+"""Decides without Spark whether a source has anything new since it was last ingested.
+
+Before a source is ingested, it is looked at (`AnySource.look`). The look is recorded when the ingest has succeeded. A
+source that looks the same at the next ingest has changed nothing since before that one began.
+
+A look does not see every change: a store may replace the data of a job and report no event. A source that looks the
+same is ingested after a day in any case.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from jobwire.errors import JobwireError
+from jobwire.pipeline.history.snapshots import AnySource
+from jobwire.pipeline.lake.lake import Lake, folder_of
+
+AT_LEAST_EVERY = timedelta(days=1)
+
+_log = logging.getLogger("jobwire.pipeline")
+
+
+@dataclass(frozen=True)
+class Look:
+    """A source as it was at some time. `text` is None if it could not be looked at."""
+
+    text: str | None
+    at: datetime
+    offsets: Any = None
+    """The end of its stream at the end of the ingest."""
+
+
+def take_look(source: AnySource) -> Look:
+    """Looks at a source. An error is left to the ingest, which may not meet it."""
+    now = datetime.now(UTC)
+    try:
+        return Look(source.look(), now)
+    except JobwireError as error:
+        _log.debug("%s was not looked at: %s; it is ingested", source.name, error)
+        return Look(None, now)
+
+
+def last_look(lake: Lake, source: AnySource) -> Look | None:
+    """Returns the look before the last ingest that succeeded, or None if there was none."""
+    found: Mapping[str, Any] | None = lake.files.read(_file(source))
+    return None if found is None else Look(found["look"], datetime.fromisoformat(found["at"]), found["offsets"])
+
+
+def has_news(look: Look, last: Look | None) -> bool:
+    """Returns whether there may be something new since the last ingest."""
+    return last is None or look.text is None or look.text != last.text or look.at - last.at >= AT_LEAST_EVERY
+
+
+def record_look(lake: Lake, source: AnySource, look: Look, offsets: Any) -> None:
+    """Records a look whose ingest has succeeded."""
+    lake.files.write(_file(source), {"look": look.text, "at": look.at.isoformat(), "offsets": offsets})
+
+
+def _file(source: AnySource) -> str:
+    return f"checkpoints/looks/{folder_of(source.name)}.json"
