@@ -1,38 +1,21 @@
-"""Figures of queues, read without opening them: opening may register a queue."""
+"""Exact figures of queues, read without opening them: opening may register a queue."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
 
-from jobwire.boundary import Feature
+from jobwire.boundary import Feature, QueueFigures
 from jobwire.connection import Connection
 from jobwire.model import State
 
 _AT_ONCE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class QueueFigures:
-    """A queue as it is at one moment."""
-
-    name: str
-    counts: Mapping[State, int]
-    oldest: datetime | None
-    """The time at which the next waiting job was added, or the last in line if that was earlier."""
-    paused: bool | None
-    """None if the protocol has no pause."""
-
-    @property
-    def oldest_age(self) -> float | None:
-        """Seconds since the oldest waiting job was added."""
-        return None if self.oldest is None else max(0.0, (datetime.now(UTC) - self.oldest).total_seconds())
-
-
 async def figures_of(connection: Connection, names: Sequence[str]) -> list[QueueFigures]:
-    """Reads the figures of queues, several at the same time. Opens no Queue, which would register it."""
+    """Reads the figures of queues, several at the same time, with exact counts. The oldest waiting job is the next one,
+    or the last in line if that was added earlier. Opens no Queue, which would register it."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def read(name: str) -> QueueFigures:

@@ -32,6 +32,7 @@ from jobwire.boundary.diagnosis import (
     Thresholds,
 )
 from jobwire.boundary.features import ALL_SCHEDULES, ALL_UNIQUE, BACKOFFS, Capabilities, Feature
+from jobwire.boundary.figures import QueueFigures, Reading, Turnover
 from jobwire.boundary.jobs import Acted, Added, PreparedJob
 from jobwire.boundary.parts import (
     RESULTS_KEY,
@@ -96,8 +97,10 @@ __all__ = [
     "Pause",
     "PreparedJob",
     "Progress",
+    "QueueFigures",
     "QueueLimits",
     "QueueList",
+    "Reading",
     "Released",
     "Routing",
     "Schedules",
@@ -108,6 +111,7 @@ __all__ = [
     "Thresholds",
     "Throttled",
     "Transactions",
+    "Turnover",
     "UniqueOwners",
     "Verdict",
     "Workers",

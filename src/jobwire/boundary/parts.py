@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from jobwire.boundary.claims import Claim
+from jobwire.boundary.figures import Reading
 from jobwire.boundary.jobs import Acted, Added, PreparedJob
 from jobwire.model import Children, Event, Job, JobKey, Limits, Schedule, State, WorkerInfo
 from jobwire.options import NewSchedule
@@ -258,16 +260,33 @@ class Workers(Protocol):
 
     async def workers(self, queue: str) -> Sequence[WorkerInfo]: ...
 
+    async def counts(self, queues: Sequence[str]) -> Mapping[str, int]:
+        """Returns the number of workers of each queue, in as many round trips for many queues as for one."""
+        ...
+
 
 class QueueList(Protocol):
-    """Lists the queues of a store."""
+    """Lists the queues of a store, and reads figures of many at once."""
 
     async def names(self) -> Sequence[str]:
         """Returns the names of all queues in the place that the URL names, sorted. Stores nothing."""
         ...
 
+    async def search(self, cursor: str | None) -> tuple[Sequence[str], str | None]:
+        """Returns some names and the cursor with which the next call goes on, None at the end. A name may come twice.
+        Each call is short, however much is in the store."""
+        ...
+
     async def has(self, queue: str) -> bool:
         """Returns True if there is such a queue. Does not read the others."""
+        ...
+
+    async def figures(self, queues: Sequence[str], most: int, since: datetime | None) -> Reading:
+        """Returns figures of queues, in a few round trips for hundreds of them. Stores nothing.
+
+        If a store has to count jobs one by one, it counts at most `most` of a queue in each state, and then returns how
+        many came and went since `since`, the time of the last reading, as turnover. That too is limited: to ten times
+        `most`."""
         ...
 
     async def forget(self, queue: str) -> None:

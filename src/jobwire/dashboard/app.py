@@ -20,6 +20,7 @@ from jobwire.connection import Connection
 from jobwire.dashboard import forms, live
 from jobwire.dashboard.board import Board, Call
 from jobwire.dashboard.callers import Auth, TrustedHeader, caller_of
+from jobwire.dashboard.drawings import Draw, Drawings
 from jobwire.dashboard.headers import SafeHeaders
 from jobwire.dashboard.pages import act, events, failures, health, job, jobs, overview, queue, schedules, workers
 from jobwire.dashboard.render import STATIC, View, page
@@ -29,7 +30,6 @@ from jobwire.redact import redact as without_passwords
 from jobwire.serving.tokens import OPEN, Tokens
 
 _log = logging.getLogger("jobwire.dashboard")
-Draw = Callable[[Call], Awaitable[View]]
 Do = Callable[[Call, Mapping[str, Any]], Awaitable[Response]]
 
 PAGES: Mapping[str, Draw] = {
@@ -81,40 +81,43 @@ def dashboard(
         timeout=seconds("timeout", timeout, minimum=0.05),
     )
 
+    drawings = Drawings()
+
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         board.start()
         try:
             yield
         finally:
+            drawings.close()
             await board.close()
 
     routes = [
-        *(Route(path, _page(board, draw)) for path, draw in PAGES.items()),
+        *(Route(path, _page(board, draw, drawings)) for path, draw in PAGES.items()),
         *(Route(path, _change(board, do), methods=["POST"]) for path, do in CHANGES.items()),
         Route("/health", _health(board)),
         Route("/static/{name}", _static),
-        Route("/{anything:path}", _page(board, _nothing)),
+        Route("/{anything:path}", _page(board, _nothing, drawings)),
     ]
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(SafeHeaders)])
     app.state.board = board
     return app
 
 
-def _page(board: Board, draw: Draw) -> Callable[[Request], Awaitable[Response]]:
+def _page(board: Board, draw: Draw, drawings: Drawings) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         if draw is overview.draw and not request.url.path.endswith("/"):
             return RedirectResponse(f"{request.scope.get('root_path', '')}/")
-        return await _with_caller(board, request, lambda call: _drawn(call, draw))
+        return await _with_caller(board, request, lambda call: _drawn(call, draw, drawings))
 
     return respond
 
 
-async def _drawn(call: Call, draw: Draw) -> Response:
+async def _drawn(call: Call, draw: Draw, drawings: Drawings) -> Response:
     if "text/event-stream" in call.request.headers.get("accept", ""):
         named = call.board.stores.get(call.given("store"))
         watched = list(call.board.stores.values()) if named is None else [named]
-        return live.stream(call, lambda: _attempted(call, draw), watched)
+        return live.stream(call, lambda shared: _attempted(shared, draw), watched, drawings)
     return page(await _attempted(call, draw), call)
 
 

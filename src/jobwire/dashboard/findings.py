@@ -16,6 +16,8 @@ from jobwire.redact import redact
 
 _log = logging.getLogger("jobwire.dashboard")
 _EVERY = 300.0
+_SHARE = 100
+"""After an examination that took a second, the next one begins so many seconds later at the earliest."""
 _WITHIN = 120.0
 
 
@@ -51,14 +53,13 @@ class Findings:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._at = float("-inf")
+        self._next = float("-inf")
         self._task: asyncio.Task[None] | None = None
         self.known: Sequence[FoundByDoctor] = ()
 
     def refresh(self) -> None:
         """Begins an examination in the background if the last one is some minutes old."""
-        if time.monotonic() - self._at > _EVERY and (self._task is None or self._task.done()):
-            self._at = time.monotonic()
+        if time.monotonic() >= self._next and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._examine())
 
     def close(self) -> None:
@@ -66,8 +67,12 @@ class Findings:
             self._task.cancel()
 
     async def _examine(self) -> None:
+        began = time.monotonic()
         try:
             async with asyncio.timeout(_WITHIN):
                 self.known = await examined(self._connection)
         except (JobwireError, TimeoutError) as error:
             _log.info("the examination of %s failed: %s; it is repeated later", self._connection, error)
+        finally:
+            took = time.monotonic() - began
+            self._next = began + max(_EVERY, _SHARE * took)

@@ -1,7 +1,7 @@
 """Sends the parts of an open page that have changed, as server-sent events.
 
 A page is drawn again after each look at its store, at most once a second, and its parts are compared with those that
-were sent. So an open page costs nothing while nothing changes, beyond the look that all pages share.
+were sent. So an open page costs little while nothing changes, beyond the look and the drawing that all pages share.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Mapping
 
 from starlette.responses import Response, StreamingResponse
 
 from jobwire.dashboard.board import Call
-from jobwire.dashboard.render import View, parts
+from jobwire.dashboard.drawings import Draw, Drawings
 from jobwire.dashboard.store import Store
 
 MOST_STREAMS = 200
@@ -25,26 +25,25 @@ _LATEST = 10.0
 _SIGN_OF_LIFE = 15.0
 
 
-def stream(call: Call, draw: Callable[[], Awaitable[View]], stores: list[Store]) -> Response:
+def stream(call: Call, draw: Draw, stores: list[Store], drawings: Drawings) -> Response:
     """Returns the stream of one page, which is drawn by `draw`."""
     if call.board.streams >= MOST_STREAMS:
         return Response("too many pages are open", 503, {"Retry-After": "30"})
-    return StreamingResponse(_messages(call, draw, stores), media_type="text/event-stream")
+    return StreamingResponse(_messages(call, draw, stores, drawings), media_type="text/event-stream")
 
 
-async def _messages(call: Call, draw: Callable[[], Awaitable[View]], stores: list[Store]) -> AsyncGenerator[str]:
+async def _messages(call: Call, draw: Draw, stores: list[Store], drawings: Drawings) -> AsyncGenerator[str]:
     board = call.board
     board.streams += 1
     for store in stores:
         store.watch()
-    sent: dict[str, str] = {}
+    sent: Mapping[str, str] = {}
     quiet_since = time.monotonic()
     stopped = asyncio.create_task(board.stopping.wait())
     try:
         yield "retry: 1000\n\n"
         while not stopped.done():
-            view = await draw()
-            now = {"title": view.title, **parts(view, call)}
+            now = await drawings.of(call, draw, stores)
             changed = {name: html for name, html in now.items() if sent.get(name) != html}
             sent = now
             if changed:

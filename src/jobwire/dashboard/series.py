@@ -1,7 +1,7 @@
 """The last hour of one queue, as a few numbers for each half minute.
 
 Rates come from changes of counts between two looks, as in `jobwire top`. A job that is deleted at its end changes no
-count of finished jobs, so it is not seen as finished.
+count of finished jobs, so it is not seen as finished. A store that does not count all jobs gives the turnover instead.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jobwire.boundary import Turnover
 from jobwire.model import State
 
 BIN = 30.0
@@ -49,8 +50,9 @@ class Series:
         self._before: Mapping[State, int] | None = None
         self._began: float | None = None
 
-    def add(self, at: float, counts: Mapping[State, int]) -> bool:
-        """Adds the counts that were read at a time in seconds. Returns True if they differ from those before."""
+    def add(self, at: float, counts: Mapping[State, int], turnover: Turnover | None = None) -> bool:
+        """Adds the counts that were read at a time in seconds, and the turnover since then if it is known. Returns True
+        if the counts differ from those before."""
         number = int(at // BIN)
         if not self.bins or self.bins[-1].number != number:
             self.bins.append(Bin(number))
@@ -58,7 +60,11 @@ class Series:
             self._began = at
         now, before = self.bins[-1], self._before
         now.waiting = counts.get(State.WAITING, 0)
-        if before is not None and before != counts:
+        if turnover is not None:
+            now.added += turnover.added
+            now.completed += turnover.completed
+            now.failed += turnover.failed
+        elif before is not None and before != counts:
             change = {state: counts[state] - before.get(state, 0) for state in counts}
             now.completed += max(0, change.get(State.COMPLETED, 0))
             now.failed += max(0, change.get(State.FAILED, 0))

@@ -11,17 +11,19 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar
 
-from jobwire.boundary import Feature
+from jobwire.boundary import Feature, QueueFigures, QueueList
 from jobwire.connection import Connection
+from jobwire.dashboard.at_least import AtLeast
 from jobwire.dashboard.event_tail import EventTail
 from jobwire.dashboard.findings import Findings
+from jobwire.dashboard.queue_names import QueueNames
 from jobwire.dashboard.series import Rates, Series
 from jobwire.errors import JobwireError, NotSupported, StoreRefused, StoreUnavailable
-from jobwire.figures import QueueFigures, figures_of
 from jobwire.queue import Queue
 from jobwire.redact import redact
 
@@ -37,7 +39,10 @@ _FRESH, _OLD = 1.0, 5.0
 """Ages of figures in seconds: from the first on a page asks for a new look, from the second on it waits for one."""
 _WHOLE_LOOK = 4
 """A look at all queues may take that many times as long as one answer."""
-_WORKERS_AT_ONCE = 8
+MOST_COUNTED, _FEWEST_COUNTED = 10_000, 100
+"""Jobs of a queue in one state that are counted one by one, in stores that have to do so: if a look takes long, a tenth
+of them."""
+_LONG_LOOK, _SHORT_LOOK = 2.0, 0.2
 _MOST_OPEN = 500
 
 
@@ -55,6 +60,8 @@ class Look:
     workers: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
     left_out: int = 0
     """Queues beyond MOST_QUEUES."""
+    searching: bool = False
+    """True if there may be more queues: not all of the store has been searched yet."""
     trouble: str | None = None
     """The reason why the last look failed. The figures are then those of the look before."""
 
@@ -62,6 +69,14 @@ class Look:
     def seen(self) -> bool:
         """True if the store has answered at least once."""
         return self.at > 0
+
+
+def _marked(figures: QueueFigures) -> QueueFigures:
+    """Returns the figures with counts that are written as incomplete where they are."""
+    if not figures.more:
+        return figures
+    counts = {state: AtLeast(jobs) if state in figures.more else jobs for state, jobs in figures.counts.items()}
+    return replace(figures, counts=counts)
 
 
 class Store:
@@ -76,7 +91,11 @@ class Store:
         self.series: dict[str, Series] = {}
         self.findings = Findings(self.connection)
         self.watchers = 0
+        self._names = QueueNames()
+        self._most = MOST_COUNTED
+        self._since: datetime | None = None
         self._outdated = False
+        self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._queues: dict[str, Queue] = {}
         self._tails: dict[str, EventTail] = {}
         self._wake = asyncio.Event()
@@ -144,6 +163,7 @@ class Store:
     def outdate(self) -> None:
         """Makes the next page wait for a new look, after something was changed."""
         self._outdated = True
+        self._kept.clear()
 
     @property
     def stale_for(self) -> float | None:
@@ -167,6 +187,7 @@ class Store:
                 _log.exception("looking at store %r failed; the next look follows", self.name)
                 self._failed(error)
             took = time.monotonic() - began
+            self._adapt(took)
             self._looked.set()
             self._looked = asyncio.Event()
             if self.watchers:
@@ -178,37 +199,43 @@ class Store:
                     await self._wake.wait()
 
     async def _look(self) -> None:
-        names = await self.connection.queues()
+        queues = await self._queue_list()
+        names = await self._names.go_on(queues)
         shown = names[:MOST_QUEUES]
-        found = await figures_of(self.connection, shown)
+        reading = await queues.figures(shown, self._most, self._since)
         workers = await self._count_workers(shown)
-        now = time.time()
-        for figures in found:
-            self.series.setdefault(figures.name, Series()).add(now, figures.counts)
+        now, self._since = time.time(), reading.at
+        found = {one.name: _marked(one) for one in reading.queues}
+        for figures in found.values():
+            self.series.setdefault(figures.name, Series()).add(now, figures.counts, figures.turnover)
         for gone in self.series.keys() - set(shown):
             del self.series[gone]
-        self.look = Look(now, {one.name: one for one in found}, workers, len(names) - len(shown))
+        self.look = Look(now, found, workers, len(names) - len(shown), not self._names.complete)
+
+    async def _queue_list(self) -> QueueList:
+        await self.connection.reach()
+        backend = self.connection.backend
+        return backend.capabilities.part(backend.queue_list, Feature.QUEUES)
 
     async def _count_workers(self, names: Sequence[str]) -> Mapping[str, int | None]:
         backend = self.connection.backend
         part = backend.workers if backend.capabilities.has(Feature.WORKERS) else None
-        if part is None:
+        try:
+            return dict.fromkeys(names) if part is None else await part.counts(names)
+        except (NotSupported, StoreRefused):
             return dict.fromkeys(names)
-        slots = asyncio.Semaphore(_WORKERS_AT_ONCE)
 
-        async def count(name: str) -> int | None:
-            async with slots:
-                try:
-                    return len(await part.workers(name))
-                except (NotSupported, StoreRefused):
-                    return None
-
-        return dict(zip(names, await asyncio.gather(*map(count, names)), strict=True))
+    def _adapt(self, took: float) -> None:
+        """Counts fewer jobs one by one after a long look, and more after a short one. The limits are so far apart that
+        ten times as many never make a short look a long one."""
+        if took > _LONG_LOOK:
+            self._most = max(_FEWEST_COUNTED, self._most // 10)
+        elif took < _SHORT_LOOK:
+            self._most = min(MOST_COUNTED, self._most * 10)
 
     def _failed(self, error: BaseException) -> None:
         reason = "it did not answer in time" if isinstance(error, TimeoutError) else redact(str(error))
-        before = self.look
-        self.look = Look(before.at, before.figures, before.workers, before.left_out, reason)
+        self.look = replace(self.look, trouble=reason)
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
@@ -230,6 +257,18 @@ class Store:
             oldest = next(iter(self._queues))
             await self._queues.pop(oldest).close()
         return found
+
+    async def kept(self, key: Hashable, seconds: float, question: Callable[[], Awaitable[T]]) -> T:
+        """Returns the answer to a question that takes long, or the one that a page got in the last seconds. An action
+        makes all such answers outdated."""
+        now = time.monotonic()
+        self._kept = {other: one for other, one in self._kept.items() if one[0] > now}
+        known = self._kept.get(key)
+        if known is None:
+            answer = await self.ask(question)
+            self._kept[key] = now + seconds, answer
+            return answer
+        return known[1]
 
     def has(self, feature: Feature) -> bool:
         return self.connection.backend.capabilities.has(feature)

@@ -61,7 +61,7 @@ class MemoryBackend:
         self.limits = MemoryLimits(access) if has(Feature.LIMITS) else None
         self.unique_owners = MemoryUniqueOwners(access) if has(Feature.UNIQUE_OWNERS) else None
         self.workers = MemoryWorkers(access) if has(Feature.WORKERS) else None
-        self.queue_list = MemoryQueueList(access) if has(Feature.QUEUES) else None
+        self.queue_list = MemoryQueueList(access, has_pause=has(Feature.PAUSE)) if has(Feature.QUEUES) else None
 
     @property
     def capabilities(self) -> Capabilities:

@@ -15,6 +15,8 @@ from jobwire.model import Job, State
 
 MOST = 1000
 """The newest failed jobs that are read."""
+KEPT = 10.0
+"""Seconds for which they are not read again, however many pages are open."""
 
 
 @dataclass(slots=True)
@@ -39,7 +41,11 @@ async def draw(call: Call) -> View:
     store, queue = await call.queue()
     await store.fresh()
     chosen = selection_of({"state": State.FAILED.value})
-    found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST, most=MOST))
+    found = await store.kept(
+        ("failures", queue.name),
+        KEPT,
+        lambda: read(queue, chosen, call.board.redaction, enough=MOST, most=MOST),
+    )
     causes = causes_of(found)
     figures = figures_of(store, queue.name)
     return View(

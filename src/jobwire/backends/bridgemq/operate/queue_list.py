@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.connection.namespace import Namespace
+from jobwire.backends.bridgemq.operate.figures import figures
 from jobwire.backends.bridgemq.upkeep.reindex import READERS_STEPS, Reindex
+from jobwire.boundary import Reading
 
 _ALL = "*"
 
@@ -21,18 +24,32 @@ class BridgeQueueList:
         """Returns the types in the index, which is first updated after changes by peers."""
         keys, store = self._namespace.keys, self._namespace.store
         await Reindex(self._namespace.scripts, keys).run(READERS_STEPS)
-        indexed, paused, templates = await store.calls(
-            [("SMEMBERS", keys.types), ("SMEMBERS", keys.paused), ("ZRANGE", keys.cron, 0, -1)]
-        )
+        indexed, paused = await store.calls([("SMEMBERS", keys.types), ("SMEMBERS", keys.paused)])
         names = {name.decode(errors="replace") for name in {*indexed, *paused}} - {_ALL, ""}
-        if templates:
-            data = await store.call("MGET", *(keys.data(job_id.decode(errors="replace")) for job_id in templates))
-            documents = [codec.parse(raw) for raw in data if raw]
-            names |= {str(document["type"]) for document in documents if document and document.get("type")}
-        return sorted(names)
+        return sorted(names | await self._scheduled())
+
+    async def search(self, cursor: str | None) -> tuple[Sequence[str], str | None]:
+        return await self.names(), None
 
     async def has(self, queue: str) -> bool:
-        return queue in await self.names()
+        """Looks for schedules of the type, which are not indexed, only if it is not found otherwise."""
+        keys, store = self._namespace.keys, self._namespace.store
+        await Reindex(self._namespace.scripts, keys).run(READERS_STEPS)
+        known = await store.calls([("SISMEMBER", keys.types, queue), ("SISMEMBER", keys.paused, queue)])
+        return any(known) or queue in await self._scheduled()
+
+    async def _scheduled(self) -> set[str]:
+        """Returns the types that have a schedule."""
+        keys, store = self._namespace.keys, self._namespace.store
+        templates = await store.call("ZRANGE", keys.cron, 0, -1)
+        if not templates:
+            return set()
+        data = await store.call("MGET", *(keys.data(job_id.decode(errors="replace")) for job_id in templates))
+        documents = [codec.parse(raw) for raw in data if raw]
+        return {str(document["type"]) for document in documents if document and document.get("type")}
+
+    async def figures(self, queues: Sequence[str], most: int, since: datetime | None) -> Reading:
+        return await figures(self._namespace, queues)
 
     async def forget(self, queue: str) -> None:
         """Does nothing: obliterating deletes all data of a queue."""

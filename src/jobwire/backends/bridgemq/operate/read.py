@@ -16,7 +16,7 @@ from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
 _STEP = 200
-_COUNTED = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED)
+COUNTED = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED)
 CONTAINERS: Mapping[State, tuple[str, str]] = {
     State.WAITING: ("type", "up"),
     State.DELAYED: ("delayed", "up"),
@@ -83,4 +83,4 @@ def _parse(cursor: str | None) -> tuple[str, str]:
 async def counts(kind: JobType) -> Mapping[State, int]:
     await Reindex(kind.scripts, kind.keys).run(READERS_STEPS)
     numbers: list[int] = await kind.run("counts", kind.name)
-    return dict(zip(_COUNTED, numbers, strict=True))
+    return dict(zip(COUNTED, numbers, strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.job_type import JobType
 from jobwire.backends.bridgemq.keys import Keys
 from jobwire.backends.bridgemq.native.routing import Profile
+from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.model import WorkerInfo
 
@@ -78,20 +79,33 @@ class LiveWorker:
 
 async def live_workers(kind: JobType) -> Sequence[LiveWorker]:
     """Returns the workers with a heartbeat: jobwire's that registered for the type, and all of peers."""
-    store, keys = kind.store, kind.keys
-    members, handlers = await store.calls([("SMEMBERS", keys.workers), ("HGETALL", handlers_key(keys, kind.name))])
-    servers = sorted(raw.decode(errors="replace") for raw in members)
+    return (await workers_by_type(kind.store, kind.keys, [kind.name]))[kind.name]
+
+
+async def workers_by_type(store: RedisStore, keys: Keys, types: Sequence[str]) -> Mapping[str, Sequence[LiveWorker]]:
+    """Returns the live workers of several types, in two round trips."""
+    servers = sorted(raw.decode(errors="replace") for raw in await store.call("SMEMBERS", keys.workers))
     if not servers:
-        return []
-    names = {server.decode(errors="replace"): name.decode(errors="replace") for server, name in _pairs(handlers)}
-    answers = await store.calls(
-        [command for one in servers for command in (("EXISTS", keys.heartbeat(one)), ("MGET", keys.worker(one)))]
-    )
-    found: list[LiveWorker] = []
-    for server, alive, [raw] in zip(servers, answers[::2], answers[1::2], strict=True):
+        return dict.fromkeys(types, ())
+    about_servers = [
+        command for one in servers for command in (("EXISTS", keys.heartbeat(one)), ("MGET", keys.worker(one)))
+    ]
+    answers = await store.calls([*about_servers, *(("HGETALL", handlers_key(keys, one)) for one in types)])
+    handlers = answers[len(about_servers) :]
+    alive: dict[str, codec.Document] = {}
+    for server, beats, [raw] in zip(
+        servers, answers[: len(about_servers) : 2], answers[1 : len(about_servers) : 2], strict=True
+    ):
         about = codec.parse(raw) if raw else None
-        if not alive or about is None:
-            continue
+        if beats and about is not None:
+            alive[server] = about
+    return {one: _handling(alive, registered) for one, registered in zip(types, handlers, strict=True)}
+
+
+def _handling(alive: Mapping[str, codec.Document], registered: Any) -> list[LiveWorker]:
+    names = {server.decode(errors="replace"): name.decode(errors="replace") for server, name in _pairs(registered)}
+    found: list[LiveWorker] = []
+    for server, about in alive.items():
         if server not in names and codec.mapping(about.get("x")).get("client") == "jobwire":
             continue
         info = WorkerInfo(names.get(server) or server, _text(about.get("hostname")), about)

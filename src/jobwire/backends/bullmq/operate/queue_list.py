@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from jobwire.backends.bullmq.connection import Server
+from jobwire.backends.bullmq.operate.figures import figures
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.errors import translated_errors
+from jobwire.boundary import Reading
 
 _STEP = 1000
 _GLOB = re.compile(r"([\\*?\[\]])")
@@ -23,35 +26,49 @@ class BullQueueList:
 
     async def names(self) -> Sequence[str]:
         """Scans all keys of the database for settings, a thousand at a time, so that the server is never blocked."""
+        found: set[str] = set()
+        cursor: str | None = None
+        while True:
+            names, cursor = await self.search(cursor)
+            found.update(names)
+            if cursor is None:
+                return sorted(found)
+
+    async def search(self, cursor: str | None) -> tuple[Sequence[str], str | None]:
+        """Looks at a thousand keys of the database."""
         before, after = f"{self._server.prefix}:".encode(), b":meta"
         pattern = _GLOB.sub(r"\\\1", before.decode()) + "*" + after.decode()
-        found = {key[len(before) : -len(after)] async for key in _scan(self._server.store, pattern)}
-        return sorted(name.decode(errors="replace") for name in found if name and b":" not in name)
+        keys, following = await _scan(self._server.store, pattern, cursor)
+        names = [key[len(before) : -len(after)] for key in keys]
+        return [name.decode(errors="replace") for name in names if name and b":" not in name], following
 
     async def has(self, queue: str) -> bool:
         keys = self._server.keys(queue)
         containers = (keys.wait, keys.paused, keys.prioritized, keys.delayed, keys.active, keys.completed, keys.failed)
         return bool(await self._server.store.call("EXISTS", keys.meta, keys.id, keys.repeat, *containers))
 
+    async def figures(self, queues: Sequence[str], most: int, since: datetime | None) -> Reading:
+        return await figures(self._server, queues)
+
     async def forget(self, queue: str) -> None:
         """Does nothing: obliterating deletes all data of a queue."""
 
 
-async def _scan(store: RedisStore, pattern: str) -> AsyncGenerator[bytes]:
-    """Yields the keys that match, in a cluster those of all nodes."""
+async def _scan(store: RedisStore, pattern: str, cursor: str | None) -> tuple[Sequence[bytes], str | None]:
+    """Returns the keys that match among a thousand, and the cursor of the next thousand, which in a cluster begins with
+    the number of a node."""
     if not store.cluster:
-        cursor: Any = 0
-        while True:
-            cursor, keys = await store.call("SCAN", cursor, "MATCH", pattern, "COUNT", _STEP)
-            for key in keys:
-                yield key
-            if not int(cursor):
-                return
+        following, keys = await store.call("SCAN", cursor or 0, "MATCH", pattern, "COUNT", _STEP)
+        return keys, str(int(following)) if int(following) else None
+    number, _, start = (cursor or "0/0").partition("/")
     with translated_errors(store.where):
-        found = store.client.scan_iter(match=pattern, count=_STEP)
-        while True:
-            async with store.slots, asyncio.timeout(store.reply_timeout):
-                key = await anext(found, None)
-            if key is None:
-                return
-            yield key
+        async with store.slots, asyncio.timeout(store.reply_timeout):
+            await store.client.initialize()
+            nodes: list[Any] = sorted(store.client.get_primaries(), key=lambda node: node.name)
+            if int(number) >= len(nodes):  # the cluster has become smaller
+                return [], None
+            node = nodes[int(number)]
+            cursors, keys = await store.client.scan(int(start), pattern, _STEP, target_nodes=node)
+    if cursors[node.name]:
+        return keys, f"{number}/{cursors[node.name]}"
+    return keys, f"{int(number) + 1}/0" if int(number) + 1 < len(nodes) else None

@@ -38,7 +38,7 @@ _CONTAINERS: Mapping[State, Sequence[str]] = {
     State.WAITING_CHILDREN: ("waiting-children", "up"),
 }
 _OPPOSITE = {"list": "list backward", "up": "down", "down": "up"}
-_COUNTED = (
+COUNTED = (
     State.WAITING,
     State.DELAYED,
     State.ACTIVE,
@@ -119,4 +119,4 @@ def _job(queue: str, job_id: str, container: str, score: bytes, fields: Sequence
 
 async def counts(server: Server, queue: str) -> Mapping[State, int]:
     numbers: list[int] = await server.run("count", queue, [])
-    return dict(zip(_COUNTED, numbers, strict=True))
+    return dict(zip(COUNTED, numbers, strict=True))

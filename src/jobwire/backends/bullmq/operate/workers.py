@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from jobwire.backends.bullmq.connection import Server
 from jobwire.backends.redisio.connect import RedisStore
@@ -29,6 +30,11 @@ class BullWorkers:
                     WorkerInfo(name.removeprefix(unnamed).removeprefix(":w:"), connection.get("addr", ""), connection)
                 )
         return found
+
+    async def counts(self, queues: Sequence[str]) -> Mapping[str, int]:
+        connections = await _connections(self._server.store)
+        found = Counter(connection.get("name", "").partition(":w:")[0] for connection in connections)
+        return {queue: found[self._server.keys(queue).connection_name(None)] for queue in queues}
 
 
 async def _connections(store: RedisStore) -> list[dict[str, str]]:

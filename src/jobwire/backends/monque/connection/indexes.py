@@ -6,14 +6,19 @@ other options.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from pymongo import ASCENDING as UP
 from pymongo import DESCENDING as DOWN
 from pymongo import IndexModel
+from pymongo import errors as driver
 
 LIVE = ("pending", "processing")
 CLAIM_INDEX = "name_1_status_1_nextRunAt_1_claimedBy_1"
+STATE_INDEX = "name_1_status_1"
+NO_SUCH_INDEX = 2
+Answer = TypeVar("Answer")
 
 
 def job_indexes() -> list[IndexModel]:
@@ -43,3 +48,13 @@ def side_indexes() -> list[IndexModel]:
     """Returns the indexes of the side data: by job for the lines of its log, and by queue."""
     logs: dict[str, Any] = {"job": {"$exists": True}}
     return [IndexModel([("job", UP), ("_id", UP)], partialFilterExpression=logs), IndexModel([("name", UP)])]
+
+
+async def hinted(read: Callable[[str | None], Awaitable[Answer]], hint: str) -> Answer:
+    """Returns the answer to a read by one index, or without it if the collection has indexes of its owner's choice."""
+    try:
+        return await read(hint)
+    except driver.OperationFailure as error:
+        if error.code != NO_SUCH_INDEX:
+            raise
+        return await read(None)

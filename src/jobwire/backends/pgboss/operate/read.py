@@ -13,7 +13,7 @@ from jobwire.backends.pgboss.queues import Queues
 from jobwire.errors import InvalidOption
 from jobwire.model import Job, Page, State
 
-_COUNTED = (
+COUNTED = (
     State.WAITING,
     State.DELAYED,
     State.ACTIVE,
@@ -31,7 +31,15 @@ PAGES = {
     State.FAILED: ("page_failed", "page_finished"),
     State.CANCELLED: ("page_cancelled", "page_finished"),
 }
-"""The features of `page`, `page_of_finished` and `clean` that choose the jobs of a state."""
+"""The features of the statements that choose the jobs of a state, and of `clean`."""
+_STATEMENTS = {
+    State.DELAYED: "page_of_delayed",
+    State.COMPLETED: "page_of_finished",
+    State.CANCELLED: "page_of_finished",
+    State.FAILED: "page_of_failed",
+}
+"""Statements of states that have an index only with another state, or in parts. The others are read by `page`, and so
+are failed jobs backward or from a number on."""
 
 
 class Reading:
@@ -67,7 +75,9 @@ class Reading:
         if skip:
             values["skip"] = number(skip)
             features = (*features, "skip")
-        statement = "page_of_finished" if state in (State.COMPLETED, State.CANCELLED) else "page"
+        statement = _STATEMENTS.get(state, "page")
+        if state is State.FAILED and (reverse or skip):
+            statement = "page"
         rows = await self._store.look(statement, values, table=queue.table, features=features)
         jobs = [read_job(name, row) for row in rows[:limit]]
         return Page(jobs, _cursor(jobs[-1]) if len(rows) > limit else None)
@@ -75,9 +85,9 @@ class Reading:
     async def counts(self, name: str) -> Mapping[State, int]:
         queue = await self._queues.find(name)
         if queue is None:
-            return dict.fromkeys(_COUNTED, 0)
+            return dict.fromkeys(COUNTED, 0)
         [row] = await self._store.ask("counts", {"queue": text(name)}, table=queue.table)
-        return dict(zip(_COUNTED, row, strict=True))
+        return dict(zip(COUNTED, row, strict=True))
 
 
 def _cursor(job: Job) -> str:

@@ -1,0 +1,60 @@
+"""Drawings of open pages, shared by all browsers that have the same page open.
+
+A look at a store wakes all of them at the same moment. The first draws the page, and the others take its drawing. Only
+the token of the forms belongs to one browser: a shared drawing has another in its place, which is then replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from jobwire.dashboard.board import Call
+from jobwire.dashboard.forms import new_cookie
+from jobwire.dashboard.render import View, parts
+from jobwire.dashboard.store import Store
+
+Draw = Callable[[Call], Awaitable[View]]
+_FRESH = 1.0
+"""Seconds for which a drawing is taken, if there was no look since: the ages in it grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    at: float
+    task: asyncio.Task[Mapping[str, str]]
+
+    @property
+    def fresh(self) -> bool:
+        return time.monotonic() - self.at < _FRESH
+
+
+class Drawings:
+    """The last drawings, by page, role and look."""
+
+    def __init__(self) -> None:
+        self._cookie = new_cookie()
+        self._made: dict[object, _Drawing] = {}
+
+    async def of(self, call: Call, draw: Draw, stores: Sequence[Store]) -> Mapping[str, str]:
+        """Returns the parts of the page that may change, by name, and its title."""
+        shared = replace(call, cookie=self._cookie)
+        looks = tuple((store.look.at, store.look.trouble) for store in stores)
+        key = call.request.url.path, call.request.url.query, call.caller, looks
+        made = self._made.get(key)
+        if made is None or not made.fresh:
+            self._made = {other: one for other, one in self._made.items() if one.fresh or not one.task.done()}
+            made = self._made[key] = _Drawing(time.monotonic(), asyncio.create_task(_drawn(shared, draw)))
+        found = await asyncio.shield(made.task)
+        return {name: html.replace(shared.token, call.token) for name, html in found.items()}
+
+    def close(self) -> None:
+        for one in self._made.values():
+            one.task.cancel()
+
+
+async def _drawn(call: Call, draw: Draw) -> Mapping[str, str]:
+    view = await draw(call)
+    return {"title": view.title, **parts(view, call)}
