@@ -21,6 +21,7 @@ from rich.console import Console
 
 from jobwire.backoff import Backoff
 from jobwire.boundary import Capabilities, Feature
+from jobwire.cli.commands.pipeline.stage import interrupted_later
 from jobwire.cli.demo.demo_store import DemoStore
 from jobwire.cli.demo.history import History
 from jobwire.cli.demo.report import QueueReport, Report, StoreReport
@@ -152,6 +153,19 @@ def test_a_second_demo_in_the_same_folder_is_refused(start: Call, spawn: Call) -
     assert second.err == "jobwire: another demo is running in ./.jobwire/demo: wait, or give a --folder\n"
     first.send_signal(signal.SIGTERM)
     assert first.wait(timeout=30) == 0
+
+
+def test_ctrl_c_waits_until_spark_has_started() -> None:
+    steps: list[str] = []
+
+    def start() -> None:
+        with interrupted_later():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert steps == ["started"]
 
 
 def test_a_store_works_on_any_protocol() -> None:

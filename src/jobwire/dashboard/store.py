@@ -37,6 +37,7 @@ _FRESH, _OLD = 1.0, 5.0
 """Ages of figures in seconds: from the first on a page asks for a new look, from the second on it waits for one."""
 _WHOLE_LOOK = 4
 """A look at all queues may take that many times as long as one answer."""
+_CANCEL_AGAIN = 0.5
 _WORKERS_AT_ONCE = 8
 _MOST_OPEN = 500
 
@@ -96,10 +97,11 @@ class Store:
             self._task = asyncio.create_task(self._run(), name=f"jobwire dashboard {self.name}")
 
     async def close(self) -> None:
-        tasks = [self._task] if self._task is not None else []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while self._task is not None and not self._task.done():
+            # Repeated, because wait_for of Python 3.11, which drivers use, loses a cancellation that comes together
+            # with its result.
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=_CANCEL_AGAIN)
         self._task = None
         self.findings.close()
         for tail in self._tails.values():
