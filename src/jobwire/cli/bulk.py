@@ -34,9 +34,9 @@ from jobwire.queue import Queue
 _STEP = 100
 _EXAMPLES = 3
 _REASONS = {
-    Acted.NOT_FOUND: "gone",
-    Acted.WRONG_STATE: "not in a state that allows it",
-    Acted.LOCKED: "running",
+    Acted.NOT_FOUND: "which is not in the queue",
+    Acted.WRONG_STATE: "which is not in a state that allows it",
+    Acted.LOCKED: "which is running",
 }
 
 
