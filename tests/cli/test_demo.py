@@ -10,6 +10,8 @@ import pty
 import re
 import signal
 import subprocess
+import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from rich.console import Console
 
 from jobwire.backoff import Backoff
 from jobwire.boundary import Capabilities, Feature
+from jobwire.cli.commands.pipeline.stage import interrupted_later
 from jobwire.cli.demo.demo_store import DemoStore
 from jobwire.cli.demo.history import History
 from jobwire.cli.demo.report import QueueReport, Report, StoreReport
@@ -32,16 +35,22 @@ Call = Callable[..., Any]
 
 
 @pytest.mark.slow
-def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(spawn: Call, tmp_path: Path) -> None:
-    said = spawn("demo", "--seconds", "2", "--rate", "100", "--no-report")
-    assert said.code == 0, said
-    assert said.err == ""
-    progress = re.findall(r"^ +[\d.]+ s  bullmq: (\d+) added, (\d+) completed", said.out, re.MULTILINE)
-    assert len(progress) >= 3, said.out
+def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(start: Call, spawn: Call, tmp_path: Path) -> None:
+    demo = start("demo", "--seconds", "2", "--rate", "100", "--no-report")
+    first = [demo.stdout.readline(), demo.stdout.readline()]
+    assert first[0] == "starting the embedded servers …\n"
+    page = page_at(address_in(first[1]))
+    out, err = demo.communicate(timeout=150)
+    assert (demo.returncode, err) == (0, ""), out + err
+    for protocol in ("bullmq", "bridgemq", "monque", "pgboss"):
+        assert f"{protocol}+embedded:.jobwire/demo" in page, page
+    progress = re.findall(r"^ +[\d.]+ s  bullmq: (\d+) added, (\d+) completed", out, re.MULTILINE)
+    assert len(progress) >= 3, out
     assert int(progress[-1][0]) > 100
-    assert re.search(r"✓ nothing lost: \d+ added = \d+ completed \+ \d+ failed \+ 0 left", said.out), said.out
-    messages = re.search(r"spring is COMPLETED: (\d+) messages, (\d+) sent to \S+, (\d+) refused", said.out)
-    assert messages, said.out
+    assert re.search(r"✓ nothing lost: \d+ added = \d+ completed \+ \d+ failed \+ 0 left", out), out
+    assert "jobwire doctor bullmq+embedded:.jobwire/demo" in out
+    messages = re.search(r"spring is COMPLETED: (\d+) messages, (\d+) sent to \S+, (\d+) refused", out)
+    assert messages, out
     assert int(messages[1]) == int(messages[2]) + int(messages[3])
     outbox = (tmp_path / ".jobwire" / "demo" / "outbox.jsonl").read_text().splitlines()
     assert len({json.loads(line)["channelId"] for line in outbox}) == len(outbox) == int(messages[2])
@@ -86,33 +95,77 @@ def test_ctrl_c_ends_it_cleanly(start: Call) -> None:
 
 
 @pytest.mark.slow
-def test_in_a_terminal_it_draws_a_table(start: Call) -> None:
+def test_in_a_terminal_it_draws_a_table_and_serves_the_dashboard_until_ctrl_c(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    short = "from jobwire.cli import main; from jobwire.cli.demo import command; command._SECONDS = 1; "
+    script = f"{short}raise SystemExit(main(['demo', '--no-report', '--rate', '50']))"
     ours, theirs = pty.openpty()
-    demo = start("demo", "--seconds", "1", "--no-report", stdin=theirs, stdout=theirs, stderr=subprocess.STDOUT)
+    demo = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, start_new_session=True,
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
     os.close(theirs)
+    try:
+        shown = _shown(ours, until="starts afresh")
+        page = page_at(address_in(shown))
+        demo.send_signal(signal.SIGINT)
+        end = _shown(ours)
+        assert demo.wait(timeout=30) == 0, end
+    finally:
+        demo.kill()
+        demo.wait()
+        os.close(ours)
+    for part in ("waiting", "delayed", "jobs/s", "p50 · p95", "mail", "images", "nothing lost", "until Ctrl-C"):
+        assert part in shown, shown
+    assert "in 4 stores" in page
+    assert "Traceback" not in shown + end
+
+
+def _shown(terminal: int, until: str | None = None) -> str:
+    """What the terminal shows, to this text or to the end."""
     shown = b""
-    while True:
+    while until is None or until not in shown.decode(errors="replace"):
         try:
-            shown += os.read(ours, 65536)
+            shown += os.read(terminal, 65536)
         except OSError:  # Linux says so when the last writer has closed a terminal
             break
-    os.close(ours)
-    assert demo.wait(timeout=30) == 0
-    text = shown.decode()
-    for part in ("waiting", "delayed", "jobs/s", "p50 · p95", "mail", "images", "nothing lost"):
-        assert part in text, text
-    assert "Traceback" not in text
+    return shown.decode()
+
+
+def address_in(text: str) -> str:
+    found = re.search(r"the dashboard is live at (http://127\.0\.0\.1:\d+/)", text)
+    assert found, text
+    return found[1]
+
+
+def page_at(address: str) -> str:
+    with urllib.request.urlopen(address) as response:
+        return response.read().decode()
 
 
 @pytest.mark.slow
 def test_a_second_demo_in_the_same_folder_is_refused(start: Call, spawn: Call) -> None:
     first = start("demo", "--seconds", "600", "--rate", "1", "--no-report")
-    assert "starting" in first.stdout.readline()
+    address_in(first.stdout.readline() + first.stdout.readline())
     second = spawn("demo", "--seconds", "1")
     assert second.code == 1
     assert second.err == "jobwire: another demo is running in ./.jobwire/demo: wait, or give a --folder\n"
     first.send_signal(signal.SIGTERM)
     assert first.wait(timeout=30) == 0
+
+
+def test_ctrl_c_waits_until_spark_has_started() -> None:
+    steps: list[str] = []
+
+    def start() -> None:
+        with interrupted_later():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert steps == ["started"]
 
 
 def test_a_store_works_on_any_protocol() -> None:
@@ -130,7 +183,7 @@ def test_a_report_names_the_jobs_that_are_missing() -> None:
                         run_p50=None, run_p95=None)  # fmt: skip
     report = Report((StoreReport("bullmq", "Valkey", "bullmq+embedded:", (short,)),), 1.0, interrupted=False)
     out = Console(file=io.StringIO(), width=100)
-    report.show(out, Path())
+    report.show(out)
     assert not report.nothing_lost
     assert report.record()["nothing_lost"] is False
     assert "✗ mail, 2 jobs missing: 10 added ≠ 7 completed + 1 failed + 0 left" in out.file.getvalue()
@@ -149,7 +202,7 @@ def test_a_surplus_on_one_queue_does_not_hide_a_loss_on_another() -> None:
 
     report = Report((StoreReport("bullmq", "Valkey", "", (queue(9), queue(11))),), 1.0, interrupted=False)
     out = Console(file=io.StringIO(), width=100)
-    report.show(out, Path())
+    report.show(out)
     assert not report.nothing_lost
     assert "1 job missing" in out.file.getvalue()
     assert "1 job too many" in out.file.getvalue()

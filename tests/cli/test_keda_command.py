@@ -129,12 +129,24 @@ def test_a_schedule_keeps_one_worker_where_only_workers_add_its_jobs(
     assert jobs_seen(scaled, url) == 1
 
 
-def test_a_paused_queue_needs_no_more_workers(call: Call, jobwire_url: str, on_queue: Call) -> None:
-    on_queue(lambda queue: queue.add(1))
-    scaled = keda(call, jobwire_url)["ScaledObject"]
-    assert jobs_seen(scaled, jobwire_url) == 1
-    on_queue(lambda queue: queue.admin.pause())
-    assert jobs_seen(scaled, jobwire_url) == 0
+def test_the_documents_state_which_jobs_of_a_paused_queue_count(
+    *, call: Call, every_url: str, on_every: Call, eventually: Call
+) -> None:
+    async def add_two(queue: Queue) -> None:
+        await queue.add("plain")
+        await queue.add("urgent", priority=7 if queue.capabilities.has(Feature.PRIORITIES) else None)
+
+    on_every(every_url, add_two)
+    scaled = keda(call, every_url)["ScaledObject"]
+    eventually(lambda: jobs_seen(scaled, every_url) == 2)
+    on_every(every_url, lambda queue: queue.admin.pause())
+    stated = re.search(
+        r"# Of the jobs that wait in a paused queue, (.*) are counted", call("keda", "emails", "--url", every_url).out
+    )
+    expected = {"all": 2, "those with a priority": 1, None: 0}[stated and stated[1]]
+    assert jobs_seen(scaled, every_url) == expected
+    on_every(every_url, lambda queue: queue.admin.resume())
+    assert jobs_seen(scaled, every_url) == 2
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -52,6 +53,31 @@ def test_a_dead_server(spawn: Call, dead_url: str) -> None:
     said = spawn("counts", "emails", "--url", dead_url)
     _is_one_sentence(said, "unavailable", "127.0.0.1", code=3)
     assert "hunter2" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("bullmq+redis://127.0.0.1:1", "Connection refused by 127.0.0.1:1"),
+        ("bullmq+sentinel://127.0.0.1:1/main", "none of the sentinels can be used"),
+        ("bullmq+cluster://127.0.0.1:1/?prefix={bull}", "Connection refused by 127.0.0.1:1"),
+        ("bridgemq+redis://127.0.0.1:1", "Connection refused by 127.0.0.1:1"),
+        ("pgboss+postgresql://app@127.0.0.1:1/shop", "Connection refused"),
+        ("monque+mongodb://127.0.0.1:1/shop?serverSelectionTimeoutMS=200", "127.0.0.1:1: connection refused"),
+    ],
+)
+def test_a_dead_server_is_described_without_the_state_of_its_driver(call: Call, url: str, words: str) -> None:
+    said = call("queues", "--url", url)
+    _is_one_sentence(said, "is unavailable", words, code=3)
+    assert not re.search(r"[<{]\w|Errno|imeoutMS: ", said.err.replace("prefix={bull}", "")), said.err
+
+
+def test_a_wrong_password(call: Call, every_url: str) -> None:
+    wrong = re.sub(r"//([^:@/]*):[^@]*@", r"//\1:hunter2@", every_url)
+    assert "hunter2" in wrong
+    said = call("queues", "--url", wrong)
+    _is_one_sentence(said, "refused: ", code=1)
+    assert not re.search("hunter2|full error|Traceback", said.err), said.err
 
 
 def test_a_dead_server_for_a_worker(spawn: Call, dead_url: str) -> None:
@@ -114,6 +140,7 @@ for arguments in {commands!r}:
         ("typer", "cli", [["--help"]]),
         ("rich", "cli", [["counts", "emails", "--url", "memory:"]]),
         ("redis", "redis", [["counts", "emails", "--url", "bullmq+redis://127.0.0.1"]]),
+        ("jinja2", "web", [["dashboard", "--url", "memory:"]]),
         ("psycopg", "postgres", [["pgboss", "init", "--url", "pgboss+postgresql://127.0.0.1/x"]]),
         *((package, "spark", [["pipeline", *one] for one in commands]) for package, commands in PIPELINE.items()),
     ],

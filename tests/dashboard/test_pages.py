@@ -131,7 +131,7 @@ async def test_selected_jobs_are_shown_before_they_are_removed(browse, queue, li
     assert "Removed 1 job." in after.text
     assert await queue.get(job.id) is None
     again = await browser.send(shown, shown.form("act"), "remove")
-    assert "Removed 0 jobs. Not removed: 1 job, gone." in again.text
+    assert "Removed 0 jobs. Not removed: 1 job, not in the queue." in again.text
 
 
 async def test_all_jobs_with_one_cause_are_retried(browse, queue, lived_in):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import doctest
 import importlib
 from datetime import UTC, datetime, timedelta
@@ -14,6 +16,7 @@ from jobwire.dashboard.findings import examined
 from jobwire.dashboard.lifetime import spans_of
 from jobwire.dashboard.redaction import HIDDEN, Redaction
 from jobwire.dashboard.series import BIN, BINS, Series
+from jobwire.dashboard.store import Store
 from jobwire.figures import QueueFigures
 from jobwire.model import Event, EventKind, Job, State
 
@@ -126,3 +129,19 @@ def test_secrets_in_texts_are_hidden(text, shown):
 async def test_an_empty_store_has_no_findings(unique):
     """Also where this jobwire has no doctor."""
     assert list(await examined(connect(f"memory:{unique}"))) == []
+
+
+async def test_a_store_closes_even_if_a_driver_loses_the_cancellation(unique, monkeypatch):
+    looking = asyncio.Event()
+
+    async def look():
+        looking.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    store = Store("shop", f"memory:{unique}", timeout=3)
+    monkeypatch.setattr(store, "_look", look)
+    store.start()
+    await looking.wait()
+    async with asyncio.timeout(30):
+        await store.close()

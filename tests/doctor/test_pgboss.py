@@ -141,7 +141,15 @@ def _node(version: str) -> str:
         ),
         Break(
             "no-upkeep", does("UPDATE queue SET monitor_on = now() - interval '2 hours'"), Severity.WARNING,
-            "emails was 120 min ago", "supervise=True",
+            "1 queue was not monitored lately; emails was 120 min ago", "supervise=True",
+        ),
+        Break(
+            "no-upkeep",
+            does(
+                "UPDATE job SET state = 'completed', completed_on = now() - interval '9 days', deletion_seconds = 60",
+                "UPDATE queue SET monitor_on = now() - interval '2 hours'",
+            ),
+            Severity.WARNING, "emails was 120 min ago", "supervise=True", name="no-upkeep of finished jobs",
         ),
         Break(
             "schedules-stopped",
@@ -149,7 +157,8 @@ def _node(version: str) -> str:
                 "INSERT INTO schedule (name, cron) VALUES ('emails', '* * * * *')",
                 "UPDATE version SET cron_on = now() - interval '1 hour'",
             ),
-            Severity.WARNING, "1 schedules are stored, and the last pass over them was 60 min ago", "schedule=True",
+            Severity.WARNING, "1 schedule is stored, and the last pass over all schedules was 60 min ago",
+            "schedule=True",
         ),
         Break(
             "unused-slot",
@@ -165,6 +174,12 @@ async def test_what_is_broken_is_found(pgboss_url: str, stored: Session, how: Br
     finally:
         of_this_test = "SELECT slot_name FROM pg_replication_slots WHERE slot_name = current_database()"
         await stored.execute(f"SELECT pg_drop_replication_slot(slot_name) FROM ({of_this_test})")
+
+
+async def test_a_queue_at_rest_needs_no_maintenance(pgboss_url: str, stored: Session) -> None:
+    await stored.execute("UPDATE job SET state = 'completed', completed_on = now()")
+    await stored.execute("UPDATE queue SET monitor_on = now() - interval '2 hours'")
+    assert await finding(pgboss_url, "no-upkeep") is None
 
 
 async def test_a_server_that_does_not_sync_is_found(pgboss_url: str, stored: Session) -> None:

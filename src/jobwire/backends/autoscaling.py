@@ -43,6 +43,9 @@ class Scaling:
     """The sum, in terms of the triggers' names. Empty if there is one trigger."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str])
     """A description of each parameter that comes from a secret."""
+    counted_when_paused: str = ""
+    """The waiting jobs that are counted even while the queue is paused, since KEDA can't read the pause. Empty if there
+    are none."""
 
 
 def scaling_of(address: Address, queue: str, *, from_zero: bool) -> Scaling:

@@ -41,7 +41,7 @@ class Acted(Enum):
 
 _NOT_DONE = {
     Acted.DONE: "",
-    Acted.NOT_FOUND: "gone",
+    Acted.NOT_FOUND: "not in the queue",
     Acted.WRONG_STATE: "not in a state that allows it",
     Acted.LOCKED: "running",
 }

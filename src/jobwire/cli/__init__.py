@@ -22,7 +22,9 @@ _EXTRAS = {
     **dict.fromkeys(("adbc_driver_postgresql", "adbc_driver_manager"), _PIPELINE),
     **dict.fromkeys(("redis", "hiredis"), ("Redis", "redis")),
     **dict.fromkeys(("pymongo", "bson"), ("MongoDB", "mongo")),
-    **dict.fromkeys(("fastapi", "pydantic", "starlette", "uvicorn"), ("the HTTP API", "web")),
+    **dict.fromkeys(
+        ("fastapi", "jinja2", "pydantic", "starlette", "uvicorn"), ("the HTTP API and the dashboard", "web")
+    ),
     "psycopg": ("PostgreSQL", "postgres"),
     "prometheus_client": ("the metrics", "observe"),
 }

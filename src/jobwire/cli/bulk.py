@@ -174,7 +174,7 @@ def _report(act: Act, choice: Choice, found: Found, answers: Sequence[Acted], *,
     for answer, number in tally.items():
         which = [job_id for job_id, one in zip(found.ids, answers, strict=True) if one is answer]
         what = f"job {which[0]!r}" if named and number == 1 else counted(number, "job")
-        remark(f"not {act.past}: {what}, {answer.reason}")
+        remark(f"not {act.past}: {what}, which {'is' if number == 1 else 'are'} {answer.reason}")
     if tally and (named or not done):
         alone_missing = set(tally) == {Acted.NOT_FOUND}
         raise typer.Exit(exit_codes.NOTHING_FOUND if alone_missing else exit_codes.REFUSED)

@@ -49,6 +49,11 @@ def _comments(scaling: Scaling, wanted: Wanted) -> list[str]:
         f"Scales the Deployment {wanted.name} by the queue {wanted.queue!r}: one replica per {wanted.per_worker} jobs",
         f"that wait and are due or that run, from {wanted.fewest} to {wanted.most}. Needs KEDA 2.12 or later.",
     ]
+    if scaling.counted_when_paused:
+        lines += [
+            f"Of the jobs that wait in a paused queue, {scaling.counted_when_paused} are counted: KEDA can't read the",
+            "pause. Pause the ScaledObject with the queue: annotation autoscaling.keda.sh/paused-replicas.",
+        ]
     if scaling.secrets:
         lines.append(f"The Secret {wanted.secret} must have these keys:")
         lines += [f"  {name}: {meaning}" for name, meaning in scaling.secrets.items()]

@@ -43,6 +43,7 @@ MOST_COUNTED, _FEWEST_COUNTED = 10_000, 100
 """Jobs of a queue in one state that are counted one by one, in stores that have to do so: if a look takes long, a tenth
 of them."""
 _LONG_LOOK, _SHORT_LOOK = 2.0, 0.2
+_CANCEL_AGAIN = 0.5
 _MOST_OPEN = 500
 
 
@@ -115,10 +116,11 @@ class Store:
             self._task = asyncio.create_task(self._run(), name=f"jobwire dashboard {self.name}")
 
     async def close(self) -> None:
-        tasks = [self._task] if self._task is not None else []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while self._task is not None and not self._task.done():
+            # Repeated, because wait_for of Python 3.11, which drivers use, loses a cancellation that comes together
+            # with its result.
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=_CANCEL_AGAIN)
         self._task = None
         self.findings.close()
         for tail in self._tails.values():

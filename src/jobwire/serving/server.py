@@ -11,11 +11,13 @@ import asyncio
 import contextlib
 import signal
 import socket
+import threading
 from collections.abc import Callable, Generator
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from jobwire.portal import portal
 from jobwire.serving.listening import url_of
 from jobwire.serving.loopback import LoopbackOnly
 
@@ -37,6 +39,36 @@ async def serve(
     `on_stop` when a signal has come, before it waits for requests to end.
 
     `listening` is the result of `listen`, with the same `open_to_all`: True if the application asks for no tokens."""
+    server = _server(app, open_to_all, on_stop)
+    serving = await _started(server, listening)
+    if server.started:
+        on_ready(url_of(listening))
+    await serving
+
+
+@contextlib.contextmanager
+def served_in_background(
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    open_to_all: bool,
+    on_stop: Callable[[], None] = lambda: None,
+) -> Generator[str]:
+    """Serves in the portal's thread while the block runs, and yields the URL. Signals are left to the main thread."""
+    server = _server(app, open_to_all, on_stop)
+    serving = portal.run(_started(server, listening))
+
+    async def end() -> None:
+        server.stop()
+        await serving
+
+    try:
+        yield url_of(listening)
+    finally:
+        portal.run(end())
+
+
+def _server(app: ASGIApp, open_to_all: bool, on_stop: Callable[[], None]) -> _Server:
     config = uvicorn.Config(
         LoopbackOnly(app) if open_to_all else app,
         log_config=None,
@@ -45,13 +77,15 @@ async def serve(
         limit_concurrency=_AT_ONCE,
         timeout_graceful_shutdown=_STOPPING,
     )
-    server = _Server(config, on_stop)
+    return _Server(config, on_stop)
+
+
+async def _started(server: _Server, listening: socket.socket) -> asyncio.Task[None]:
+    """Returns the task that serves, once connections are taken or it has ended."""
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.01)
-    if server.started:
-        on_ready(url_of(listening))
-    await serving
+    return serving
 
 
 class _Server(uvicorn.Server):
@@ -63,16 +97,19 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         loop = asyncio.get_running_loop()
         for one in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(one, self._stop)
+            loop.add_signal_handler(one, self.stop)
         try:
             yield
         finally:
             for one in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(one)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         self.force_exit = self.should_exit  # a second signal does not wait for requests
         self.should_exit = True
         self._on_stop()

@@ -18,7 +18,9 @@ _SECRETS = {
 }
 
 
-def key_scaling(address: Address, counted: Mapping[str, str], at_least_one: Mapping[str, str]) -> Scaling:
+def key_scaling(
+    address: Address, counted: Mapping[str, str], at_least_one: Mapping[str, str], *, counted_when_paused: str
+) -> Scaling:
     """Returns triggers on keys, by their names in the formula. `counted` are added up. Each of `at_least_one` counts as
     one job if it is not empty."""
     kind, metadata, secrets = _server(address)
@@ -27,7 +29,7 @@ def key_scaling(address: Address, counted: Mapping[str, str], at_least_one: Mapp
         Trigger(name, kind, {**metadata, "listName": key}, "listLength", tuple(secrets)) for name, key in keys.items()
     )
     formula = " + ".join([*counted, *(f"({name} > 0 ? 1 : 0)" for name in at_least_one)])
-    return Scaling(triggers, formula, secrets)
+    return Scaling(triggers, formula, secrets, counted_when_paused)
 
 
 def _server(address: Address) -> tuple[str, dict[str, str], dict[str, str]]:

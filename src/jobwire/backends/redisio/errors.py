@@ -10,6 +10,8 @@ command, a key of a wrong type.
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -52,6 +54,8 @@ _REFUSED = (driver.AuthenticationError, driver.AuthorizationError, driver.NoPerm
 _NO_CLUSTER = "Cluster mode is not enabled on this node"
 _WITHOUT_TEXT: dict[type[BaseException], str] = {TimeoutError: "no answer in time"}
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
+_NOT_CONNECTED = re.compile(r"Error (-?\d+) connecting to (.+?)\. (.*?)\.?")
+_NO_SENTINEL = re.compile(r"(No master found for '.*?') : .*", re.DOTALL)
 # Before Redis 7 an error inside a script is wrapped in a sentence about the script, without a code in front.
 _IN_A_SCRIPT = re.compile(r"Error running script .*@user_script: ?\d+: -?")
 
@@ -60,7 +64,7 @@ def failure_of(error: BaseException, where: str) -> JobwireError:
     """Returns the jobwire error for one that the driver or the operating system raised."""
     while isinstance(error, driver.RedisClusterException) and error.__cause__ is not None:
         error = error.__cause__  # the reason why the driver found no node
-    text = _CREDENTIALS.sub(r"\1***@", str(error)) or _WITHOUT_TEXT.get(type(error), type(error).__name__)
+    text = _CREDENTIALS.sub(r"\1***@", _plain(str(error))) or _WITHOUT_TEXT.get(type(error), type(error).__name__)
     if isinstance(error, _REFUSED) or text == _NO_CLUSTER:
         return StoreRefused(f"{where} refused: {text}")
     if isinstance(error, _TRANSIENT) or _IN_A_SCRIPT.sub("", text).startswith(_TRANSIENT_CODES):
@@ -77,3 +81,24 @@ def translated_errors(where: str) -> Generator[None]:
         if isinstance(error, JobwireError):
             raise
         raise failure_of(error, where) from error
+
+
+def _plain(text: str) -> str:
+    """Returns the driver's text, without the inner state of its objects.
+
+    >>> _plain("Error 111 connecting to cache:6379. Connect call failed ('10.0.0.7', 6379).")
+    'Connection refused by cache:6379'
+    >>> _plain("Error -2 connecting to cache:6379. Name or service not known.")
+    'Name or service not known: cache:6379'
+    >>> _plain("No master found for 'main' : <redis.asyncio.client.Redis(…)> - network:ConnectionError")
+    "No master found for 'main': none of the sentinels can be used"
+    """
+    if (found := _NOT_CONNECTED.fullmatch(text)) is not None:
+        number, server, reason = found.groups()
+        if int(number) == errno.ECONNREFUSED:
+            return f"Connection refused by {server}"
+        # Of a number of the system, asyncio gives the address only.
+        return f"{os.strerror(int(number)) if int(number) > 0 else reason}: {server}"
+    if (found := _NO_SENTINEL.fullmatch(text)) is not None:
+        return f"{found[1]}: none of the sentinels can be used"
+    return text

@@ -83,7 +83,7 @@ def clean(
     if not number:
         raise NothingFound(f"there are no {state} jobs in {queue}")
     old = f" that are older than {spoken(older_than)}" if older_than else ""
-    most = f"up to {limit:,} of " if limit else ""
+    most = f"up to {limit:,} of " if limit else "those of " if older_than else ""
     confirm(f"delete {most}the {counted(number, f'{state} job')} of {queue}{old}", yes=yes)
 
     async def question(opened: Queue) -> Sequence[str]:

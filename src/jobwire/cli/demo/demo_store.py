@@ -32,15 +32,24 @@ class MeasuredQueue:
 
 
 class DemoStore:
-    """Queues, producers and workers of one protocol. `async with` empties the queues and starts the workers. At its end
-    the running jobs are finished."""
+    """Queues, producers and workers of one protocol. `async with` starts the workers, on queues that it empties first
+    unless `emptied` is False. At its end the running jobs are finished."""
 
-    def __init__(self, protocol: str, server: str, url: str, workloads: Sequence[Workload] = WORKLOADS) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        server: str,
+        url: str,
+        workloads: Sequence[Workload] = WORKLOADS,
+        *,
+        emptied: bool = True,
+    ) -> None:
         self.protocol = protocol
         self.server = server
         self.url = url
         self.queues: list[MeasuredQueue] = []
         self._workloads = workloads
+        self._emptied = emptied
         self._stack = AsyncExitStack()
         self._running = AsyncExitStack()
         self._random = random.Random()
@@ -51,7 +60,8 @@ class DemoStore:
             for workload in self._workloads:
                 for name, kinds in _queues(workload, connection):
                     queue = await stack.enter_async_context(Queue(name, connection))
-                    await queue.admin.obliterate(force=True)
+                    if self._emptied:
+                        await queue.admin.obliterate(force=True)
                     self.queues.append(MeasuredQueue(queue, [], kinds))
                     self._add_workers(self.queues[-1], workload, connection)
             for measured in self.queues:

@@ -9,10 +9,10 @@ from jobwire.cli.demo.demo_store import DemoStore
 from jobwire.protocols import PROTOCOLS, KnownProtocol
 
 
-def demo_stores(folder: Path) -> list[DemoStore]:
+def demo_stores(folder: Path, *, emptied: bool = True) -> list[DemoStore]:
     """Returns a store for each protocol that has an embedded server."""
     return [
-        DemoStore(one.slug, one.embedded_server, embedded_url(one.slug, folder) + _options(one))
+        DemoStore(one.slug, one.embedded_server, embedded_url(one.slug, folder) + _options(one), emptied=emptied)
         for one in PROTOCOLS.values()
         if one.embedded_server
     ]

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jobwire.cli.commands.pipeline.stage import started
 from jobwire.errors import JobwireError
 from jobwire.pipeline.stores.address import reached, store_name
 
@@ -49,11 +50,10 @@ class History:
         from jobwire.pipeline.history.build import build
         from jobwire.pipeline.lake.lake import Lake
         from jobwire.pipeline.report.from_lake import report
-        from jobwire.pipeline.spark.session import SMALL, spark_session
+        from jobwire.pipeline.spark.session import SMALL
 
         lake = Lake(str(self._folder / "lake"))
-        progress("starting Spark", 0, None)
-        spark = spark_session("local[*]", SMALL)
+        spark = started("local[*]", SMALL, progress)
         try:
             self._ingest(spark, lake, progress)
             progress("building the tables", 0, None)

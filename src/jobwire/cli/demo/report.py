@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -105,39 +102,12 @@ class Report:
     def record(self) -> dict[str, Any]:
         return {**asdict(self), "nothing_lost": self.nothing_lost}
 
-    def show(self, console: Console, folder: Path, page: str | None = None) -> None:
+    def show(self, console: Console) -> None:
         for store in self.stores:
             _show_store(console, store, self.seconds)
         if self.campaign is not None:
             _show_campaign(console, self.campaign)
         console.print()
-        if page is not None:
-            console.print(Text("A report of all queues, made by Spark", style="bold"))
-            console.print(Text(f"  {Path(page).absolute().as_uri()}", style="cyan"))
-            console.print()
-        console.print(Text("Try next", style="bold"))
-        if sys.prefix != sys.base_prefix and "VIRTUAL_ENV" not in os.environ:
-            console.print(Text("  the commands of this demo, in your shell:", style="dim"))
-            console.print(Text(f"    . {display(Path(sys.prefix))}/bin/activate", style="cyan"))
-        for purpose, command in self._next_steps():
-            console.print(Text(f"  {purpose}:", style="dim"))
-            console.print(Text(f"    {command}", style="cyan"))
-        console.print(
-            Text(
-                f"The demo's data and its workers.log are in {display(folder)}; the next demo starts afresh.",
-                style="dim",
-            )
-        )
-
-    def _next_steps(self) -> Iterator[tuple[str, str]]:
-        for store in self.stores[:1]:
-            for queue in store.queues:
-                if queue.failed:
-                    yield "what failed, and why", f"jobwire jobs {queue.queue} --state failed --url {store.url}"
-                if queue.retried_job is not None:
-                    job = f"{queue.queue} {queue.retried_job}"
-                    yield "a job that failed at first, with its log", f"jobwire job {job} --url {store.url}"
-        yield "a queue and a worker of your own", "python examples/first.py"
 
 
 def _store_report(store: DemoStore) -> StoreReport:

@@ -20,6 +20,8 @@ _TICK = 0.2
 _FASTEST = 10_000
 _FINISH_WITHIN = 45.0
 """Seconds that the workers get for the remaining jobs after the producers have stopped."""
+_QUIET_RATE = 3
+"""Jobs a second on each protocol while a person looks at the dashboard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,20 @@ async def run(stores: Sequence[DemoStore], plan: Plan, watch: Watch, campaign: D
             phase = "interrupted" if interrupted.is_set() else "done"
             watch(Snapshot(stores, elapsed, plan.seconds, phase, campaign))
             return Report.of(stores, elapsed, interrupted.is_set(), campaign)
+
+
+async def keep_at_work(stores: Sequence[DemoStore]) -> None:
+    """Adds a few jobs a second, so that the dashboard has something to show, until Ctrl-C or SIGTERM."""
+    interrupted = asyncio.Event()
+    with _interruptible(interrupted):
+        async with AsyncExitStack() as stack:
+            for store in stores:
+                await stack.enter_async_context(store)
+            async with asyncio.TaskGroup() as producers:
+                tasks = [producers.create_task(store.produce(_QUIET_RATE)) for store in stores]
+                await interrupted.wait()
+                for task in tasks:
+                    task.cancel()
 
 
 async def _pause(interrupted: asyncio.Event, seconds: float) -> None:

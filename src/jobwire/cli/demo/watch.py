@@ -22,12 +22,10 @@ def watcher(*, as_json: bool) -> Generator[Watch]:
     elif sys.stdout.isatty():
         terminal = console()
         board = Board(terminal.width)
-        waiting = Text("starting the embedded servers …", style="dim")
+        waiting = Text("starting producers and workers …", style="dim")
         with Live(waiting, console=terminal, auto_refresh=False) as live:
             yield lambda snapshot: live.update(board.draw(snapshot), refresh=True)
     else:
-        sys.stdout.write("starting the embedded servers …\n")
-        sys.stdout.flush()
         yield Lines()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -53,6 +55,8 @@ _TRANSIENT_CODES = frozenset(
 # UnicodeError and OverflowError come from values that BSON can't hold.
 _FAILURES = (driver.PyMongoError, BSONError, UnicodeError, OverflowError, TimeoutError)
 _REFUSED_AT_LOGIN = frozenset({18, 8000})  # AuthenticationFailed, and the code of Atlas for it
+_INNER_STATE = re.compile(r" \(configured timeouts: .*?\)|, Timeout: \S+, .*|, full error: .*", re.DOTALL)
+_CONNECT_FAILED = re.compile(r"\[Errno (\d+)\] Connect call failed \(.*?\)")
 _TRANSIENT_LABELS = ("RetryableWriteError", "TransientTransactionError", "RetryableError")
 
 
@@ -69,10 +73,23 @@ def transient(error: driver.PyMongoError) -> bool:
 
 def failure_of(error: Exception, where: str) -> JobwireError:
     """Returns the jobwire error for an error of the driver."""
-    words = redact(str(error)) or type(error).__name__
+    words = redact(_plain(str(error))) or type(error).__name__
     if isinstance(error, TimeoutError) or (isinstance(error, driver.PyMongoError) and transient(error)):
         return StoreUnavailable(f"{where} is unavailable: {words}")
     return StoreRefused(f"{where} refused: {words}")
+
+
+def _plain(text: str) -> str:
+    """Returns the driver's text, without the inner state of its objects.
+
+    >>> _plain("db:27017: [Errno 111] Connect call failed ('10.0.0.7', 27017) (configured timeouts: …), Timeout: 5s, …")
+    'db:27017: connection refused'
+    >>> _plain("Authentication failed., full error: {'ok': 0.0, …}")
+    'Authentication failed'
+    """
+    text = _INNER_STATE.sub("", text)
+    text = _CONNECT_FAILED.sub(lambda found: os.strerror(int(found[1])).lower(), text)
+    return text.removesuffix(".")
 
 
 @contextmanager

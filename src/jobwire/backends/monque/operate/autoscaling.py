@@ -2,6 +2,8 @@
 
 It counts those that run, and the pending ones that are due by the server's clock. A delayed job, and the next run of
 a schedule, are pending documents too, so they count from the moment that they are due. That needs MongoDB 4.2 or later.
+
+A pause is side data in another collection, which the query of a count can't read.
 """
 
 from __future__ import annotations
@@ -22,4 +24,5 @@ def scaling(address: Address, queue: str, *, from_zero: bool) -> Scaling:
     where = collection_address(address)
     query = json.dumps({"name": queue, "$or": [{"status": "processing"}, _DUE]})
     metadata = {"dbName": where.database, "collection": where.collection, "query": query}
-    return Scaling((Trigger("jobs", "mongodb", metadata, "queryValue", tuple(_SECRET)),), secrets=_SECRET)
+    trigger = Trigger("jobs", "mongodb", metadata, "queryValue", tuple(_SECRET))
+    return Scaling((trigger,), secrets=_SECRET, counted_when_paused="all")

@@ -24,7 +24,7 @@ from jobwire.boundary.finding_kinds import (
     STORE_EMPTY,
     UNTESTED_PEER,
 )
-from jobwire.counted import few
+from jobwire.counted import counted, few
 
 SCHEMA_DRIFT = FindingKind(
     "schema-drift",
@@ -211,20 +211,22 @@ class PgDiagnosis:
 
     async def _upkeep(self, late: float) -> Sequence[Finding]:
         old: list[tuple[float, str]] = []
-        for name, _, _, _, has_jobs, monitored in await self._store.ask("diagnose_queues", {}):
-            if has_jobs and monitored is not None and monitored >= late:
+        for name, _, _, _, has_work, monitored in await self._store.ask("diagnose_queues", {}):
+            if has_work and monitored is not None and monitored >= late:
                 old.append((monitored, name))
         if not old:
             return []
         longest, name = max(old)
-        return [NO_UPKEEP.found(f"{len(old)} queues were not monitored lately; {name} was {longest / 60:,.0f} min ago")]
+        neglected = counted(len(old), "queue", " was", " were")
+        return [NO_UPKEEP.found(f"{neglected} not monitored lately; {name} was {longest / 60:,.0f} min ago")]
 
     async def _schedules(self, late: float) -> Sequence[Finding]:
         for count, passed, oldest in await self._store.ask("diagnose_cron", {}):
             since = oldest if passed is None else passed
             if count and since is not None and since >= late:
                 last = "never" if passed is None else f"{passed / 60:,.0f} min ago"
-                evidence = f"{count} schedules are stored, and the last pass over them was {last}"
+                stored = counted(count, "schedule", " is", " are")
+                evidence = f"{stored} stored, and the last pass over all schedules was {last}"
                 remedy = "start a worker with schedule=True, the default of jobwire and of Node"
                 return [SCHEDULES_STOPPED.found(evidence, remedy=remedy)]
         return []

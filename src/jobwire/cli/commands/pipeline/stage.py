@@ -69,9 +69,28 @@ def session_when_needed(master: str | None, conf: Mapping[str, str], progress: P
     @cache
     def session() -> SparkSession:
         progress("starting Spark", 0, None)
-        return spark_session(master, conf)
+        with interrupted_later():
+            return spark_session(master, conf)
 
     return session
+
+
+@contextmanager
+def interrupted_later() -> Generator[None]:
+    """Lets Ctrl-C raise KeyboardInterrupt only at the end of the block. PySpark that is interrupted while it starts its
+    Java process leaves that running for good."""
+    came = Event()
+
+    def note(_number: int, _frame: object) -> None:
+        came.set()
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came.is_set():
+            raise KeyboardInterrupt
 
 
 @contextmanager
