@@ -217,39 +217,110 @@ async def test_blocks_of_channels_in_the_same_campaigns_never_deadlock(connectio
     assert {campaign.status for campaign in await store.campaigns.page(connection)} == {"COMPLETED"}
 
 
+async def _feed(store, connection, campaign_id, limit=10):
+    fed = await store.jobs.feed(connection, campaign_id, due_at=datetime.now(UTC), limit=limit)
+    return [one.job_id for one in fed]
+
+
+async def _check(store, connection, campaign_id, age=60, **limit):
+    return {one.job_id: one.status for one in await store.jobs.check(connection, campaign_id, age, **limit)}
+
+
+async def _let_pass(connection, seconds):
+    """Moves the last look of the checks into the past."""
+    await connection.execute("UPDATE campaign_feeding SET seen_at = seen_at - make_interval(secs => %s)", [seconds])
+
+
 async def test_jobs_are_fed_in_windows_with_their_channels(connection, store, campaign_of):
     campaign_id, jobs = await campaign_of(5)
     await store.jobs.claim(connection, jobs[1])
-    start = datetime(2030, 1, 1, tzinfo=UTC)
-    window = await store.jobs.feed(connection, campaign_id, first=start, step=0.5, limit=2)
-    rest = await store.jobs.feed(connection, campaign_id, first=start, step=0.5, limit=10)
-    assert [one.job_id for one in window + rest] == [jobs[0], *jobs[2:]]
-    assert [(one.due_at - start).total_seconds() for one in window + rest] == [0, 0.5, 0, 0.5]
+    window = await store.jobs.feed(connection, campaign_id, due_at=datetime.now(UTC), limit=2)
+    assert [one.job_id for one in window] + await _feed(store, connection, campaign_id) == [jobs[0], *jobs[2:]]
     assert all(one.username.startswith("@channel_1_") for one in window)
     assert await store.jobs.count_fed(connection, campaign_id, 100) == 4
     assert await store.jobs.count_fed(connection, campaign_id, 3) == 3
+    assert await _feed(store, connection, campaign_id) == []
 
 
-async def test_a_job_that_lost_its_place_in_the_queue_is_fed_again(connection, store, campaign_of):
+async def test_feeding_writes_no_row_of_a_job(connection, store, campaign_of):
     campaign_id, jobs = await campaign_of(3)
+    versions = "SELECT id, xmin::text, ctid::text FROM jobs ORDER BY id"
+    before = await (await connection.execute(versions)).fetchall()
+    assert await _feed(store, connection, campaign_id) == jobs
+    assert await (await connection.execute(versions)).fetchall() == before
+
+
+async def test_a_job_that_the_queue_has_lost_is_fed_again(connection, store, campaign_of):
+    campaign_id, [lost, sending, sent, later] = await campaign_of(4)
+    await _feed(store, connection, campaign_id, limit=3)
+    await store.jobs.claim(connection, sending)
+    await store.jobs.sent(connection, await store.jobs.claim(connection, sent))
+    assert await store.jobs.unchecked(connection, 60) == []
+    await _let_pass(connection, 61)
+    assert await store.jobs.unchecked(connection, 60) == [campaign_id]
+    assert await _check(store, connection, campaign_id) == {}  # they were first seen now
+    assert await store.jobs.unchecked(connection, 60) == []
+    await _let_pass(connection, 61)
+    assert await _check(store, connection, campaign_id, limit=1) == {lost: "QUEUED"}
+    assert await _check(store, connection, campaign_id, limit=1) == {sending: "SENDING"}
+    assert await _check(store, connection, campaign_id, limit=1) == {}
+    assert await store.jobs.unchecked(connection, 60) == []
+    assert await store.jobs.sweep(connection, 60) == []  # its claim is young
+    assert [one.job_id for one in await store.jobs.sweep(connection, 0)] == [sending]
+    assert await _feed(store, connection, campaign_id) == [lost, sending, later]
+
+
+async def test_a_job_that_lost_its_own_place_in_the_queue_is_fed_again(connection, store, campaign_of):
+    campaign_id, [first, second] = await campaign_of(2)
+    await _feed(store, connection, campaign_id)
+    await store.jobs.set_aside(connection, [first, second])
     past = datetime.now(UTC) - timedelta(minutes=20)
-    await store.jobs.feed(connection, campaign_id, first=past, step=600, limit=2)
-    [lost] = await store.jobs.unfeed_overdue(connection, campaign_id, timedelta(minutes=15))
-    assert lost.job_id == jobs[0]
-    again = await store.jobs.feed(connection, campaign_id, first=past, step=0, limit=10)
-    assert [one.job_id for one in again] == [jobs[0], jobs[2]]
+    await store.jobs.feed(connection, campaign_id, due_at=past, limit=1)
+    assert await _feed(store, connection, campaign_id, limit=1) == [second]
+    assert [one.job_id for one in await store.jobs.unfeed_overdue(connection, timedelta(minutes=15))] == [first]
+    assert await _feed(store, connection, campaign_id) == [first]
+
+
+async def test_a_job_that_another_program_resets_is_fed_again(connection, store, campaign_of):
+    campaign_id, [first, _] = await campaign_of(2)
+    await _feed(store, connection, campaign_id)
+    await store.jobs.failed(connection, await store.jobs.claim(connection, first), "no")
+    await connection.execute("UPDATE jobs SET status = 'QUEUED', failed_at = NULL WHERE id = %s", [first])
+    assert await _feed(store, connection, campaign_id) == [first]
+    await connection.execute("UPDATE jobs SET status = 'SENT', sent_at = now()")
+    marks = await connection.execute("SELECT id FROM jobs WHERE due_at IS NOT NULL OR returned_at IS NOT NULL")
+    assert await marks.fetchall() == []
+
+
+async def test_a_job_that_another_program_adds_later_is_fed(connection, store, campaign_of):
+    campaign_id, [job_id] = await campaign_of(1)
+    await store.sending.set_prepared(connection, campaign_id)
+    await _feed(store, connection, campaign_id)
+    added = (await store.channels.add(connection, "@late_one")).id
+    await connection.execute(
+        "INSERT INTO jobs (id, campaign_id, channel_id) VALUES ('a', %s, %s)", [campaign_id, added]
+    )
+    assert job_id > "a"
+    assert await _feed(store, connection, campaign_id) == ["a"]
+
+
+async def test_a_refused_job_that_is_being_sent_is_seen_by_the_sweep(connection, store, campaign_of):
+    campaign_id, [job_id] = await campaign_of(1)
+    await _feed(store, connection, campaign_id)
+    await store.jobs.claim(connection, job_id)
+    assert await store.jobs.sweep(connection, 0) == []  # as long as no check and no worker came across it
+    [aside] = await store.jobs.set_aside(connection, [job_id])
+    assert aside.status == "SENDING"
+    assert [one.job_id for one in await store.jobs.sweep(connection, 0)] == [job_id]
 
 
 async def test_a_job_set_aside_is_fed_again_and_one_without_attempts_fails(connection, store, campaign_of):
     campaign_id, [first, second] = await campaign_of(2, retry_limit=0)
     await connection.execute("UPDATE jobs SET attempts = 1 WHERE id = %s", [second])
-    now = datetime.now(UTC)
-    await store.jobs.feed(connection, campaign_id, first=now, step=0, limit=10)
+    assert await _feed(store, connection, campaign_id) == [first, second]
     aside = await store.jobs.set_aside(connection, [first, second])
     assert {one.job_id: one.status for one in aside} == {first: "QUEUED", second: "FAILED"}
-    assert [one.job_id for one in await store.jobs.feed(connection, campaign_id, first=now, step=0, limit=10)] == [
-        first
-    ]
+    assert await _feed(store, connection, campaign_id) == [first]
     assert await _campaign(store, connection, campaign_id) == ("RUNNING", 0, 1, 2, 50)
 
 
@@ -269,7 +340,7 @@ async def test_many_claims_are_settled_by_one_statement(connection, store, campa
     )
     stored = {job.id: job for job in await store.jobs.page(connection, campaign_id)}
     assert [stored[one].attempts for one in jobs] == [1, 1, 1, 0, 1, 0]
-    assert [stored[one].due_at is not None for one in jobs] == [False, False, True, True, False, False]
+    assert [stored[one].due_at is not None for one in jobs] == [False, False, True, True, True, False]
     assert await _campaign(store, connection, campaign_id) == ("RUNNING", 1, 1, 6, 33)
 
 

@@ -37,9 +37,11 @@ def _nodes(plan):
         yield from _nodes(child)
 
 
-async def _on_jobs(connection, text, values):
+async def _on_jobs(connection, text, values, lock=None):
     """The nodes of a statement's plan that read the table of jobs. The statement is run and rolled back."""
     async with connection.transaction(force_rollback=True):
+        if lock is not None:
+            await lock
         [[found]] = await (await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", values)).fetchall()
     return [
         node for node in _nodes(found[0]["Plan"]) if node.get("Relation Name") == "jobs" and "Scan" in node["Node Type"]
@@ -70,7 +72,9 @@ def _found_by(nodes, indexes):
 
 
 async def _check(connection, store, campaign_id):
-    fed = await store.jobs.feed(connection, campaign_id, first=datetime.now(UTC), step=0.1, limit=7)
+    async with connection.transaction():
+        assert await store.sending.try_lock(connection, campaign_id)
+        fed = await store.jobs.feed(connection, campaign_id, due_at=datetime.now(UTC), limit=7)
     jobs = sorted(fed, key=lambda job: job.job_id)
     async with connection.transaction():
         before = await _reads(connection)
@@ -82,11 +86,13 @@ async def _check(connection, store, campaign_id):
         assert await store.jobs.failed_by_block(connection, claims[4], "blocked")
         assert await store.jobs.sweep(connection, 0) == []  # the last claim began after the transaction
         await store.channels.block(connection, claims[4].channel_id, "blocked")
-        await store.jobs.feed(connection, campaign_id, first=datetime.now(UTC), step=0.1, limit=50)
-        await store.jobs.count_fed(connection, campaign_id, limit=2000)
+        assert await store.sending.try_lock(connection, campaign_id)
+        await store.jobs.feed(connection, campaign_id, due_at=datetime.now(UTC), limit=50)
+        await store.jobs.count_fed(connection, campaign_id, limit=50)
+        assert await store.jobs.unfeed_overdue(connection, 60) == []
         after = await _reads(connection)
         assert {table: scans - before[table][0] for table, (scans, _) in after.items()} == {"channels": 0, "jobs": 0}
-        # Feeding 50 jobs alone reads each of them twice, and their channels once.
+        # Feeding 50 jobs reads each of them once, and their channels.
         rows = {table: found - before[table][1] for table, (_, found) in after.items()}
         assert max(rows.values()) < 300, rows
     claim = claims[5]
@@ -106,6 +112,14 @@ async def _check(connection, store, campaign_id):
     nodes = await _on_jobs(connection, store.jobs.text("claim"), {"ids": [jobs[6].job_id]})
     assert _found_by(nodes, {"jobs_pkey"}) == 1
     await store.jobs.sent(connection, claim)
-    window = {"campaign_id": campaign_id, "first": datetime.now(UTC), "step": 0.1, "limit": 500}
-    nodes = await _on_jobs(connection, store.jobs.text("feed"), window)
-    assert _found_by(nodes, {"jobs_unfed", "jobs_pkey"}) == 500
+    window = {"campaign_id": campaign_id, "due_at": datetime.now(UTC), "limit": 500}
+    nodes = await _on_jobs(
+        connection, store.jobs.text("feed"), window, lock=store.sending.try_lock(connection, campaign_id)
+    )
+    assert _found_by(nodes, {"jobs_of_campaign", "jobs_returned", "jobs_pkey"}) == 500
+    await connection.execute("UPDATE campaign_feeding SET seen_id = fed_id, seen_at = seen_at - interval '1 hour'")
+    look = {"campaign_id": campaign_id, "age": 60, "limit": 10}
+    nodes = await _on_jobs(
+        connection, store.jobs.text("check"), look, lock=store.sending.try_lock(connection, campaign_id)
+    )
+    assert _found_by(nodes, {"jobs_of_campaign", "jobs_pkey"}) <= 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -80,6 +81,21 @@ async def test_every_earlier_version_leads_to_the_same_tables(bare, unique, earl
     finally:
         await bare.execute("SET client_min_messages TO warning")
         await bare.execute(f"DROP SCHEMA {other} CASCADE")
+
+
+async def test_messages_on_their_way_keep_their_places_when_the_cursors_come(bare, unique, store):
+    await migrate(bare, unique, 5)
+    await bare.execute("""
+        INSERT INTO channels (id, username) SELECT 'c' || i, '@channel' || i FROM generate_series(1, 4) i;
+        INSERT INTO campaigns (id, name, status, total_jobs) VALUES ('k', 'spring', 'RUNNING', 4);
+        INSERT INTO jobs (id, campaign_id, channel_id, status, due_at, started_at) VALUES
+            ('j1', 'k', 'c1', 'QUEUED', now(), NULL), ('j2', 'k', 'c2', 'QUEUED', NULL, NULL),
+            ('j3', 'k', 'c3', 'SENDING', NULL, now() - interval '1 hour'), ('j4', 'k', 'c4', 'SENT', NULL, now());""")
+    await init(bare, schema=unique)
+    assert [one.job_id for one in await store.jobs.sweep(bare, 60)] == ["j3"]
+    assert await store.jobs.count_fed(bare, "k", 10) == 1
+    fed = await store.jobs.feed(bare, "k", due_at=datetime.now(UTC), limit=10)
+    assert [one.job_id for one in fed] == ["j3", "j2"]
 
 
 async def test_a_missing_schema_is_created_and_the_session_stays_as_it_was(bare, unique):

@@ -101,7 +101,9 @@ class Job:
     idempotency_key: str | None
     duplicate_of: str | None
     due_at: datetime | None
-    """The time for which it has a place in the queue, while it is QUEUED."""
+    """The time for which it has a place of its own in the queue, since it is retried or was returned."""
+    returned_at: datetime | None
+    """Since when it waits to be fed to the queue again."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", JobStatus(self.status))
@@ -109,14 +111,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class FedJob:
-    """A job that has just got its place in the queue, with what its message needs of the channel."""
+    """A job that is put into the queue now, with what its message needs of the channel."""
 
     job_id: str
     channel_id: str
     username: str
     category: str | None
     attempts: int
-    due_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 A window is the messages of the next seconds, each with its time. So the queue holds little of a campaign of any size,
 and a pause, a cancel or another rate reaches all messages behind the window at once.
+
+Messages are fed in the order of their ids, and a cursor of the campaign moves along. So feeding writes a job of the
+queue for each message, and nothing to its row (`schema/migrations/0006_cursors.sql`).
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ logger = logging.getLogger("jobwire.campaigns")
 WINDOW = 10.0
 """Seconds of messages that are in the queue."""
 MOST = 4000
-"""Messages of a campaign that are in the queue at most, whatever its rate."""
+"""Messages of a campaign that are in the queue at most, whatever its rate. A slow one has two windows and `SPARE`."""
+SPARE = 200
 AT_ONCE = 1000
 """Messages that one transaction feeds."""
 
@@ -75,24 +79,29 @@ class Feeder:
             ahead = WINDOW - (plan.first - plan.now).total_seconds()
             if ahead <= 0:
                 return 0
-            room = min(
-                int(ahead / step) + 1, AT_ONCE, MOST - await self._store.jobs.count_fed(connection, campaign_id, MOST)
-            )
+            most = min(MOST, 2 * int(WINDOW / step) + SPARE)
+            fed = await self._store.jobs.count_fed(connection, campaign_id, most)
+            room = min(int(ahead / step) + 1, AT_ONCE, most - fed)
             if room <= 0:
                 return 0
             return await self._feed(connection, plan, step, room)
 
     async def _feed(self, connection: Connection, plan: FeedPlan, step: float, room: int) -> int:
-        fed = await self._store.jobs.feed(connection, plan.campaign_id, first=plan.first, step=step, limit=room)
+        until = plan.first + timedelta(seconds=room * step)
+        fed = await self._store.jobs.feed(connection, plan.campaign_id, due_at=until, limit=room)
         if not fed:
             return 0
         template = MessageTemplate(plan.content, plan.media_type, plan.media_url)
         options = message_options(plan.retry_limit)
+        times = [plan.first + timedelta(seconds=place * step) for place in range(len(fed) + 1)]
         await self._queues.add_messages(
             connection,
-            [NewJob(payload_of(plan, template, job), run_at=job.due_at, **options) for job in fed],
+            [
+                NewJob(payload_of(plan, template, job), run_at=time, **options)
+                for job, time in zip(fed, times, strict=False)
+            ],
         )
-        await self._store.sending.set_fed_until(connection, plan.campaign_id, fed[-1].due_at + timedelta(seconds=step))
+        await self._store.sending.set_fed_until(connection, plan.campaign_id, times[-1])
         return len(fed)
 
     async def _trouble(self, connection: Connection, template_id: str | None, params: object) -> str | None:

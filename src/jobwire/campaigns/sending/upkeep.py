@@ -9,11 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
+from collections.abc import Sequence
 
 from jobwire.campaigns.connections import Connections
 from jobwire.campaigns.errors import NotFound
+from jobwire.campaigns.models import Settled
 from jobwire.campaigns.sending.feed import AT_ONCE, Feeder
+from jobwire.campaigns.states import JobStatus
 from jobwire.campaigns.store import Store
+from jobwire.campaigns.store.table import Connection
 from jobwire.errors import JobwireError
 
 logger = logging.getLogger("jobwire.campaigns")
@@ -59,7 +64,7 @@ class Upkeep:
                 logger.info("campaign %s (%s) goes on: its wait is over", campaign.id, campaign.name)
             running = await self._store.sending.running(connection)
         if time.monotonic() - self._repaired >= min(REPAIR_EVERY, self._lost_after):
-            await self._repair([one.campaign_id for one in running])
+            await self._repair()
             self._repaired = time.monotonic()
         more = False
         for campaign in running:
@@ -72,16 +77,28 @@ class Upkeep:
                 logger.warning("campaign %s can't be fed: %s", campaign.campaign_id, error)
         return more
 
-    async def _repair(self, campaign_ids: list[str]) -> None:
+    async def _repair(self) -> None:
         async with self._connections.use() as connection:
+            await self._check(connection)
             swept = await self._store.jobs.sweep(connection, self._lost_after)
             if swept:
                 logger.warning("%d messages were being sent by a worker that is gone; they are tried again", len(swept))
+            _warn_of_lost(await self._store.jobs.unfeed_overdue(connection, self._lost_after))
+
+    async def _check(self, connection: Connection) -> None:
+        """Marks fed messages that were not sent in time. A campaign that is being fed at this moment has to wait."""
+        while campaign_ids := await self._store.jobs.unchecked(connection, self._lost_after):
             for campaign_id in campaign_ids:
-                lost = await self._store.jobs.unfeed_overdue(connection, campaign_id, self._lost_after)
-                if lost:
-                    logger.warning("campaign %s: %d messages were lost in the queue and are fed again",
-                                   campaign_id, len(lost))  # fmt: skip
+                async with connection.transaction():
+                    if not await self._store.sending.try_lock(connection, campaign_id):
+                        return
+                    marked = await self._store.jobs.check(connection, campaign_id, self._lost_after)
+                _warn_of_lost([one for one in marked if one.status is JobStatus.QUEUED])
+
+
+def _warn_of_lost(lost: Sequence[Settled]) -> None:
+    for campaign_id, count in Counter(one.campaign_id for one in lost).items():
+        logger.warning("campaign %s: %d messages were lost in the queue and are fed again", campaign_id, count)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -36,7 +36,7 @@ from jobwire.worker.active import ActiveJob
 logger = logging.getLogger("jobwire.campaigns")
 
 _LOOK_EVERY = 0.3
-_FEED_AFTER = 250
+_FEED_AFTER = 1000
 """Settled messages after which the queue is fed at once. Unthrottled campaigns would wait for the next second."""
 
 

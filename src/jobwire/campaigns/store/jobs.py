@@ -24,6 +24,8 @@ ERRORS_TO_DEACTIVATE = 5
 """Failures in a row after which a channel is inactive. The constraint of the table has the same number."""
 MANY = 1000
 """Jobs that one statement of the upkeep changes at most: a lock on more would hold up workers."""
+CHECKED = 5000
+"""Jobs that one statement of the upkeep looks at, of which few are changed."""
 
 
 class Jobs(Table[Job]):
@@ -98,30 +100,42 @@ class Jobs(Table[Job]):
         values = {"age": checks.seconds("older_than", older_than), "error": LOST, "limit": limit}
         return await self.made(connection, "sweep", values, Settled)
 
-    async def feed(
-        self, connection: Connection, campaign_id: str, *, first: datetime, step: float, limit: int
-    ) -> list[FedJob]:
-        """Gives the next QUEUED jobs of a campaign their places in the queue: the first at a time, each further one
-        `step` seconds later. Returns them in that order."""
-        values = {"campaign_id": campaign_id, "first": first, "step": step, "limit": limit}
+    async def feed(self, connection: Connection, campaign_id: str, *, due_at: datetime, limit: int) -> list[FedJob]:
+        """Takes the next QUEUED jobs of a campaign for the queue: returned ones, then those after the cursor. Returns
+        them in that order. `due_at` is the time from which a returned one can be overdue."""
+        values = {"campaign_id": campaign_id, "due_at": due_at, "limit": limit}
         return await self.made(connection, "feed", values, FedJob)
 
     async def count_fed(self, connection: Connection, campaign_id: str, limit: int) -> int:
-        """Returns how many QUEUED jobs of a campaign have a place in the queue, at most `limit`."""
+        """Returns how many QUEUED jobs of a campaign are in the queue, at most `limit`. Of jobs before the cursor, the
+        last `limit` are looked at."""
         return await self.number(connection, "count_fed", {"campaign_id": campaign_id, "limit": limit})
 
     async def set_aside(self, connection: Connection, job_ids: Sequence[str]) -> list[Settled]:
-        """Takes the place in the queue from QUEUED jobs that could not be claimed. One without an attempt left
-        becomes FAILED. Returns them."""
+        """Returns jobs that could not be claimed: QUEUED ones are fed again, and one without an attempt left becomes
+        FAILED. One that is SENDING is marked for the sweep."""
         return await self.made(connection, "set_aside", {"ids": list(job_ids), "error": SPENT}, Settled)
 
     async def unfeed_overdue(
-        self, connection: Connection, campaign_id: str, older_than: checks.Seconds, *, limit: int = MANY
+        self, connection: Connection, older_than: checks.Seconds, *, limit: int = MANY
     ) -> list[Settled]:
-        """Takes the place in the queue from QUEUED jobs that should have been sent longer ago than the given time: the
-        queue has lost them. They are fed again. Returns them."""
+        """Returns QUEUED jobs whose own place in the queue is longer ago than the given time: the queue has lost them,
+        and they are fed again."""
         age = checks.seconds("older_than", older_than)
-        return await self.made(connection, "overdue", {"campaign_id": campaign_id, "age": age, "limit": limit}, Settled)
+        return await self.made(connection, "overdue", {"age": age, "limit": limit}, Settled)
+
+    async def unchecked(self, connection: Connection, older_than: checks.Seconds) -> list[str]:
+        """Returns the campaigns that have jobs to `check`."""
+        found = await self.tuples(connection, "unchecked", {"age": checks.seconds("older_than", older_than)})
+        return [campaign_id for (campaign_id,) in found]
+
+    async def check(
+        self, connection: Connection, campaign_id: str, older_than: checks.Seconds, *, limit: int = CHECKED
+    ) -> list[Settled]:
+        """Marks jobs that were fed longer ago than the given time and are still open: QUEUED ones are fed again, and
+        SENDING ones are left to `sweep`. Looks at `limit` jobs. Returns those that it has marked."""
+        age = checks.seconds("older_than", older_than)
+        return await self.made(connection, "check", {"campaign_id": campaign_id, "age": age, "limit": limit}, Settled)
 
     async def page(
         self, connection: Connection, campaign_id: str, *, status: JobStatus | None = None, limit: int = PAGE,

@@ -32,7 +32,7 @@ class SendingProgress(Table[RunningCampaign]):
     async def try_lock(self, connection: Connection, campaign_id: str) -> bool:
         """Returns True if this transaction may prepare or feed the campaign. False: another one does so now."""
         values = {"lock": _LOCK, "schema": self.schema, "campaign_id": campaign_id}
-        [(locked,)] = await self.tuples(connection, "try_lock", values)
+        [(locked, _)] = await self.tuples(connection, "try_lock", values)
         return locked
 
     async def plan(self, connection: Connection, campaign_id: str) -> FeedPlan | None:

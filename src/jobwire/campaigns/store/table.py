@@ -1,6 +1,6 @@
 """Statements of one table: one file each, `sql/<table>/<name>.sql`.
 
-`{schema}` stands for the schema's name, `{columns}` for the columns of the table's row class, `{random_id}` for the
+`{schema}` stands for the schema's name, `{columns}` for the columns of the table's row class, `{next_id}` for the
 second half of a new id, and `%(name)s` for a value.
 """
 
@@ -17,7 +17,7 @@ from psycopg import sql
 from psycopg.rows import class_row, tuple_row
 
 from jobwire.campaigns.errors import Ambiguous, NotFound
-from jobwire.campaigns.ids import RANDOM_ID
+from jobwire.campaigns.ids import NEXT_ID
 from jobwire.errors import InvalidOption
 
 Connection = psycopg.AsyncConnection[Any]
@@ -55,7 +55,7 @@ class Table(Generic[RowT]):
             found = self._texts[statement] = _source(self.name, statement).format(
                 schema=sql.Identifier(self.schema).as_string().replace("%", "%%"),
                 columns=", ".join(columns),
-                random_id=RANDOM_ID,
+                next_id=NEXT_ID,
             )
         return found
 

@@ -8,7 +8,7 @@ known AS MATERIALIZED (
     FROM distinct_lines l JOIN {schema}.channels c ON lower(c.username) = l.key GROUP BY l.key),
 added AS (
     INSERT INTO {schema}.channels (id, username, category)
-    SELECT %(prefix)s || {random_id}, l.username, l.category
+    SELECT %(prefix)s || {next_id}, l.username, l.category
     FROM distinct_lines l WHERE NOT EXISTS (SELECT 1 FROM known k WHERE k.key = l.key)
     ON CONFLICT (lower(username)) WHERE is_active DO NOTHING
     RETURNING 1),

@@ -1,9 +1,9 @@
 -- Makes the jobs of a campaign and its total. Without any, the campaign is over. The number is NULL if it does not run.
 WITH campaign AS (
-    SELECT id, batch_id FROM {schema}.campaigns WHERE id = %(campaign_id)s AND status = 'RUNNING' FOR NO KEY UPDATE),
+    SELECT id, batch_id FROM {schema}.campaigns WHERE id = %(campaign_id)s AND status = 'RUNNING' FOR UPDATE),
 created AS (
     INSERT INTO {schema}.jobs (id, campaign_id, channel_id, status)
-    SELECT %(prefix)s || {random_id}, campaign.id, channel.id, 'QUEUED'
+    SELECT %(prefix)s || {next_id}, campaign.id, channel.id, 'QUEUED'
     FROM campaign
     JOIN {schema}.batch_channels listed ON listed.batch_id = campaign.batch_id
     JOIN {schema}.channels channel ON channel.id = listed.channel_id AND channel.is_active

@@ -1,17 +1,26 @@
--- Gives the next jobs their places in the queue: the first at a time, each further one a step later. Walks the index of
--- jobs without a place, however many have been sent. The jobs are found again by an array of ids, and the channels by a
--- subquery with OFFSET 0: for a join the planner may read the whole table.
-WITH found AS MATERIALIZED (
-    SELECT id FROM {schema}.jobs
-    WHERE campaign_id = %(campaign_id)s AND (status = 'QUEUED' AND due_at IS NULL) IS TRUE
-    ORDER BY id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED),
-listed AS MATERIALIZED (SELECT ARRAY(SELECT id FROM found ORDER BY id) AS ids),
+-- Takes the next jobs for the queue: first those that were returned, which get a mark for their place, then those after
+-- the cursor, which moves. Nothing is written for each of the latter. The channels are found by a subquery with
+-- OFFSET 0: for a join the planner may read the whole table.
+WITH returned AS MATERIALIZED (
+    SELECT id, channel_id, attempts, returned_at FROM {schema}.jobs
+    WHERE campaign_id = %(campaign_id)s AND returned_at IS NOT NULL AND status = 'QUEUED'
+    ORDER BY returned_at, id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED),
+placed AS (
+    UPDATE {schema}.jobs j SET due_at = %(due_at)s, returned_at = NULL
+    WHERE j.id = ANY(ARRAY(SELECT id FROM returned))),
+next AS MATERIALIZED (
+    SELECT id, channel_id, attempts FROM {schema}.jobs
+    WHERE campaign_id = %(campaign_id)s
+        AND id > coalesce((SELECT fed_id FROM {schema}.campaign_feeding WHERE campaign_id = %(campaign_id)s), '')
+        AND status = 'QUEUED' AND due_at IS NULL AND returned_at IS NULL
+    ORDER BY id LIMIT greatest(%(limit)s - (SELECT count(*) FROM returned), 0)),
+moved AS (
+    INSERT INTO {schema}.campaign_feeding (campaign_id, fed_id)
+    SELECT %(campaign_id)s, max(id) FROM next HAVING count(*) > 0
+    ON CONFLICT (campaign_id) DO UPDATE SET fed_id = excluded.fed_id),
 fed AS (
-    UPDATE {schema}.jobs j SET due_at = %(first)s::timestamptz
-        + make_interval(secs => (array_position((SELECT ids FROM listed), j.id) - 1) * %(step)s::float8)
-    WHERE j.id = ANY((SELECT ids FROM listed)::text[])
-    RETURNING j.id, j.channel_id, j.attempts, j.due_at)
-SELECT fed.id AS job_id, fed.channel_id, c.username, c.category, fed.attempts, fed.due_at
+    SELECT id, channel_id, attempts, returned_at FROM returned UNION ALL SELECT id, channel_id, attempts, NULL FROM next)
+SELECT fed.id AS job_id, fed.channel_id, c.username, c.category, fed.attempts
 FROM fed CROSS JOIN LATERAL (
     SELECT username, category FROM {schema}.channels WHERE channels.id = fed.channel_id OFFSET 0) c
-ORDER BY fed.due_at, fed.id
+ORDER BY fed.returned_at NULLS LAST, fed.id

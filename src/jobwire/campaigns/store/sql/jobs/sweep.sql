@@ -1,9 +1,16 @@
--- Rows that are being settled at this moment are left out.
-WITH stale AS MATERIALIZED (
-    SELECT j.id FROM {schema}.jobs j
-    WHERE j.status = 'SENDING'
-        AND coalesce(j.started_at, j.created_at, '-infinity') < now() - make_interval(secs => %(age)s)
-    ORDER BY j.id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED)
+-- Looks at the jobs that have a mark, campaign by campaign: for all at once the planner may read the whole table. Rows
+-- that are being settled at this moment are left out.
+WITH marked AS MATERIALIZED (
+    SELECT j.id FROM {schema}.campaigns c CROSS JOIN LATERAL (
+        SELECT id FROM {schema}.jobs
+        WHERE campaign_id = c.id AND due_at IS NOT NULL AND status = 'SENDING'
+            AND coalesce(started_at, created_at, '-infinity') < now() - make_interval(secs => %(age)s) OFFSET 0) j
+    LIMIT %(limit)s),
+stale AS MATERIALIZED (
+    SELECT id FROM {schema}.jobs
+    WHERE id = ANY(ARRAY(SELECT id FROM marked)) AND status = 'SENDING'
+        AND coalesce(started_at, created_at, '-infinity') < now() - make_interval(secs => %(age)s)
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
 UPDATE {schema}.jobs j
 SET (status, failed_at, error_message) = (
         SELECT CASE WHEN j.attempts <= c.retry_limit THEN 'QUEUED' ELSE 'FAILED' END,
