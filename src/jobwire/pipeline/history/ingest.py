@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire import urls
+from jobwire.campaigns.addresses import is_database
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.history.campaign_source import find_database
 from jobwire.pipeline.history.snapshots import AnySource, seen, since_last_snapshot
@@ -28,7 +29,6 @@ from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.address import reached, store_name
 from jobwire.pipeline.stores.boundary import list_queues
-from jobwire.pipeline.stores.campaigns.address import is_database
 from jobwire.redact import redact
 
 if TYPE_CHECKING:
