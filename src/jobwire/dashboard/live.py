@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Protocol
 
 from starlette.responses import Response, StreamingResponse
 
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.render import View, parts
-from jobwire.dashboard.store import Store
 
 MOST_STREAMS = 200
 _SOONEST = 1.0
@@ -25,14 +25,26 @@ _LATEST = 10.0
 _SIGN_OF_LIFE = 15.0
 
 
-def stream(call: Call, draw: Callable[[], Awaitable[View]], stores: list[Store]) -> Response:
+class Watchable(Protocol):
+    """Something that is looked at again and again, more often while a page is open."""
+
+    def watch(self) -> None: ...
+
+    def unwatch(self) -> None: ...
+
+    async def next_look(self, within: float) -> None: ...
+
+
+def stream(call: Call, draw: Callable[[], Awaitable[View]], stores: Sequence[Watchable]) -> Response:
     """Returns the stream of one page, which is drawn by `draw`."""
     if call.board.streams >= MOST_STREAMS:
         return Response("too many pages are open", 503, {"Retry-After": "30"})
     return StreamingResponse(_messages(call, draw, stores), media_type="text/event-stream")
 
 
-async def _messages(call: Call, draw: Callable[[], Awaitable[View]], stores: list[Store]) -> AsyncGenerator[str]:
+async def _messages(
+    call: Call, draw: Callable[[], Awaitable[View]], stores: Sequence[Watchable]
+) -> AsyncGenerator[str]:
     board = call.board
     board.streams += 1
     for store in stores:
@@ -55,7 +67,7 @@ async def _messages(call: Call, draw: Callable[[], Awaitable[View]], stores: lis
                 yield ": nothing has changed\n\n"
             await asyncio.wait([stopped], timeout=_SOONEST)
             looks = [asyncio.create_task(store.next_look(_LATEST)) for store in stores]
-            await asyncio.wait([stopped, *looks], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([stopped, *looks], timeout=_LATEST, return_when=asyncio.FIRST_COMPLETED)
             for look in looks:
                 look.cancel()
     finally:

@@ -40,7 +40,7 @@ async def draw(call: Call) -> View:
             "figures": figures,
             "rates": rates,
             "workers": workers,
-            "troubles": list(troubles.of_queue(store.name, figures, rates, workers)),
+            "troubles": list(troubles.of_queue(store.name, figures, rates, workers, bins)),
             "limits": limits,
             "said": said(call),
             "charts": _charts(bins, rates),
