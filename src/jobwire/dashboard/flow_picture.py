@@ -72,7 +72,10 @@ def _box(box: Placed, href: str, *, chosen: bool) -> Markup:
     first = job.name if job.name not in ("", job.queue) else job.queue
     state = job.state.replace("_", " ")
     second = f"{state} · {job.id}" if first == job.queue else f"{state} · {job.queue}"
-    title = f"{job.queue} {job.id}: {state}" + (f", {job.error.partition(chr(10))[0][:200]}" if job.error else "")
+    named = f"{first}, " if first != job.queue else ""
+    title = f"{named}{job.queue} {job.id}: {state}" + (
+        f", {job.error.partition(chr(10))[0][:200]}" if job.error else ""
+    )
     return Markup(
         '<a href="{}" class="{}{}"{}><title>{}</title><rect class="box" x="{}" y="{}" width="{}" height="{}" rx="3"/>'
         '<rect class="edge" x="{}" y="{}" width="4" height="{}"/>'
