@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
+from awaiting import eventually as is_true
 from campaigns.scripted_transport import ScriptedTransport
 from dashboard.browsing import ORIGIN, Browser
 from dashboard.hostile_texts import TEXTS
 from dashboard.test_hostile_texts import assert_only_text
-from jobwire.campaigns import CampaignStatus
+from jobwire.campaigns import CampaignService, CampaignStatus, connect
 from jobwire.campaigns.transports import Permanent
 from jobwire.dashboard import Token, Tokens, dashboard
 
@@ -131,6 +134,27 @@ async def test_hostile_names_of_campaigns_and_channels_are_shown_as_text(
     pages = [await browser.open(), await browser.open("campaigns", queue=None), await _page(browser, campaign)]
     assert_only_text(pages)
     assert all("pwned(0)" in page.text for page in pages)
+
+
+async def test_campaigns_in_the_database_of_a_store_are_found(jobwire_postgres, unique):
+    async with await connect(jobwire_postgres.url) as connection:
+        await connection.execute(f"CREATE DATABASE {unique}")
+    url = urlsplit(jobwire_postgres.url)._replace(path=f"/{unique}").geturl()
+    async with CampaignService(url) as campaigns:
+        await campaigns.init()
+        app = dashboard({"shop": campaigns._queues.url, "other": f"memory:{unique}"})
+        browser = Browser(app, {})
+        try:
+            await browser.open()
+            await is_true(lambda: bool(app.state.board.campaigns))
+            overview = await browser.open()
+            assert overview.title == "All is well: 2 queues in 2 stores, 0 campaigns under way"
+            assert "Campaigns" in overview.links
+            health = (await browser.client.get("/health")).json()
+            assert (health["status"], health["campaigns"]["shop"]["status"]) == ("ok", "ok")
+        finally:
+            await browser.close()
+            await app.state.board.close()
 
 
 async def test_a_database_without_tables_states_what_to_do(jobwire_postgres, unique):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -22,6 +23,7 @@ from jobwire.model import State
 from jobwire.redact import redact, redact_url
 
 T = TypeVar("T")
+_log = logging.getLogger("jobwire.dashboard")
 
 MOST_UNFINISHED, MOST_ENDED = 100, 25
 """Campaigns of a look."""
@@ -168,10 +170,15 @@ class CampaignsDatabase:
             if self._optional and not self.look.at:
                 # Most stores of queues have no campaigns. An older version of the tables is worth a sentence.
                 self.found = isinstance(error, NotInstalled) and error.found > 0
-            before = self.look
-            self.look = CampaignsLook(
-                before.at, before.campaigns, {}, before.channels, before.more, redact(str(error)) or "it did not answer"
-            )
+            self._failed(error)
+        except Exception as error:  # a look that fails in an unknown way must not be the last one
+            _log.exception("looking at the campaigns of %r failed; the next look follows", self.name)
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        before = self.look
+        reason = redact(str(error)) or "it did not answer"
+        self.look = CampaignsLook(before.at, before.campaigns, {}, before.channels, before.more, reason)
 
     async def _look(self) -> None:
         unfinished = await self.service.newest(unfinished=True, limit=MOST_UNFINISHED)

@@ -56,13 +56,15 @@ async def draw(call: Call) -> View:
     shown = [row for row in rows if wanted in row.figures.name.casefold()]
     return View(
         "overview.html",
-        _title(found, len(rows), len(stores) + len(databases)),
+        _title(found, _well(stores, len(rows), databases)),
         {
             "stores": stores,
+            "databases": [one for one in databases if one.name not in call.board.stores],
             "troubles": found[:MOST_TROUBLES],
             "more_troubles": max(0, len(found) - MOST_TROUBLES),
             "rows": shown[:MOST_ROWS],
             "left_out": max(0, len(shown) - MOST_ROWS) + sum(store.look.left_out for store in stores),
+            "seen": any(store.look.seen for store in stores),
             "campaigns": _campaigns(databases) if not wanted else [],
             "find": call.given("find"),
             "states": (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED),
@@ -86,10 +88,20 @@ def _rows(store: Store) -> list[Row]:
     return rows
 
 
-def _title(found: list[Trouble], queues: int, stores: int) -> str:
+def _title(found: list[Trouble], well: list[str]) -> str:
+    """Returns the finding, or `well` if there is none: what there is in stores that are all right."""
     if not found:
-        where = "" if stores == 1 else f" in {stores} stores"
-        return f"All is well: {counted(queues, 'queue')}{where}"
+        return f"All is well: {', '.join(well)}" if well else "No store has answered yet"
     if len(found) == 1:
         return found[0].sentence
     return f"{counted(len(found), 'thing', ' needs', ' need')} attention"
+
+
+def _well(stores: list[Store], queues: int, databases: list[CampaignsDatabase]) -> list[str]:
+    words: list[str] = []
+    if any(store.look.seen for store in stores):
+        words.append(counted(queues, "queue") + ("" if len(stores) == 1 else f" in {len(stores)} stores"))
+    if any(database.look.at for database in databases):
+        number = sum(row.under_way for database in databases for row in campaign_rows(database.look))
+        words.append(f"{counted(number, 'campaign')} under way")
+    return words
