@@ -88,6 +88,8 @@ class Job(Generic[Out_co]):
     worker: str | None = None
     add_status: AddStatus | None = None
     """The outcome of `add`. None for a job that was read. Unless it is ADDED, `id` is that of the existing job."""
+    parent: JobKey | None = None
+    """The job that waits for this one, in a flow."""
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     origin: Waiter | None = field(default=None, repr=False, compare=False)
 

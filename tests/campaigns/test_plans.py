@@ -37,14 +37,14 @@ def _nodes(plan):
         yield from _nodes(child)
 
 
-async def _on_jobs(connection, text, values, lock=None):
-    """The nodes of a statement's plan that read the table of jobs. The statement is run and rolled back."""
+async def _on_jobs(connection, text, values, lock=None, table="jobs"):
+    """The nodes of a statement's plan that read the table. The statement is run and rolled back."""
     async with connection.transaction(force_rollback=True):
         if lock is not None:
             await lock
         [[found]] = await (await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", values)).fetchall()
     return [
-        node for node in _nodes(found[0]["Plan"]) if node.get("Relation Name") == "jobs" and "Scan" in node["Node Type"]
+        node for node in _nodes(found[0]["Plan"]) if node.get("Relation Name") == table and "Scan" in node["Node Type"]
     ]
 
 
@@ -123,3 +123,20 @@ async def _check(connection, store, campaign_id):
         connection, store.jobs.text("check"), look, lock=store.sending.try_lock(connection, campaign_id)
     )
     assert _found_by(nodes, {"jobs_of_campaign", "jobs_pkey"}) <= 10
+
+
+async def test_looking_at_failures_and_channels_in_trouble_is_bounded(connection, store, campaign_id):
+    await connection.execute(
+        "UPDATE jobs SET status = 'FAILED', failed_at = now(), error_message = 'NO: x' "
+        "WHERE id IN (SELECT id FROM jobs LIMIT 20000)"
+    )
+    await connection.execute("UPDATE channels SET error_count = 1 WHERE id IN (SELECT id FROM channels LIMIT 20000)")
+    for _ in range(2):
+        values = {"campaign_id": campaign_id, "most": 100}
+        nodes = await _on_jobs(connection, store.jobs.text("failure_reasons"), values)
+        assert _found_by(nodes, {"jobs_with_errors"}) == 100
+        values = {"batch_id": None, "active": True, "most": 100}
+        nodes = await _on_jobs(connection, store.channels.text("troubled"), values, table="channels")
+        assert _found_by(nodes, {"channels_troubled"}) <= 1000
+        await connection.execute("ANALYZE jobs")
+        await connection.execute("ANALYZE channels")

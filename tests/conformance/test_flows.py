@@ -63,6 +63,9 @@ async def test_a_tree_is_read_as_it_was_added(flow):
         "page 1": PAGES,
         "page 2": "letters",
     }
+    page = chapters["chapter"].children[0].job
+    assert (page.parent, found.job.parent) == (JobKey(PAGES, chapters["chapter"].job.id), None)
+    assert chapters["cover"].job.parent == JobKey("letters", tree.job.id)
     assert (await flow.get("letters", tree.job.id, depth=1)).children == ()
     assert len((await flow.get("letters", tree.job.id, depth=2, width=1)).children) == 1
     with pytest.raises(JobNotFound):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,9 +16,12 @@ import uvicorn
 from awaiting import eventually
 from conformance.recycled import new_name
 from dashboard.hostile_texts import TEXTS
+from dashboard.sample_lake import publish
 from interop.node_process import NODE
 from jobwire import Queue, Worker, connect
 from jobwire.boundary import Feature
+from jobwire.campaigns import CampaignService, MessageTemplate
+from jobwire.campaigns.store.campaigns import NewCampaign
 from jobwire.dashboard import dashboard
 from jobwire.dashboard.app import PAGES
 from jobwire.errors import InvalidOption
@@ -47,13 +51,14 @@ async def chromium():
 class Served:
     """A dashboard on a port of its own, which can be stopped and started again."""
 
-    def __init__(self, stores):
+    def __init__(self, stores, **options):
         self.stores = stores
+        self.options = options
         self.listening = listen("127.0.0.1", 0, open_to_all=True, variable="-")
         self.url = f"{url_of(self.listening)}/"
 
     async def start(self):
-        self.app = dashboard(self.stores, allow_actions=True)
+        self.app = dashboard(self.stores, allow_actions=True, **self.options)
         config = uvicorn.Config(self.app, log_config=None, lifespan="on", timeout_graceful_shutdown=5)
         self._server = uvicorn.Server(config)
         self._server.capture_signals = contextlib.nullcontext
@@ -67,8 +72,9 @@ class Served:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo):
-    """A dashboard over a store of each protocol, with a failed job whose every text is hostile in each."""
+async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo, tmp_path_factory):
+    """A dashboard over a store of each protocol, with a failed job whose every text is hostile in each; over a
+    database of campaigns and a lake with hostile texts too."""
     place = new_name()
     urls = {
         "memory": f"memory:{place}",
@@ -80,9 +86,12 @@ async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo):
     async with contextlib.AsyncExitStack() as stack:
         connections = {name: await stack.enter_async_context(connect(url)) for name, url in urls.items()}
         jobs = {name: await _fill(connection) for name, connection in connections.items()}
-        served = Served(connections)
+        url = f"{jobwire_postgres.url}?schema={place}_news"
+        campaigns = await stack.enter_async_context(CampaignService(url, queue_schema=f"{place}_queues"))
+        campaign = await _campaign(campaigns)
+        served = Served({**connections, "news": campaigns}, lake=_lake(tmp_path_factory.mktemp("lake")))
         await served.start()
-        yield SimpleNamespace(served=served, connections=connections, jobs=jobs)
+        yield SimpleNamespace(served=served, connections=connections, jobs=jobs, campaign=campaign)
         await served.stop()
         served.listening.close()
 
@@ -104,6 +113,32 @@ async def _fill(connection):
                     await queue.schedule(TEXTS[1], cron="0 3 * * *", data={"text": TEXTS[0]})
                 return name, job.id
     raise AssertionError("no name was taken")
+
+
+async def _campaign(campaigns):
+    """A running campaign to channels of which one is blocked. Returns it."""
+    await campaigns.init()
+    async with campaigns._connections.use() as connection:
+        store = campaigns._store
+        batch = await store.batches.add(connection, TEXTS[1])
+        template = await store.templates.add(connection, TEXTS[2], MessageTemplate(" ".join(TEXTS[:7])))
+        channel = await store.channels.add(connection, "@hostile", TEXTS[0])
+        await store.batches.add_channels(connection, batch.id, [channel.id])
+        await store.channels.block(connection, channel.id, " ".join(TEXTS))
+        new = NewCampaign(" ".join(TEXTS), batch.id, template.id, {}, "TEST", 60, 0)
+        campaign = await store.campaigns.add(connection, new)
+        await store.campaigns.start(connection, campaign.id)
+        await store.campaigns.pause(connection, campaign.id, " ".join(TEXTS))
+    return campaign
+
+
+def _lake(folder):
+    at = datetime(2030, 1, 7, 9, tzinfo=UTC)
+    row = {"store": TEXTS[0], "queue": HOSTILE, "name": TEXTS[1], "hour": at, "completed": 5, "failed": 2, "runs": 7}
+    failure = {"day": at.date(), "error_class": TEXTS[2], "sample": " ".join(TEXTS), "failures": 2, "jobs": 2}
+    latency = {"wait_sketch": '{"100": 7}', "run_sketch": '{"200": 7}'}
+    tables = {"throughput_hourly": [row], "latency_hourly": [row | latency], "failures_daily": [row | failure]}
+    return publish(folder / "lake", tables)
 
 
 async def _is(queue, job_id, state):
@@ -129,10 +164,24 @@ async def tab(chromium):
 def _pages(filled, store):
     queue, job = filled.jobs[store]
     has = filled.connections[store].backend.capabilities.has
+    missing = {"/events": Feature.EVENTS, "/flow": Feature.FLOWS}
     for path in PAGES:
-        if path == "/events" and not has(Feature.EVENTS):
-            continue
-        yield path[1:], {"store": store, "queue": queue, "id": job, "state": "failed"} if path != "/" else {}
+        match path:
+            case "/" | "/campaigns":
+                yield path[1:], {}
+            case "/campaign":
+                yield path[1:], {"store": "news", "id": filled.campaign.id}
+            case "/history":
+                yield path[1:], {"queue": HOSTILE}
+            case _ if path not in missing or has(missing[path]):
+                yield path[1:], {"store": store, "queue": queue, "id": job, "state": "failed"}
+            case _:
+                pass
+
+
+async def _settled(page):
+    """Waits for the stream of the page, if it has one."""
+    await page.wait_for_selector("body:not([data-stream]), #stream.on", state="attached")
 
 
 def _url(base, path, query):
@@ -146,7 +195,7 @@ async def test_hostile_texts_do_nothing_on_any_page(filled, tab, store):
     for path, query in _pages(filled, store):
         answer = await tab.goto(_url(filled.served.url, path, query))
         assert answer.status == 200, (path, await tab.text_content("h1"))
-        await tab.wait_for_selector("#stream.on")
+        await _settled(tab)
         assert await tab.locator("main img, main iframe, main script").count() == 0
 
 
@@ -160,7 +209,7 @@ async def test_pages_are_accessible_and_fit_a_phone(filled, chromium, scheme):
     found = []
     for path, query in _pages(filled, "memory"):
         await page.goto(_url(filled.served.url, path, query))
-        await page.wait_for_selector("#stream.on")
+        await _settled(page)
         wider = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
         if wider > 0:
             found.append((path, f"{wider} px wider than the screen"))
@@ -254,6 +303,29 @@ async def test_what_is_selected_and_open_stays_so_when_parts_change(tab):
             await tab.wait_for_selector("tr[data-row]:nth-child(2)")
             assert await tab.locator("input[name=id][type=checkbox]:checked").count() == 1
             assert await tab.text_content("#all-words") == "1 selected:"
+        finally:
+            await tab.goto("about:blank")
+            await served.stop()
+            served.listening.close()
+
+
+async def test_the_progress_of_a_campaign_changes_by_itself_and_it_is_cancelled(jobwire_postgres, tab):
+    place = new_name()
+    url = f"{jobwire_postgres.url}?schema={place}"
+    async with CampaignService(url, queue_schema=f"{place}_queues") as campaigns:
+        campaign = await _campaign(campaigns)
+        served = Served({"news": campaigns})
+        await served.start()
+        try:
+            await tab.goto(_url(served.url, "campaign", {"store": "news", "id": campaign.id}))
+            await tab.wait_for_selector("#stream.on")
+            await campaigns.resume(campaign.id)
+            await tab.wait_for_selector(".acts button[value=pause]")
+            await tab.click("button[value=cancel]")
+            assert "?" in await tab.text_content("h1")
+            await tab.click("main button.danger")
+            await tab.wait_for_selector("text=The campaign is cancelled.")
+            assert (await campaigns.status(campaign.id)).status == "CANCELLED"
         finally:
             await tab.goto("about:blank")
             await served.stop()

@@ -7,8 +7,11 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from dashboard.browsing import Browser, Page
+from dashboard.hostile_texts import TEXTS
+from dashboard.test_hostile_texts import assert_only_text
 from jobwire.boundary import Feature
 from jobwire.dashboard import dashboard
+from jobwire.flow import Flow, FlowJob
 from jobwire.model import State
 
 
@@ -181,6 +184,29 @@ async def test_schedules_show_their_next_runs_in_their_zone(browse, queue):
     assert page.title.startswith("letters: 1 schedule, the next run in")
     assert page.text.count(f"03:00:00 {'JST' if zone else 'UTC'}") == 5
     assert "t-17" not in page.html
+
+
+async def test_a_flow_is_drawn_from_its_root_whichever_job_is_looked_at(browse, queue, connection, needs):
+    browser = browse()
+    with needs(queue, Feature.FLOWS):
+        queue.capabilities.require(Feature.FLOWS)
+        async with Flow(connection) as flow:
+            hostile = FlowJob("pages", {"n": 2}, name=TEXTS[3])
+            chapter = FlowJob("pages", {"n": 1}, name="chapter", children=[hostile])
+            tree = await flow.add(FlowJob("letters", {"book": 1}, name="book", children=[chapter]))
+        [inner] = tree.children
+        page = await browser.open("job", queue="pages", id=inner.children[0].job.id)
+        assert page.links[f"pages {inner.job.id}"] == f"job?store=shop&queue=pages&id={inner.job.id}"
+        picture = Page(await browser.client.get(page.url.join(page.links["as a picture"])))
+        assert picture.title.endswith("0 of 3 jobs completed")
+        assert {tree.job.id, inner.job.id, inner.children[0].job.id} <= _jobs_of(picture)
+        assert "pwned(3)" in picture.text
+        assert_only_text([page, picture])
+        parent = await browser.open("job", id=tree.job.id)
+        assert "as a picture" in parent.links
+        await queue.admin.remove(tree.job.id, children=False)
+        orphan = await browser.open("flow", queue="pages", id=inner.children[0].job.id)
+        assert orphan.title.startswith(f"Flow pages {inner.job.id[:8]}")
 
 
 async def test_an_unknown_queue_is_not_made_by_looking_at_it(browse, queue, connection):

@@ -23,7 +23,7 @@ from jobwire.model import Event, EventKind, Job, State
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("module", ["links", "redaction", "values"])
+@pytest.mark.parametrize("module", ["charts", "history", "links", "redaction", "values"])
 def test_the_examples_in_the_docstrings_hold(module):
     results = doctest.testmod(importlib.import_module(f"jobwire.dashboard.{module}"))
     assert (results.failed, results.attempted > 0) == (0, True), results
@@ -69,6 +69,37 @@ def test_troubles_are_sentences(figures, workers, sentence):
     oldest = None if age is None else datetime.now(UTC) - timedelta(seconds=age)
     found = list(troubles.of_queue("shop", QueueFigures("mail", numbers, oldest, paused), None, workers))
     assert [one.sentence for one in found] == ([sentence] if sentence else [])
+
+
+def _watched(*waiting, completed=0):
+    """The half minutes of a queue in which so many jobs waited at each end."""
+    series = Series()
+    for number, one in enumerate(waiting):
+        series.add(number * BIN, counts(one, completed=completed * number))
+    return series.last_hour((len(waiting) - 1) * BIN)
+
+
+@pytest.mark.parametrize(
+    ("bins", "active", "workers", "flagged"),
+    [
+        (_watched(40, 40, 40, 40), 0, None, True),
+        (_watched(3, 40), 0, None, True),
+        (_watched(40), 0, None, False),  # the dashboard has only begun to look
+        (_watched(0, 40, 40, 40), 0, None, False),  # they came less than two minutes ago
+        (_watched(50, 45, 42, 40), 0, None, False),
+        (_watched(40, 40, 40, completed=1), 0, None, False),
+        (_watched(40, 40, 40, 40), 1, None, False),
+        (_watched(40, 40, 40, 40), 0, 2, False),
+        (_watched(40, 40), 0, 0, True),
+        (_watched(0, 40), 0, 0, False),  # jobs that have just become due are old and have not waited
+    ],
+    ids=range(10),
+)
+def test_jobs_that_no_worker_takes_are_a_trouble(bins, active, workers, flagged):
+    oldest = datetime.now(UTC) - timedelta(seconds=120)
+    figures = QueueFigures("mail", {**counts(40), State.ACTIVE: active}, oldest, False)
+    found = [one.sentence for one in troubles.of_queue("shop", figures, None, workers, bins)]
+    assert ["no worker" in one and "40 jobs wait" in one for one in found] == ([True] if flagged else [])
 
 
 def test_many_failures_are_a_trouble():

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 from jobwire.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from jobwire.campaigns.channel_health import ChannelHealth
     from jobwire.campaigns.channels_import import BadLine, ImportRefused, ImportReport, import_channels
     from jobwire.campaigns.create import Preview, add_template, create_campaign, preview
     from jobwire.campaigns.database import DatabaseSettings, connect
     from jobwire.campaigns.errors import Ambiguous, NotFound
+    from jobwire.campaigns.meter import Meter, Speed
     from jobwire.campaigns.models import (
         Batch,
         Campaign,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
         Template,
         User,
     )
-    from jobwire.campaigns.report import CampaignReport, Delivery
+    from jobwire.campaigns.report import CampaignReport, Delivery, Reason
     from jobwire.campaigns.schema.install import Adopted, InitReport, NewerSchema, NotInstalled, NotOurTable, init
     from jobwire.campaigns.sending.worker import CampaignWorker
     from jobwire.campaigns.service import CampaignService
@@ -57,6 +59,7 @@ __all__ = [
     "CampaignStatus",
     "CampaignWorker",
     "Channel",
+    "ChannelHealth",
     "Claim",
     "DatabaseSettings",
     "Delivery",
@@ -68,14 +71,17 @@ __all__ = [
     "Job",
     "JobStatus",
     "MessageTemplate",
+    "Meter",
     "NewerSchema",
     "NotFound",
     "NotInstalled",
     "NotOurTable",
     "Outcome",
     "Preview",
+    "Reason",
     "Settled",
     "Settlement",
+    "Speed",
     "Store",
     "Template",
     "User",
@@ -88,10 +94,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "channel_health": ("ChannelHealth",),
     "channels_import": ("BadLine", "ImportRefused", "ImportReport", "import_channels"),
     "create": ("Preview", "add_template", "create_campaign", "preview"),
     "database": ("DatabaseSettings", "connect"),
     "errors": ("Ambiguous", "NotFound"),
+    "meter": ("Meter", "Speed"),
     "models": (
         "Batch",
         "Campaign",
@@ -105,7 +113,7 @@ _HOMES = {
         "Template",
         "User",
     ),
-    "report": ("CampaignReport", "Delivery"),
+    "report": ("CampaignReport", "Delivery", "Reason"),
     "sending.worker": ("CampaignWorker",),
     "service": ("CampaignService",),
     "schema.install": ("Adopted", "InitReport", "NewerSchema", "NotInstalled", "NotOurTable", "init"),

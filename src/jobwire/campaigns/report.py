@@ -77,6 +77,13 @@ async def report_of(connection: Connection, store: Store, campaign: str) -> Camp
     return CampaignReport(found, counts, tuple(reasons))
 
 
+async def failure_reasons(connection: Connection, store: Store, campaign: str, *, most: int) -> list[Reason]:
+    """Counts up to `most` failed messages of a campaign by reason, the most frequent first."""
+    found = await store.campaigns.get(connection, campaign)
+    values = {"campaign_id": found.id, "most": checks.whole("most", most, minimum=1)}
+    return await store.jobs.made(connection, "failure_reasons", values, Reason)
+
+
 async def deliveries(
     connection: Connection, store: Store, campaign: str, *, limit: int = PAGE, after: str = ""
 ) -> list[Delivery]:

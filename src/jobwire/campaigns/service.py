@@ -22,12 +22,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from jobwire.campaigns import create as creating
+from jobwire.campaigns.channel_health import ChannelHealth, health_of
 from jobwire.campaigns.channels_import import ImportReport, Progress, import_channels
 from jobwire.campaigns.connections import Connections
 from jobwire.campaigns.create import Preview
 from jobwire.campaigns.database import DatabaseSettings
 from jobwire.campaigns.models import Batch, Campaign, Channel, Template
-from jobwire.campaigns.report import CampaignReport, Delivery, deliveries, report_of
+from jobwire.campaigns.report import CampaignReport, Delivery, Reason, deliveries, failure_reasons, report_of
 from jobwire.campaigns.schema.install import InitReport, init, require_tables
 from jobwire.campaigns.sending.queues import PGBOSS, CampaignQueues
 from jobwire.campaigns.states import CampaignStatus, IllegalTransition
@@ -195,6 +196,21 @@ class CampaignService:
         """Returns a page of campaigns in the order of their ids, which is that of their creation."""
         async with self._connections.use() as connection:
             return await self._store.campaigns.page(connection, status=status, limit=limit, after=after)
+
+    async def newest(self, *, unfinished: bool = False, limit: int = PAGE, before: str = "") -> list[Campaign]:
+        """Returns a page of campaigns, the newest first, beginning before an id: all, or those that have not ended."""
+        async with self._connections.use() as connection:
+            return await self._store.campaigns.newest(connection, unfinished=unfinished, limit=limit, before=before)
+
+    async def failure_reasons(self, campaign: str, *, most: int = 10_000) -> list[Reason]:
+        """Counts failed messages of a campaign by reason, as `report` does, but reads no more than `most` of them."""
+        async with self._connections.use() as connection:
+            return await failure_reasons(connection, self._store, campaign, most=most)
+
+    async def channel_health(self, *, batch: str | None = None, limit: int = 12) -> ChannelHealth:
+        """Returns the channels that are inactive or whose last message failed: of all, or of one batch."""
+        async with self._connections.use() as connection:
+            return await health_of(connection, self._store, batch=batch, limit=limit)
 
     async def channels(
         self, *, batch: str | None = None, active: bool | None = None, limit: int = PAGE, after: str = ""

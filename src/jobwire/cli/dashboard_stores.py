@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jobwire import urls
+from jobwire.campaigns.addresses import is_database
 from jobwire.cli.exit_codes import WrongUsage
 from jobwire.cli.profiles import FILE, find, located
+
+CAMPAIGNS = "JOBWIRE_CAMPAIGN_URL"
 
 
 def chosen_stores(stores: Sequence[str], given: Sequence[str]) -> dict[str, str]:
     """Returns the URLs by name. Without any: all stores of the nearest file, or else the one that other commands use.
 
-    A store that is given by its URL has the name of its protocol, with a number if there are several.
+    A store that is given by its URL has the name of its protocol, with a number if there are several; a database of
+    campaigns, which has a plain URL of PostgreSQL, is called so.
     """
     chosen: dict[str, str] = {}
     profiles = find(Path.cwd())
@@ -26,14 +30,16 @@ def chosen_stores(stores: Sequence[str], given: Sequence[str]) -> dict[str, str]
         _add(chosen, url)
     if chosen:
         return chosen
+    if CAMPAIGNS in os.environ:
+        _add(chosen, os.environ[CAMPAIGNS])
     if profiles is not None and profiles.stores and not {"JOBWIRE_URL", "JOBWIRE_STORE"} & os.environ.keys():
-        return {name: profiles.url_of(name) for name in profiles.stores}
+        return chosen | {name: profiles.url_of(name) for name in profiles.stores}
     _add(chosen, located(None, None) or urls.default_url())
     return chosen
 
 
 def _add(chosen: dict[str, str], url: str) -> None:
-    name = kind = urls.parse(url).protocol
+    name = kind = "campaigns" if is_database(url) else urls.parse(url).protocol
     number = 1
     while name in chosen:
         number += 1

@@ -48,6 +48,7 @@ def record(job: Job) -> dict[str, Any]:
         "started_at": _iso(job.started_at),
         "finished_at": _iso(job.finished_at),
         "worker": job.worker,
+        "parent": job.parent and job.parent._asdict(),
     }
 
 
@@ -110,6 +111,8 @@ def _facts(job: Job) -> list[tuple[str, str]]:
         facts.append(("error", printable(job.error)))
     if job.worker:
         facts.append(("worker", printable(job.worker)))
+    if job.parent is not None:
+        facts.append(("parent", printable(f"{job.parent.queue} {job.parent.id}")))
     times = (("added", job.created_at), ("due", job.run_at), ("started", job.started_at), ("finished", job.finished_at))
     facts += [(label, _clock(at)) for label, at in times if at is not None and (label != "due" or at != job.created_at)]
     return facts

@@ -16,13 +16,28 @@ from starlette.routing import Route
 
 from jobwire import checks
 from jobwire.checks import Seconds, seconds
-from jobwire.connection import Connection
 from jobwire.dashboard import forms, live
-from jobwire.dashboard.board import Board, Call
+from jobwire.dashboard.board import Board, Call, Where
 from jobwire.dashboard.callers import Auth, TrustedHeader, caller_of
 from jobwire.dashboard.drawings import Draw, Drawings
 from jobwire.dashboard.headers import SafeHeaders
-from jobwire.dashboard.pages import act, events, failures, health, job, jobs, overview, queue, schedules, workers
+from jobwire.dashboard.pages import (
+    act,
+    campaign,
+    campaign_act,
+    campaigns,
+    events,
+    failures,
+    flow,
+    health,
+    history,
+    job,
+    jobs,
+    overview,
+    queue,
+    schedules,
+    workers,
+)
 from jobwire.dashboard.render import STATIC, View, page
 from jobwire.dashboard.store import NoSuchQueue
 from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
@@ -37,10 +52,14 @@ PAGES: Mapping[str, Draw] = {
     "/queue": queue.draw,
     "/jobs": jobs.draw,
     "/job": job.draw,
+    "/flow": flow.draw,
     "/failures": failures.draw,
     "/schedules": schedules.draw,
     "/workers": workers.draw,
     "/events": events.draw,
+    "/campaigns": campaigns.draw,
+    "/campaign": campaign.draw,
+    "/history": history.draw,
 }
 CHANGES: Mapping[str, Do] = {
     "/preview": act.preview,
@@ -48,23 +67,28 @@ CHANGES: Mapping[str, Do] = {
     "/pause": act.pause,
     "/resume": act.resume,
     "/limits": act.limits,
+    "/campaign-preview": campaign_act.preview,
+    "/campaign-act": campaign_act.act,
 }
 
 
 def dashboard(
-    stores: Mapping[str, str | Connection],
+    stores: Mapping[str, Where],
     *,
     allow_actions: bool = False,
     auth: Auth = None,
     redact: Iterable[str] = (),
     timeout: Seconds = 3.0,
+    lake: str | None = None,
 ) -> Starlette:
     """Returns the dashboard as an ASGI application, to be served by itself or mounted in another.
 
-    `stores` are URLs by name, or connections that the caller opens and closes. Without `allow_actions` it only reads.
-    `auth` is Tokens, or a TrustedHeader that a proxy sets. With None everyone who reaches it is an admin: only behind a
-    check of your own. `redact` are patterns of names of fields whose values are hidden, beside passwords, tokens and
-    the like. A store must answer within `timeout` seconds; otherwise pages show its last figures.
+    `stores` are URLs by name, or connections that the caller opens and closes. A plain URL of PostgreSQL, or an open
+    CampaignService, is a database of campaigns. Without `allow_actions` it only reads. `auth` is Tokens, or a
+    TrustedHeader that a proxy sets. With None everyone who reaches it is an admin: only behind a check of your own.
+    `redact` are patterns of names of fields whose values are hidden, beside passwords, tokens and the like. A store
+    must answer within `timeout` seconds; otherwise pages show its last figures. `lake` is a folder or URI of the
+    pipeline's tables, for the history.
     """
     given: Any = auth
     if given is not None and not isinstance(given, (Tokens, TrustedHeader)):
@@ -79,6 +103,7 @@ def dashboard(
         auth=auth,
         redact=redact,
         timeout=seconds("timeout", timeout, minimum=0.05),
+        lake=None if lake is None else checks.text("lake", lake),
     )
 
     drawings = Drawings()
@@ -115,8 +140,7 @@ def _page(board: Board, draw: Draw, drawings: Drawings) -> Callable[[Request], A
 
 async def _drawn(call: Call, draw: Draw, drawings: Drawings) -> Response:
     if "text/event-stream" in call.request.headers.get("accept", ""):
-        named = call.board.stores.get(call.given("store"))
-        watched = list(call.board.stores.values()) if named is None else [named]
+        watched = [one for one in call.board.watchable if call.given("store") in ("", one.name)]
         return live.stream(call, lambda shared: _attempted(shared, draw), watched, drawings)
     return page(await _attempted(call, draw), call)
 

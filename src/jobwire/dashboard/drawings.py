@@ -10,15 +10,38 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.forms import new_cookie
 from jobwire.dashboard.render import View, parts
-from jobwire.dashboard.store import Store
 
 Draw = Callable[[Call], Awaitable[View]]
 _FRESH = 1.0
 """Seconds for which a drawing is taken, if there was no look since: the ages in it grow."""
+
+
+class LookOf(Protocol):
+    """The last look at something."""
+
+    @property
+    def at(self) -> float: ...
+
+    @property
+    def trouble(self) -> str | None: ...
+
+
+class Watchable(Protocol):
+    """Something that is looked at again and again, more often while a page is open."""
+
+    @property
+    def look(self) -> LookOf: ...
+
+    def watch(self) -> None: ...
+
+    def unwatch(self) -> None: ...
+
+    async def next_look(self, within: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +61,7 @@ class Drawings:
         self._cookie = new_cookie()
         self._made: dict[object, _Drawing] = {}
 
-    async def of(self, call: Call, draw: Draw, stores: Sequence[Store]) -> Mapping[str, str]:
+    async def of(self, call: Call, draw: Draw, stores: Sequence[Watchable]) -> Mapping[str, str]:
         """Returns the parts of the page that may change, by name, and its title."""
         shared = replace(call, cookie=self._cookie)
         looks = tuple((store.look.at, store.look.trouble) for store in stores)

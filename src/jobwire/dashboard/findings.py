@@ -25,6 +25,7 @@ _WITHIN = 120.0
 class FoundByDoctor:
     """One finding, as text."""
 
+    code: str
     severity: str
     title: str
     evidence: str
@@ -41,7 +42,12 @@ async def examined(connection: Connection) -> Sequence[FoundByDoctor]:
     examination = await doctor.examine(connection)
     return [
         FoundByDoctor(
-            str(finding.severity), finding.title, redact(finding.evidence), redact(finding.remedy), finding.queue
+            finding.code,
+            str(finding.severity),
+            finding.title,
+            redact(finding.evidence),
+            redact(finding.remedy),
+            finding.queue,
         )
         for finding in examination.findings
         if finding.troubling

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from starlette.responses import Response, StreamingResponse
 
 from jobwire.dashboard.board import Call
-from jobwire.dashboard.drawings import Draw, Drawings
-from jobwire.dashboard.store import Store
+from jobwire.dashboard.drawings import Draw, Drawings, Watchable
 
 MOST_STREAMS = 200
 _SOONEST = 1.0
@@ -25,14 +24,14 @@ _LATEST = 10.0
 _SIGN_OF_LIFE = 15.0
 
 
-def stream(call: Call, draw: Draw, stores: list[Store], drawings: Drawings) -> Response:
+def stream(call: Call, draw: Draw, stores: Sequence[Watchable], drawings: Drawings) -> Response:
     """Returns the stream of one page, which is drawn by `draw`."""
     if call.board.streams >= MOST_STREAMS:
         return Response("too many pages are open", 503, {"Retry-After": "30"})
     return StreamingResponse(_messages(call, draw, stores, drawings), media_type="text/event-stream")
 
 
-async def _messages(call: Call, draw: Draw, stores: list[Store], drawings: Drawings) -> AsyncGenerator[str]:
+async def _messages(call: Call, draw: Draw, stores: Sequence[Watchable], drawings: Drawings) -> AsyncGenerator[str]:
     board = call.board
     board.streams += 1
     for store in stores:
@@ -54,7 +53,7 @@ async def _messages(call: Call, draw: Draw, stores: list[Store], drawings: Drawi
                 yield ": nothing has changed\n\n"
             await asyncio.wait([stopped], timeout=_SOONEST)
             looks = [asyncio.create_task(store.next_look(_LATEST)) for store in stores]
-            await asyncio.wait([stopped, *looks], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([stopped, *looks], timeout=_LATEST, return_when=asyncio.FIRST_COMPLETED)
             for look in looks:
                 look.cancel()
     finally:

@@ -19,9 +19,16 @@ from jobwire.dashboard.board import Call
 from jobwire.dashboard.links import OVERVIEW, link
 from jobwire.dashboard.values import brief, capped
 from jobwire.look.palette import DARK, FONT, NAMED, variables
-from jobwire.look.words import ago, spoken
+from jobwire.look.words import ago, measured, spoken
 from jobwire.serving.tokens import Role
 
+_AREAS = {
+    "campaigns.html": "campaigns",
+    "campaign.html": "campaigns",
+    "campaign_preview.html": "campaigns",
+    "history.html": "history",
+}
+"""The area of each page that is not about queues."""
 LIVE = "live_"
 """Blocks of templates whose names begin so are sent again when they have changed."""
 
@@ -55,6 +62,7 @@ _globals: dict[str, Any] = {
     "link": link,
     "moment": moment,
     "spoken": spoken,
+    "measured": measured,
     "counted": counted,
     "brief": brief,
     "capped": capped,
@@ -93,6 +101,7 @@ def _values(view: View, call: Call) -> dict[str, Any]:
         "form_token": call.token,
         "statics": STATIC_VERSION,
         "said": "",
+        "area": _AREAS.get(view.template, "queues"),
         **view.values,
     }
     return {**values, "m": _environment.get_template("macros.html").make_module(values)}

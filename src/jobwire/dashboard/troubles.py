@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from jobwire.boundary.finding_kinds import NO_WORKER, PAUSED, WAITING
 from jobwire.counted import counted
 from jobwire.dashboard.links import link
-from jobwire.dashboard.series import Rates
+from jobwire.dashboard.series import Bin, Rates
 from jobwire.dashboard.store import Store
 from jobwire.figures import QueueFigures
 from jobwire.look.words import spoken
@@ -17,7 +18,13 @@ LONG = 300.0
 """Seconds that a job may wait before that is trouble."""
 UNATTENDED = 15.0
 """Seconds that a job may wait if no worker is connected."""
+UNTAKEN = 90.0
+"""Seconds that a job may wait if none is taken, where the protocol does not list workers."""
+_SEEN = 4
+"""Half minutes that must have passed without a job taken, or fewer if the dashboard has not looked for longer."""
 MANY_FAIL = 0.1
+_SEEN_BY_LOOKS = (NO_WORKER.code, WAITING.code, PAUSED.code)
+"""Findings of the doctor that repeat a sentence about the figures of a look."""
 _FEWEST = 5
 
 
@@ -31,6 +38,8 @@ class Trouble:
     act: str
     """The words of the link."""
     detail: str = ""
+    command: str = ""
+    """A remedy to copy."""
 
 
 def of_store(store: Store) -> Iterator[Trouble]:
@@ -39,16 +48,30 @@ def of_store(store: Store) -> Iterator[Trouble]:
     if look.trouble is not None:
         age = f"; its figures are {spoken(store.stale_for or 0)} old" if look.seen else ""
         yield Trouble(0, f"Store {store.name} can't be read{age}", "", "", look.trouble)
+    of_queues = {
+        name: list(of_queue(store.name, figures, store.rates(name), look.workers.get(name), bins_of(store, name)))
+        for name, figures in look.figures.items()
+    }
     for found in store.findings.known:
+        if found.code in _SEEN_BY_LOOKS and of_queues.get(found.queue or ""):
+            continue
         where = f"{store.name}, queue {found.queue}" if found.queue else store.name
         href = link("queue", store=store.name, queue=found.queue) if found.queue else ""
         weight = 1 if found.severity == "critical" else 5
-        yield Trouble(weight, f"{where}: {found.title}", href, "look", f"{found.evidence} {found.remedy}".strip())
-    for name, figures in look.figures.items():
-        yield from of_queue(store.name, figures, store.rates(name), look.workers.get(name))
+        yield Trouble(weight, f"{where}: {found.title}", href, "look", found.evidence, found.remedy)
+    for sentences in of_queues.values():
+        yield from sentences
 
 
-def of_queue(store: str, figures: QueueFigures, rates: Rates | None, workers: int | None) -> Iterator[Trouble]:
+def bins_of(store: Store, queue: str) -> Sequence[Bin]:
+    """Returns the last hour of a queue."""
+    series = store.series.get(queue)
+    return series.last_hour(store.look.at) if series is not None else ()
+
+
+def of_queue(
+    store: str, figures: QueueFigures, rates: Rates | None, workers: int | None, bins: Sequence[Bin] = ()
+) -> Iterator[Trouble]:
     """Yields what is wrong with one queue. It is named in each sentence."""
     name, waiting, age = figures.name, figures.counts.get(State.WAITING, 0), figures.oldest_age or 0.0
     held = waiting + figures.counts.get(State.PAUSED, 0)
@@ -56,13 +79,33 @@ def of_queue(store: str, figures: QueueFigures, rates: Rates | None, workers: in
     wait = counted(held, "job", " waits", " wait")
     if figures.paused and held:
         yield Trouble(2, f"{name} is paused and {wait}", page, "resume it")
-    elif waiting and workers == 0 and age > UNATTENDED:
+    elif waiting and workers == 0 and age > UNATTENDED and not _just_came(bins):
         yield Trouble(
             1, f"{name}: {wait} and no worker is connected", link("workers", store=store, queue=name), "workers"
         )
+    elif waiting and workers is None and age > UNTAKEN and not figures.counts.get(State.ACTIVE) and _untaken(bins):
+        sentence = f"{name}: {wait}, the oldest for {spoken(age)}, and no worker takes them"
+        yield Trouble(1, sentence, link("workers", store=store, queue=name), "workers")
     elif waiting and age > LONG:
         yield Trouble(3, f"{name}: {wait}, the oldest for {spoken(age)}", page, "look")
     share = rates.failure_share if rates is not None else None
     if rates is not None and share is not None and share >= MANY_FAIL and rates.failed * 2 >= _FEWEST:
         sentence = f"{name}: {share:.0%} of the jobs that finish fail, {rates.failed:,.0f} a minute"
         yield Trouble(2, sentence, link("failures", store=store, queue=name), "causes")
+
+
+def _just_came(bins: Sequence[Bin]) -> bool:
+    """Returns True if no job waited half a minute ago: one that has just become due is old and has not waited."""
+    return len(bins) > 1 and bins[-2].waiting == 0
+
+
+def _untaken(bins: Sequence[Bin]) -> bool:
+    """Returns True if for some half minutes jobs have waited, none has finished, and they have not become fewer."""
+    last = bins[-_SEEN:]
+    waiting = [one.waiting for one in last]
+    return (
+        len(last) > 1
+        and min(waiting) > 0
+        and waiting == sorted(waiting)
+        and not any(one.completed or one.failed for one in last[1:])
+    )

@@ -33,3 +33,17 @@ def spoken(seconds: float) -> str:
         if seconds >= least:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
+
+
+def measured(seconds: float) -> str:
+    """Returns a measured duration in one unit, with two digits or more.
+
+    >>> [measured(one) for one in (0.0004, 0.085, 1.234, 42, 95, 9000, 200_000)]
+    ['0.4 ms', '85 ms', '1.2 s', '42 s', '1.6 min', '2.5 h', '2.3 d']
+    """
+    if seconds < 1:
+        return f"{seconds * 1000:.1f} ms" if 0 < seconds < 0.00095 else f"{seconds * 1000:.0f} ms"
+    for unit, length, least in (("d", 86_400, 129_600), ("h", 3600, 5400), ("min", 60, 90)):
+        if seconds >= least:
+            return f"{seconds / length:.1f} {unit}".replace(".0 ", " ")
+    return f"{seconds:.1f} s".replace(".0 s", " s") if seconds < 9.95 else f"{seconds:.0f} s"

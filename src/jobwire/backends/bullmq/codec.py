@@ -11,7 +11,7 @@ from jobwire.backends.bullmq.work.stored_options import StoredOptions, read_opti
 from jobwire.backoff import Backoff
 from jobwire.checks import seconds
 from jobwire.errors import MalformedPayload
-from jobwire.model import Job, State
+from jobwire.model import Job, JobKey, State
 from jobwire.options import Keep, NewJob, Parent, Unique
 
 Raw = dict[str, bytes]
@@ -101,7 +101,7 @@ def read_job(  # noqa: PLR0917 the state is not in the hash, so callers have to 
     timestamp = get("timestamp")
     progress, result, stack = get("progress"), get("returnvalue"), get("stacktrace")
     error_text, worker = get("failedReason"), get("pb")
-    started, finished = get("processedOn"), get("finishedOn")
+    started, finished, parent = get("processedOn"), get("finishedOn"), get("parent")
     job = Job(
         id=job_id,
         queue=queue,
@@ -121,9 +121,19 @@ def read_job(  # noqa: PLR0917 the state is not in the hash, so callers have to 
         started_at=from_ms(started) if started is not None else None,
         finished_at=from_ms(finished) if finished is not None else None,
         worker=worker.decode(errors="replace") if worker is not None else None,
+        parent=_parent(parent) if parent is not None else None,
         raw=raw,
     )
     return job, problem
+
+
+def _parent(stored: bytes) -> JobKey | None:
+    """Returns the job that `parent` of a child names: `{"id": "7", "queueKey": "bull:books"}`."""
+    found = _json(stored)
+    fields = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    job_id, queue = fields.get("id"), fields.get("queueKey")
+    # A queue's name has no colon, its prefix may have some.
+    return JobKey(queue.rpartition(":")[2], job_id) if isinstance(job_id, str) and isinstance(queue, str) else None
 
 
 def stacks(raw: Raw) -> tuple[str, ...]:

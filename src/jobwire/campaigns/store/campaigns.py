@@ -71,6 +71,13 @@ class Campaigns(Table[Campaign]):
         """Returns campaigns in the order of their ids, beginning after an id: all, or those in one state."""
         return await self.rows(connection, "list", {"status": status, "limit": limit, "after": after})
 
+    async def newest(
+        self, connection: Connection, *, unfinished: bool = False, limit: int = PAGE, before: str = ""
+    ) -> list[Campaign]:
+        """Returns campaigns, the newest first, beginning before an id: all, or those that have not ended."""
+        statement = "newest_unfinished" if unfinished else "newest"
+        return await self.rows(connection, statement, {"limit": limit, "before": before or None})
+
     async def start(self, connection: Connection, campaign_id: str) -> Campaign:
         """QUEUED becomes RUNNING. Of several callers, one succeeds."""
         values = {"id": campaign_id, "sources": [CampaignStatus.QUEUED.value]}

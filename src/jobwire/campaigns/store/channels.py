@@ -46,6 +46,14 @@ class Channels(Table[Channel]):
         values = {"batch_id": batch_id, "active": active, "limit": limit, "after": after}
         return await self.rows(connection, "list" if batch_id is None else "list_of_batch", values)
 
+    async def troubled(
+        self, connection: Connection, *, batch_id: str | None = None, active: bool, most: int
+    ) -> list[Channel]:
+        """Returns up to `most` channels, the last changed first: inactive ones, or active ones whose last message
+        failed."""
+        values = {"batch_id": batch_id, "active": active, "most": most}
+        return await self.rows(connection, "troubled", values)
+
     async def block(self, connection: Connection, channel_id: str, error: str) -> Channel | None:
         """Deactivates a channel at once: it does not accept messages from us. Returns the channel, if it exists."""
         return await self.one(connection, "block", {"id": channel_id, "error": error or "blocked"})

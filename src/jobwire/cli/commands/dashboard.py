@@ -39,7 +39,8 @@ def dashboard(
         typer.Option(
             "--url",
             metavar="URL",
-            help="A store's URL, such as bullmq+redis://host:6379/0. May be repeated.",
+            help="A store's URL, such as bullmq+redis://host:6379/0, or that of a campaigns' database, "
+            "postgresql://host/app. May be repeated.",
             show_default=False,
             rich_help_panel=STORE,
         ),
@@ -84,6 +85,12 @@ def dashboard(
             show_default=False,
         ),
     ] = None,
+    lake: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Show the history from this lake of the pipeline, without Spark.", show_default=False
+        ),
+    ] = None,
     timeout: Annotated[
         float,
         typer.Option(metavar="DURATION", parser=duration, help="Time in which a store must answer.", show_default="3s"),
@@ -107,6 +114,7 @@ def dashboard(
         auth=auth,
         redact=redact or (),
         timeout=timeout,
+        lake=lake,
     )
 
     def ready(where: str) -> None:

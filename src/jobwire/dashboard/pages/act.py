@@ -36,9 +36,9 @@ async def preview(call: Call, fields: Fields) -> Response:
     ids = list(dict.fromkeys(fields.get("id", [])))
     looked_at, more = 0, False
     if not ids:
-        if _one(fields, "which") != "matching":
+        if one_of(fields, "which") != "matching":
             raise HTTPException(400, "No job is selected. Go back and select the jobs first.")
-        chosen = selection_of({name: _one(fields, name) for name in PARAMETERS})
+        chosen = selection_of({name: one_of(fields, name) for name in PARAMETERS})
         found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST_JOBS, most=_LOOKED_AT))
         ids = [job.id for job in found.jobs[:MOST_JOBS]]
         looked_at, more = found.looked_at, found.cursor is not None or len(found.jobs) > MOST_JOBS
@@ -65,8 +65,8 @@ async def preview(call: Call, fields: Fields) -> Response:
             "jobs": [without_secrets(job, call.board.redaction) for job in jobs if job is not None],
             "looked_at": looked_at,
             "more": more,
-            "state": _one(fields, "state"),
-            "back": _back(store, queue, _one(fields, "state")),
+            "state": one_of(fields, "state"),
+            "back": _back(store, queue, one_of(fields, "state")),
             **tabs(store, figures),
         },
     )
@@ -78,14 +78,14 @@ async def act(call: Call, fields: Fields) -> Response:
     act, store, queue = await _act(call, fields)
     ids = list(dict.fromkeys(fields.get("id", [])))
     _check_number(ids)
-    if act.needs_preview and _one(fields, "confirmed") != "yes":
+    if act.needs_preview and one_of(fields, "confirmed") != "yes":
         raise HTTPException(400, f"To {act.verb} jobs needs a confirmation.")
     answers = await do(act, queue, ids, call.caller, store.name)
     store.outdate()
     did = outcome(act.verb, answers)
-    if len(ids) == 1 and _one(fields, "from") == "job":
+    if len(ids) == 1 and one_of(fields, "from") == "job":
         return _see(link("job", store=store.name, queue=queue.name, id=ids[0], **did))
-    return _see(_back(store, queue, _one(fields, "state"), **did))
+    return _see(_back(store, queue, one_of(fields, "state"), **did))
 
 
 async def pause(call: Call, fields: Fields) -> Response:
@@ -105,7 +105,7 @@ async def resume(call: Call, fields: Fields) -> Response:
 async def limits(call: Call, fields: Fields) -> Response:
     """Sets both limits of the queue. An empty field removes one."""
     store, queue = await _queue(call, fields, Role.ADMIN)
-    concurrency, jobs, per = (_one(fields, name).strip() for name in ("concurrency", "jobs", "per"))
+    concurrency, jobs, per = (one_of(fields, name).strip() for name in ("concurrency", "jobs", "per"))
     running = _whole("concurrency", concurrency) if concurrency else None
     rate = Rate(_whole("jobs", jobs), _period(per)) if jobs else None
     await store.ask(lambda: queue.admin.limit_concurrency(running))
@@ -120,7 +120,7 @@ async def _queue_done(call: Call, store: Store, queue: Queue, verb: str) -> Resp
 
 
 async def _act(call: Call, fields: Fields) -> tuple[Act, Store, Queue]:
-    chosen = ACTS.get(_one(fields, "verb"))
+    chosen = ACTS.get(one_of(fields, "verb"))
     if chosen is None:
         raise HTTPException(400, "There is no such action.")
     store, queue = await _queue(call, fields, chosen.role)
@@ -129,13 +129,18 @@ async def _act(call: Call, fields: Fields) -> tuple[Act, Store, Queue]:
     return chosen, store, queue
 
 
-async def _queue(call: Call, fields: Fields, needed: Role) -> tuple[Store, Queue]:
+def check_role(call: Call, needed: Role) -> None:
+    """Raises HTTPException 403 if the caller may not act in this role."""
     if not call.board.allow_actions:
         raise HTTPException(403, "This dashboard only reads: it was started without actions.")
     if not call.may(needed):
         raise HTTPException(403, f"This needs the role {needed}; you have the role {call.caller.role}.")
-    store = call.store(_one(fields, "store"))
-    return store, await store.queue(_one(fields, "queue") or " ")
+
+
+async def _queue(call: Call, fields: Fields, needed: Role) -> tuple[Store, Queue]:
+    check_role(call, needed)
+    store = call.store(one_of(fields, "store"))
+    return store, await store.queue(one_of(fields, "queue") or " ")
 
 
 def _check_number(ids: Sequence[str]) -> None:
@@ -143,7 +148,8 @@ def _check_number(ids: Sequence[str]) -> None:
         raise InvalidOption("id", f"{len(ids)} ids", f"at most {MOST_JOBS} jobs can be changed at once")
 
 
-def _one(fields: Fields, name: str) -> str:
+def one_of(fields: Fields, name: str) -> str:
+    """Returns the first value of a field, or an empty text."""
     return fields.get(name, [""])[0]
 
 

@@ -17,7 +17,8 @@ async def answer(board: Board, *, known: bool) -> Response:
         else "unavailable"
         for name, store in board.stores.items()
     }  # fmt: skip
-    healthy = "unavailable" not in states.values()
+    campaigns = {name: "ok" if one.look.trouble is None else "unavailable" for name, one in board.campaigns.items()}
+    healthy = "unavailable" not in (*states.values(), *campaigns.values())
     body: dict[str, object] = {"status": "ok" if healthy else "unavailable"}
     if known:
         body["stores"] = {
@@ -28,6 +29,9 @@ async def answer(board: Board, *, known: bool) -> Response:
                 "trouble": store.look.trouble,
             }
             for name, store in board.stores.items()
+        }
+        body["campaigns"] = {
+            name: {"status": campaigns[name], "trouble": one.look.trouble} for name, one in board.campaigns.items()
         }
         body["open_pages"] = board.streams
     return JSONResponse(body, 200 if healthy else 503)

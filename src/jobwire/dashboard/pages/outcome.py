@@ -8,6 +8,7 @@ from jobwire.boundary import Acted
 from jobwire.counted import counted
 from jobwire.dashboard.actions import ACTS
 from jobwire.dashboard.board import Call
+from jobwire.dashboard.campaign_acts import CAMPAIGN_ACTS
 
 _QUEUE_ACTS = {"pause": "The queue is paused.", "resume": "The queue is resumed.", "limits": "The limits are changed."}
 _NAMES = {answer: answer.name.lower() for answer in Acted}
@@ -34,6 +35,12 @@ def said(call: Call) -> str:
         if answer is not Acted.DONE and number
     ]
     return " ".join(sentences)
+
+
+def campaign_said(call: Call) -> str:
+    """Returns the sentence about what was done to a campaign, or an empty text."""
+    act = CAMPAIGN_ACTS.get(call.given("did"))
+    return f"The campaign is {act.past}. {act.effect}" if act is not None else ""
 
 
 def _number(text: str) -> int:

@@ -15,11 +15,16 @@ from jobwire.dashboard.board import Call
 from jobwire.dashboard.pages.outcome import said
 from jobwire.dashboard.pictures import sparkline
 from jobwire.dashboard.render import View
+from jobwire.dashboard.selection import read, selection_of
 from jobwire.dashboard.series import BIN, Bin, Rates, Series
 from jobwire.dashboard.store import Store
 from jobwire.figures import QueueFigures
 from jobwire.look.words import spoken
-from jobwire.model import State
+from jobwire.model import Job, State
+from jobwire.queue import Queue
+
+MOST_FAILED = 5
+"""Failed jobs that the page of a queue shows."""
 
 
 async def draw(call: Call) -> View:
@@ -28,6 +33,7 @@ async def draw(call: Call) -> View:
         store.fresh(), store.part(Feature.LIMITS, queue.admin.limits), store.part(Feature.PAUSE, queue.admin.paused)
     )
     figures = replace(figures_of(store, queue.name), paused=paused)
+    failed = await _newest_failures(call, store, queue) if figures.counts.get(State.FAILED) else ()
     rates, workers = store.rates(queue.name), look.workers.get(queue.name)
     bins = store.series.get(queue.name, Series()).last_hour(look.at)
     return View(
@@ -40,14 +46,21 @@ async def draw(call: Call) -> View:
             "figures": figures,
             "rates": rates,
             "workers": workers,
-            "troubles": list(troubles.of_queue(store.name, figures, rates, workers)),
+            "troubles": list(troubles.of_queue(store.name, figures, rates, workers, bins)),
             "limits": limits,
+            "failed": failed,
             "said": said(call),
             "charts": _charts(bins, rates),
             "period": _period(bins),
             **tabs(store, figures),
         },
     )
+
+
+async def _newest_failures(call: Call, store: Store, queue: Queue) -> Sequence[Job]:
+    chosen = selection_of({"state": State.FAILED.value})
+    found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST_FAILED, most=MOST_FAILED))
+    return found.jobs[:MOST_FAILED]
 
 
 def tabs(store: Store, figures: QueueFigures) -> dict[str, object]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire import urls
+from jobwire.campaigns.addresses import is_database
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.history.campaign_source import find_database
 from jobwire.pipeline.history.news import Look, has_news, last_look, record_look, take_look
@@ -32,7 +33,6 @@ from jobwire.pipeline.spark.streams import STREAMS
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.address import reached, store_name
 from jobwire.pipeline.stores.boundary import list_queues, look
-from jobwire.pipeline.stores.campaigns.address import is_database
 from jobwire.redact import redact
 
 if TYPE_CHECKING:

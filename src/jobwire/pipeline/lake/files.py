@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +68,10 @@ class LakeFiles:
             stream.write(content)
         self._system.move(beside, target)
 
-    def table(self, path: str, schema: pa.Schema) -> pa.Table:
-        """Returns the rows of the Parquet files in a folder."""
-        return dataset.dataset(self._at(path), schema, "parquet", self._system).to_table()
+    def table(self, path: str, schema: pa.Schema, columns: Sequence[str] | None = None, where: Any = None) -> pa.Table:
+        """Returns the rows of the Parquet files in a folder, or some of their columns and rows."""
+        found = dataset.dataset(self._at(path), schema, "parquet", self._system)
+        return found.to_table(columns=None if columns is None else list(columns), filter=where)
 
     def batches(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the rows of the Parquet files in a folder."""

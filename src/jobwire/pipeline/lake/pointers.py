@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.files import LakeFiles
-from jobwire.pipeline.lake.schemas import columns
+from jobwire.pipeline.lake.schemas import columns as columns_from
 
 WHOLE = "all"
 MODULUS = 2**64
@@ -88,15 +88,19 @@ def read_pointer(root: str, table: str) -> Pointer:
     return pointer
 
 
-def read_table(root: str, table: str) -> pa.Table:
-    """Returns the rows of a published Parquet table, without Spark."""
+def read_table(root: str, table: str, *, columns: Sequence[str] | None = None, where: Any = None) -> pa.Table:
+    """Returns the rows of a published Parquet table, without Spark: all columns or some, all rows or those that an
+    expression of `pyarrow.compute` selects."""
     pointer = read_pointer(root, table)
     if pointer.format != "parquet":
         raise JobwireError(f"{table} in the lake at {root} is kept as {pointer.format}, which only Spark reads here")
-    schema = columns(*pointer.columns.split(", ")).arrow
+    schema = columns_from(*pointer.columns.split(", ")).arrow
     files = LakeFiles(root)
-    parts = [files.table(f"{table}/{folder}", schema) for folder in pointer.folders]
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    parts = [files.table(f"{table}/{folder}", schema, columns, where) for folder in pointer.folders]
+    if parts:
+        return pa.concat_tables(parts)
+    empty = schema.empty_table()
+    return empty.select(list(columns)) if columns is not None else empty
 
 
 def load(files: LakeFiles, table: str) -> Pointer | None:

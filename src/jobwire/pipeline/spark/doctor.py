@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jobwire import urls
+from jobwire.campaigns.addresses import is_database
 from jobwire.counted import counted
 from jobwire.errors import JobwireError, MissingExtra
 from jobwire.pipeline.spark.java import java_home, java_version
 from jobwire.pipeline.spark.session import spark_session
 from jobwire.pipeline.stores.address import reached, store_name
 from jobwire.pipeline.stores.boundary import list_queues
-from jobwire.pipeline.stores.campaigns.address import database_name, is_database
+from jobwire.pipeline.stores.campaigns.address import database_name
 from jobwire.redact import redact
 
 if TYPE_CHECKING:

@@ -85,6 +85,7 @@ class Record:
             started_at=at_ms(self.started) if self.started is not None else None,
             finished_at=at_ms(self.finished) if self.finished is not None else None,
             worker=self.worker,
+            parent=JobKey(self.parent.queue, self.parent.id) if self.parent is not None else None,
             raw={"starts": self.starts, "stalls": self.stalls, "schedule": self.schedule_key},
         )
 

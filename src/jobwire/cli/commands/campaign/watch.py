@@ -46,8 +46,8 @@ def watch(campaign: Campaign, url: Url = None, schema: Schema = None, queue_sche
 
 async def _follow(campaigns: CampaignService, name: str) -> Row:
     """Shows the campaign until it has ended, and returns it. A database that is away is waited for."""
+    from jobwire.campaigns import Meter
     from jobwire.campaigns.states import OPEN
-    from jobwire.cli.commands.campaign.meter import Meter
     from jobwire.cli.commands.campaign.watch_view import Board, Lines
     from jobwire.errors import StoreUnavailable
 

@@ -11,9 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from jobwire.campaigns import Campaign, CampaignStatus
+from jobwire.campaigns import Campaign, CampaignStatus, Speed
 from jobwire.campaigns.states import OPEN
-from jobwire.cli.commands.campaign.meter import Speed
 from jobwire.cli.commands.campaign.views import counts, lasting, one_line, per_minute, state, waits
 from jobwire.cli.output import console, remark
 

@@ -11,15 +11,6 @@ if TYPE_CHECKING:
     from jobwire.campaigns.database import DatabaseSettings
 
 
-def is_database(url: str) -> bool:
-    """Returns whether a URL is a plain one of PostgreSQL.
-
-    >>> is_database("postgresql://localhost/app"), is_database("pgboss+postgresql://localhost/app")
-    (True, False)
-    """
-    return url.lower().startswith(("postgresql://", "postgres://"))
-
-
 def settings_of(url: str) -> DatabaseSettings:
     """Returns the parts of the URL. Refuses any other URL."""
     try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from jobwire.campaigns import Campaign, CampaignStatus
+from jobwire.campaigns.models import Campaign
+from jobwire.campaigns.states import CampaignStatus
 
 WINDOW = 15.0
 """Seconds over which the rate is measured."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jobwire.campaigns import Campaign, CampaignStatus
-from jobwire.cli.commands.campaign.meter import WINDOW, Meter, Speed
+from jobwire.campaigns.meter import WINDOW, Meter, Speed
 
 START = Campaign(
     id="c", name="spring", description=None, batch_id=None, template_id=None, params={}, mode="TEST",
