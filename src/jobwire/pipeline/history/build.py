@@ -45,7 +45,7 @@ _BUILT = "checkpoints/built.json"
 """The state of bronze before the last build that has ended."""
 _AT_A_TIME = 3
 _LITTLE = 1_000_000
-"""Rows of bronze."""
+"""Rows for which compiling the queries of a build takes longer than it saves."""
 _KEY = ["store", "queue", "id"]
 _RUN_KEY = ["store", "queue", "job_id"]
 
@@ -81,8 +81,8 @@ def _build(spark: SparkSession, lake: Lake, run: Run, days: tuple[date, date] | 
     work, campaigns = _Build(spark, lake, run), CampaignBuild(spark, lake, run.id)
     # In a lake of campaigns alone, a dozen empty tables would take longer than all the others.
     with_queues = work.has_rows or not campaigns.has_rows
-    little = work.is_little and campaigns.rows_in_bronze < _LITTLE
-    with for_little(spark) if little else nullcontext():
+    rows = work.rows_to_read + campaigns.rows_in_bronze
+    with for_little(spark, rows) if rows < _LITTLE else nullcontext():
         if days is None:
             if with_queues:
                 work.all_new()
@@ -127,10 +127,10 @@ class _Build:
         return bool(self._marks) or self._lake.snapshot_rows() > 0
 
     @property
-    def is_little(self) -> bool:
-        """Returns True if compiling the queries of a build would take longer than it saves."""
+    def rows_to_read(self) -> int:
+        """Returns about how many rows the build reads: what is new in bronze, and all of silver."""
         pointers = [self._lake.pointer(name) for name in BY_DAY]
-        return self._new_rows + sum(pointer.rows for pointer in pointers if pointer is not None) < _LITTLE
+        return self._new_rows + sum(pointer.rows for pointer in pointers if pointer is not None)
 
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""

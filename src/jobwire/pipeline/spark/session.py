@@ -45,6 +45,8 @@ _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 # in one process took 13 s of a core instead of 6, as Java discarded code and compiled it again.
 _ROOM = "-XX:ReservedCodeCacheSize=240m"
 _FOR_LITTLE = {**_INTERPRETED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+_TASKS = ("spark.sql.shuffle.partitions", "spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
+_FEW = 20_000
 SMALL = {
     **_FOR_LITTLE,
     "spark.driver.extraJavaOptions": f"{_JAVA} -XX:TieredStopAtLevel=1 {_ROOM} -XX:+UseSerialGC",
@@ -54,17 +56,22 @@ which would take longer than running them."""
 
 
 @contextmanager
-def for_little(spark: SparkSession) -> Generator[None]:
+def for_little(spark: SparkSession, rows: int) -> Generator[None]:
     """Has Spark neither compile nor replan queries inside the block: for small inputs, both take longer than running.
-    An adaptive query is a job for each of its stages."""
-    before = {key: str(spark.conf.get(key)) for key in _FOR_LITTLE}
-    for key, value in _FOR_LITTLE.items():
+    An adaptive query is a job for each of its stages. For very few rows, each stage is one task."""
+    tasks = "1" if rows < _FEW else "2"
+    wanted = {**_FOR_LITTLE, **dict.fromkeys(_TASKS, tasks)}
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
         spark.conf.set(key, value)
     try:
         yield
     finally:
         for key, value in before.items():
-            spark.conf.set(key, value)
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
 
 
 def session_of(given: AnySession) -> SparkSession:
