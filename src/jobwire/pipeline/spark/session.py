@@ -47,10 +47,8 @@ _ROOM = "-XX:ReservedCodeCacheSize=240m"
 _FOR_LITTLE = {**_INTERPRETED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 _TASKS = ("spark.sql.shuffle.partitions", "spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
 _FEW = 20_000
-SMALL = {
-    **_FOR_LITTLE,
-    "spark.driver.extraJavaOptions": f"{_JAVA} -XX:TieredStopAtLevel=1 {_ROOM} -XX:+UseSerialGC",
-}
+_BRIEF = {"spark.driver.extraJavaOptions": f"{_JAVA} -XX:TieredStopAtLevel=1 {_ROOM} -XX:+UseSerialGC"}
+SMALL = {**_FOR_LITTLE, **_BRIEF}
 """For a few thousand rows: neither Spark compiles and replans its queries nor Java compiles its classes to the last,
 which would take longer than running them."""
 
@@ -79,9 +77,11 @@ def session_of(given: AnySession) -> SparkSession:
     return given() if callable(given) else given
 
 
-def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+def spark_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, *, brief: bool = False
+) -> SparkSession:
     """Returns a session for the master: `local[*]` (also without one), `spark://…`, `k8s://…`, `yarn`, or
-    `sc://host:port`.
+    `sc://host:port`. With `brief`, a local one is made for little work: Java does not compile classes to the last.
 
     Under spark-submit, and wherever a session exists already, that one is used as it is.
     """
@@ -111,7 +111,7 @@ def spark_session(master: str | None = None, conf: Mapping[str, str] | None = No
                 os.environ.setdefault("PYSPARK_PYTHON", python)
                 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            wanted = {**_HERE, **wanted}
+            wanted = {**_HERE, **(_BRIEF if brief else {}), **wanted}
     for key, value in wanted.items():
         builder = builder.config(key, value)
     logging.getLogger("py4j").setLevel(logging.WARNING)
