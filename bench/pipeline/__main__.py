@@ -20,10 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench.pipeline import building, moves, picture, reading, running, summary, writing
+from bench.pipeline import building, days, moves, picture, reading, running, summary, writing
 from bench.pipeline.places import apart
 
-PARTS = ("read", "events", "write", "build", "run", "move")
+PARTS = ("read", "events", "write", "build", "days", "run", "move")
 
 
 def main() -> None:
@@ -36,6 +36,10 @@ def main() -> None:
         "events": (lambda at: apart(reading.events, at, options.stream, options.rounds), with_rounds),
         "write": (lambda at: apart(writing.measure, at, options.written, options.rounds), with_rounds),
         "build": (lambda at: building.measure(at, options.events, options.memory), {"memory": options.memory}),
+        "days": (
+            lambda at: days.measure(at, options.day_events, options.days, options.memory),
+            {"memory": options.memory},
+        ),
         "run": (lambda at: running.measure(at, options.run_events, options.memory), {"memory": options.memory}),
         "move": (lambda at: apart(moves.measure, at, options.moved), {}),
     }
@@ -88,6 +92,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--events", type=_sizes, default=[100_000, 1_000_000, 5_000_000], help="sizes of a build, with commas between"
     )
+    parser.add_argument("--day-events", type=int, default=100_000, help="events of a day")
+    parser.add_argument("--days", type=_sizes, default=[2, 100, 300], help="days to build, with commas between")
     parser.add_argument("--run-events", type=int, default=5_000_000, help="events of the whole run")
     parser.add_argument("--moved", type=int, default=50_000, help="jobs to move between each pair")
     parser.add_argument("--memory", default="4g", help="of Spark's driver, and of DuckDB, for build and run")

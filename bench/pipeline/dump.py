@@ -24,14 +24,14 @@ def make(root: Path, events: int) -> dict[str, int]:
     lake = Lake(str(root))
     with session(2) as spark:
         sink = lake.event_sink(QUEUE)
-        _events(spark, jobs).write.partitionBy("day").parquet(sink.path)
-        kept = lake.add_snapshot(QUEUE, _snapshot(spark, jobs), "bench")
+        event_rows(spark, jobs).write.partitionBy("day").parquet(sink.path)
+        kept = lake.add_snapshot(QUEUE, snapshot_rows(spark, jobs), "bench")
         found = lake.bronze_events(spark).count()
     assert found == lives.events_of(jobs), (found, lives.events_of(jobs))
     return {"events": found, "jobs": jobs, "snapshots": kept}
 
 
-def _events(spark: Any, jobs: int) -> DataFrame:
+def event_rows(spark: Any, jobs: int) -> DataFrame:
     job = F.col("id")
     turn = F.pmod(job, F.lit(lives.TURN))
     steps = F.lit(None)
@@ -95,7 +95,7 @@ def _of_turn(values: tuple[str, ...]) -> Column:
     return F.get(F.array(*map(F.lit, values)), number)
 
 
-def _snapshot(spark: Any, jobs: int) -> DataFrame:
+def snapshot_rows(spark: Any, jobs: int) -> DataFrame:
     """Finished jobs that the store still keeps, as BullMQ has them."""
     job = F.col("id")
     turn = F.pmod(job, F.lit(lives.TURN))

@@ -57,3 +57,10 @@ def _kind(process: psutil.Process, here: int) -> str | None:
     if any("org.apache.spark" in word for word in command) and "java" in process.name():
         return "java"
     return "workers" if "pyspark.daemon" in command else None
+
+
+def cpu_of_java() -> float:
+    """The seconds of a core that Spark's Java has used so far."""
+    here = psutil.Process()
+    java = [process for process in here.children(recursive=True) if _kind(process, here.pid) == "java"]
+    return sum(used.user + used.system for used in (process.cpu_times() for process in java))

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 import vl_convert
-from bench.pipeline.summary import TITLES
+from bench.pipeline.summary import DAYS_BAR, TITLES
 
 INK, GRID = "#1d2733", "#e3e7ec"
 WAYS = {"build": "#3b76af", "Spark, three tables": "#a5c8e1", "DuckDB, three tables": "#edae49"}
@@ -22,6 +22,8 @@ def draw(results: dict[str, Any]) -> str:
         drawn.append(_reading(results["read"]["found"]))
     if "build" in results:
         drawn += [_growth(results["build"]["found"]), _memory(results["build"]["found"])]
+    if "days" in results:
+        drawn.append(_days(results["days"]["found"]))
     if "move" in results:
         drawn.append(_moves(results["move"]["found"]))
     spec = alt.vconcat(*drawn, spacing=36).resolve_scale(color="independent").to_dict()
@@ -93,6 +95,26 @@ def _memory(found: list[dict[str, Any]]) -> Any:
         )
     )
     return bars.properties(width=WIDTH, height=36 * len(found) + 20, title="Memory of a build")
+
+
+def _days(found: dict[str, Any]) -> Any:
+    rows = pd.DataFrame(
+        {"day": f"day {row['day']}", "order": row["day"], "seconds": row["seconds"], "shown": f"{row['seconds']:.1f} s"}
+        for row in found["days"]
+    )
+    chart = alt.Chart(rows).encode(
+        y=alt.Y("day:N", title=None, sort=alt.SortField("order")), x=alt.X("seconds:Q", title="seconds")
+    )
+    bars = chart.mark_bar(size=16, color="#3b76af") + chart.mark_text(align="left", dx=5, color=INK).encode(
+        text="shown:N"
+    )
+    most = pd.DataFrame({"bar": [DAYS_BAR * found["days"][0]["seconds"]]})
+    bar = alt.Chart(most).mark_rule(color="#d1495b", strokeDash=[4, 3]).encode(x="bar:Q")
+    title = alt.TitleParams(
+        f"Building one more day of {found['events']:,} events",
+        subtitle=f"Dashed: the bar, {DAYS_BAR:g} times the second day",
+    )
+    return (bars + bar).properties(width=WIDTH, height=32 * len(rows) + 10, title=title)
 
 
 def _moves(found: list[dict[str, Any]]) -> Any:

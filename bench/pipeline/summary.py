@@ -7,6 +7,8 @@ from typing import Any
 
 BARS = {"bullmq": 0.8, "bridgemq": 0.8, "monque": 0.8}
 TIMES_ROW_BY_ROW = 2.0
+DAYS_BAR, NO_NEWS_BAR = 1.5, 3.0
+"""Times the second day, and seconds."""
 TITLES = {"bullmq": "BullMQ", "bridgemq": "BridgeMQ", "pgboss": "pg-boss", "monque": "Monque"}
 
 
@@ -17,6 +19,7 @@ def markdown(results: dict[str, Any]) -> str:
         "events": _events,
         "write": _write,
         "build": _build,
+        "days": _days,
         "run": _run,
         "move": _move,
     }
@@ -158,6 +161,25 @@ def _winner(rows: list[dict[str, Any]]) -> str:
         f"{times:.1f} times as fast: data that one machine holds does not need Spark to be counted. What Spark adds is "
         "the rest of the build, and machines beside the first."
     )
+
+
+def _days(found: dict[str, Any]) -> Iterable[str]:
+    yield "## Building one more day"
+    yield ""
+    second = found["days"][0]
+    yield (
+        f"A lake in which all days before are built gets one more of {found['events']:,} events. Bars: {DAYS_BAR:g} "
+        f"times day {second['day']}, and {NO_NEWS_BAR:g} s for a build without news, which needs no Spark."
+    )
+    yield ""
+    yield "| day | seconds | of a core | times | | without news | |"
+    yield "|---:|---:|---:|---:|---|---:|---|"
+    for row in found["days"]:
+        times = row["seconds"] / second["seconds"]
+        yield (
+            f"| {row['day']} | {row['seconds']:.1f} | {row['cpu']:.1f} | {times:.2f} | {_judged(DAYS_BAR, times)} "
+            f"| {row['no_news']:.2f} s | {_judged(NO_NEWS_BAR, row['no_news'])} |"
+        )
 
 
 def _run(found: dict[str, Any]) -> Iterable[str]:

@@ -15,18 +15,23 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.history.build import BuildResult, build
-from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE, Lake
+from jobwire.pipeline.history.gold_changes import GoldChanges
+from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake
 from jobwire.pipeline.lake.pointers import read_pointer, read_table
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.lake.schemas import SNAPSHOTS
+from jobwire.pipeline.lake.tables import GOLD_BY_DAY
 from pipeline.literal_rows import NOON, PGBOSS, at, bronze_events, event, frame, snapshot, values
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 DAY = 60 * 24
+_WITHOUT_ROWS = {"gold/failures_daily", "gold/workers_hourly"}
+"""Tables that get nothing from a job that completes on an unknown worker."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -120,7 +125,7 @@ def begun(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, B
 
 
 def checksums(lake: Lake) -> dict[str, int]:
-    return {name: read_pointer(lake.root, name).checksum for name in (*BY_DAY, *IN_ONE)}
+    return {name: read_pointer(lake.root, name).checksum for name in (*BY_DAY, *SUMMARIES)}
 
 
 def test_gold_and_silver_tell_what_happened(spark: Any, at_once: Lake) -> None:
@@ -176,21 +181,40 @@ def test_days_that_are_built_again_are_the_same(spark: Any, lake: str, at_once: 
 def test_only_new_days_are_written_again(spark: Any, lake: str, at_once: Lake) -> None:
     shutil.copytree(at_once.root, lake)
     ingest(spark, Lake(lake), 6 * DAY, life("20", 5 * DAY), [])
-    before = read_pointer(lake, "silver/events").parts
+    by_day = (*BY_DAY, *GOLD_BY_DAY)
+    before = {name: read_pointer(lake, name).parts for name in by_day}
 
     result = build(spark, Lake(lake))
 
-    after = read_pointer(lake, "silver/events").parts
+    after = {name: read_pointer(lake, name).parts for name in by_day}
+    written = {name: {day for day in after[name] if after[name][day] != before[name].get(day)} for name in by_day}
     assert result.days == ("2026-03-06",)
-    assert {day for day in after if after[day] != before.get(day)} == {"2026-03-06"}
+    assert written == {name: set() if name in _WITHOUT_ROWS else {"2026-03-06"} for name in by_day}
     assert result.rows["silver/jobs"] == read_pointer(at_once.root, "silver/jobs").rows + 1
+
+
+def test_gold_is_made_again_for_the_days_that_a_change_reaches(spark: Any, lake: str, at_once: Lake) -> None:
+    shutil.copytree(at_once.root, lake)
+    copied = Lake(lake)
+    assert GoldChanges(copied).days == []
+    runs = copied.table(spark, "silver/attempts", ["2026-03-01"])
+    longer = runs.withColumn("ended_at", F.col("ended_at") + F.expr("INTERVAL 2 DAYS"))
+
+    copied.publish(copied.stage("silver/attempts", longer, "longer"), ["2026-03-01"])
+    reached = GoldChanges(copied)
+    assert reached.days == ["2026-03-01", "2026-03-02", "2026-03-03"]
+    assert reached.parts("silver/attempts") == ["2026-03-01", "2026-03-02", "2026-03-03"]
+    reached.record()
+    copied.publish(copied.stage("silver/attempts", runs, "again"), ["2026-03-01"])
+    assert GoldChanges(copied).days == reached.days
+    assert GoldChanges(copied).parts("silver/attempts") == reached.parts("silver/attempts")
 
 
 def test_a_lake_without_rows_builds_empty_tables(spark: Any, lake: str) -> None:
     result = build(spark, Lake(lake))
 
     assert set(result.rows.values()) == {0}
-    assert set(result.rows) == {*BY_DAY, *IN_ONE}
+    assert set(result.rows) == {*BY_DAY, *SUMMARIES}
 
 
 def test_two_builds_at_once_are_refused(spark: Any, lake: str) -> None:
@@ -217,7 +241,7 @@ def test_a_build_that_is_killed_leaves_whole_tables_and_the_next_one_finishes_it
     shutil.copytree(begun[0].root, lake)
     tables = Lake(lake)
     old = checksums(tables)
-    fatal = random.choice([*BY_DAY, *IN_ONE])
+    fatal = random.choice([*BY_DAY, *SUMMARIES])
     known = {path.name for path in (Path(lake) / fatal).iterdir()}
 
     child = subprocess.Popen([sys.executable, "-c", _CHILD, lake], start_new_session=True)
@@ -231,7 +255,7 @@ def test_a_build_that_is_killed_leaves_whole_tables_and_the_next_one_finishes_it
 
     at_the_kill = checksums(tables)
     assert at_the_kill[fatal] == old[fatal], f"killed while {fatal} was written"
-    for name in (*BY_DAY, *IN_ONE):
+    for name in (*BY_DAY, *SUMMARIES):
         assert read_table(lake, name).num_rows == read_pointer(lake, name).rows, name
     build(spark, tables)
     assert checksums(tables) == checksums(at_once), f"killed while {fatal} was written"

@@ -18,7 +18,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, State, Worker, sync
-from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE
+from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.spark.session import SMALL
 from jobwire.pipeline.stores.address import store_name
@@ -205,7 +205,7 @@ def test_tasks_run_where_the_master_puts_them(outcome: Outcome) -> None:
     assert outcome.figures["sessions"] == outcome.sessions
 
 
-@pytest.mark.parametrize("table", [*BY_DAY, *IN_ONE])
+@pytest.mark.parametrize("table", [*BY_DAY, *SUMMARIES])
 def test_tables_have_the_same_rows_whatever_spark_made_them(table: str, outcomes: dict[str, Outcome]) -> None:
     rows = {mode: rows_of(outcome.lake, table) for mode, outcome in outcomes.items()}
 

@@ -4,7 +4,7 @@
 * Jobs and runs: those that a new event or snapshot concerns are made again from all that is known of them, and replace
   their old rows. So late data changes the day that it belongs to, and nothing depends on the order in which data came:
   an incremental build and one from scratch give the same rows.
-* Gold is made again from silver.
+* Gold is made again from silver: hourly and daily tables for the days on which something has changed, others whole.
 
 * Tables of campaigns are made by build_campaigns.py, if a campaigns' database was ingested.
 
@@ -28,12 +28,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history import gold, quality
 from jobwire.pipeline.history.build_campaigns import CampaignBuild
+from jobwire.pipeline.history.gold_changes import GoldChanges
 from jobwire.pipeline.history.silver_attempts import attempts
 from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
-from jobwire.pipeline.lake.lake import BY_DAY, IN_ONE, Lake
+from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake
 from jobwire.pipeline.lake.run_log import Run
-from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, DELIVERIES_BY_DAY
+from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, DELIVERIES_BY_DAY, GOLD_BY_DAY
 from jobwire.pipeline.spark.session import for_little, session_of
 from jobwire.pipeline.spark.utc import utc_day
 
@@ -45,7 +46,7 @@ _BUILT = "checkpoints/built.json"
 """The state of bronze before the last build that has ended."""
 _AT_A_TIME = 3
 _LITTLE = 1_000_000
-"""Rows of bronze."""
+"""Rows for which compiling the queries of a build takes longer than it saves."""
 _KEY = ["store", "queue", "id"]
 _RUN_KEY = ["store", "queue", "job_id"]
 
@@ -81,8 +82,8 @@ def _build(spark: SparkSession, lake: Lake, run: Run, days: tuple[date, date] | 
     work, campaigns = _Build(spark, lake, run), CampaignBuild(spark, lake, run.id)
     # In a lake of campaigns alone, a dozen empty tables would take longer than all the others.
     with_queues = work.has_rows or not campaigns.has_rows
-    little = work.is_little and campaigns.rows_in_bronze < _LITTLE
-    with for_little(spark) if little else nullcontext():
+    rows = work.rows_to_read + campaigns.rows_in_bronze
+    with for_little(spark, rows) if rows < _LITTLE else nullcontext():
         if days is None:
             if with_queues:
                 work.all_new()
@@ -96,7 +97,7 @@ def _build(spark: SparkSession, lake: Lake, run: Run, days: tuple[date, date] | 
 
 def _result(lake: Lake, run: Run, days: Sequence[str], rows_in: int) -> BuildResult:
     """Returns the result of a build with the tables as they are now, and records it."""
-    names = (*BY_DAY, *IN_ONE, *DELIVERIES_BY_DAY, *CAMPAIGNS_IN_ONE)
+    names = (*BY_DAY, *SUMMARIES, *DELIVERIES_BY_DAY, *CAMPAIGNS_IN_ONE)
     pointers = {name: lake.pointer(name) for name in names}
     published = {name: pointer for name, pointer in pointers.items() if pointer is not None}
     rows = {name: pointer.rows for name, pointer in published.items()}
@@ -127,10 +128,10 @@ class _Build:
         return bool(self._marks) or self._lake.snapshot_rows() > 0
 
     @property
-    def is_little(self) -> bool:
-        """Returns True if compiling the queries of a build would take longer than it saves."""
+    def rows_to_read(self) -> int:
+        """Returns about how many rows the build reads: what is new in bronze, and all of silver."""
         pointers = [self._lake.pointer(name) for name in BY_DAY]
-        return self._new_rows + sum(pointer.rows for pointer in pointers if pointer is not None) < _LITTLE
+        return self._new_rows + sum(pointer.rows for pointer in pointers if pointer is not None)
 
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""
@@ -215,18 +216,33 @@ class _Build:
         known = self._table("quarantine")
         self._publish("quarantine", quality.quarantine(new_events, new_snapshots, known))
         tables = {
-            "gold/throughput_hourly": gold.throughput_hourly(jobs, runs),
-            "gold/latency_hourly": gold.latency_hourly(runs),
-            "gold/failures_daily": gold.failures_daily(runs),
-            "gold/workers_hourly": gold.workers_hourly(runs),
             "gold/retries": gold.retries(jobs),
             "gold/gaps": quality.gaps(events),
             "gold/quality": quality.checks(self._events, events, jobs, runs, self._table("quarantine")),
         }
+        changes = GoldChanges(self._lake)
+        if changes.days is None or changes.days:
+            jobs = self._lake.table(self._spark, "silver/jobs", changes.parts("silver/jobs"))
+            runs = self._lake.table(self._spark, "silver/attempts", changes.parts("silver/attempts"))
+            tables |= {
+                "gold/throughput_hourly": gold.throughput_hourly(jobs, runs),
+                "gold/latency_hourly": gold.latency_hourly(runs),
+                "gold/failures_daily": gold.failures_daily(runs),
+                "gold/workers_hourly": gold.workers_hourly(runs),
+            }
+
+        def publish(name: str, rows: DataFrame) -> None:
+            if name in GOLD_BY_DAY and changes.days is not None:
+                day = F.col("day") if GOLD_BY_DAY[name] == "day" else utc_day(F.col("hour"))
+                self._publish(name, rows.where(day.cast("string").isin(*changes.days)), changes.days)
+            else:
+                self._publish(name, rows)
+
         # Small tables are mostly waiting for Spark to plan them: several at a time fill its cores.
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
-            for published in [pool.submit(self._publish, name, rows) for name, rows in tables.items()]:
+            for published in [pool.submit(publish, name, rows) for name, rows in tables.items()]:
                 published.result()
+        changes.record()
 
     def _fixed_events(self) -> tuple[DataFrame, dict[str, int]]:
         """Returns the bronze events of this moment, and for each source the time of its newest ingest in microseconds.

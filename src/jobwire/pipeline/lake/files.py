@@ -81,6 +81,11 @@ class LakeFiles:
         """Returns the number of rows that the Parquet files in a folder state."""
         return dataset.dataset(self._at(path), format="parquet", filesystem=self._system).count_rows()
 
+    def bytes(self, path: str) -> int:
+        """Returns the size of all files in a folder and in those below."""
+        found = self._system.get_file_info(fs.FileSelector(self._at(path), allow_not_found=True, recursive=True))
+        return sum(each.size or 0 for each in found)
+
     def folders(self, path: str) -> list[str]:
         """Returns the names of the folders in a folder, sorted."""
         return self._names(path, fs.FileType.Directory)

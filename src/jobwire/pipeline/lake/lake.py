@@ -7,7 +7,7 @@
     bronze/campaigns, bronze/channels/<source>/ as they were at the last ingest
     silver/events, silver/jobs, silver/attempts, silver/deliveries
                                                 a part for each day
-    gold/<table>, quarantine                    one part
+    gold/<table>, quarantine                    a part for each day if it is hourly or daily, else one part
     archive, quarantine_load                    a part for each day of each run; rows are only added
     workings/                                   what a command needs again after a crash; not a table
     checkpoints/, runs/, locks/
@@ -33,15 +33,27 @@ from pyspark.sql.types import StructType
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.lake import counting, pointers, run_log
+from jobwire.pipeline.lake.counting import Counted
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.pointers import WHOLE, Part, Pointer
 from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, RUNS, Columns
-from jobwire.pipeline.lake.tables import BY_DAY, IN_ONE, SNAPSHOT_TABLES, columns_of, has_days, is_one_part
+from jobwire.pipeline.lake.tables import (
+    BY_DAY,
+    DELIVERIES_BY_DAY,
+    GOLD_BY_DAY,
+    REACHING,
+    SNAPSHOT_TABLES,
+    SUMMARIES,
+    columns_of,
+    has_days,
+    is_one_part,
+)
 
-__all__ = ["BY_DAY", "IN_ONE", "EventSink", "Lake", "Staged", "folder_of"]
+__all__ = ["BY_DAY", "SUMMARIES", "EventSink", "Lake", "Staged", "folder_of"]
 
 _EVENTS = "bronze/events"
 _PART = "part"
+_LITTLE_ROWS, _LITTLE_BYTES = 500_000, 20_000_000
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,15 @@ class Lake:
             if self.files.folders(f"{_EVENTS}/{name}")
         ]
         return _union(spark, frames, BRONZE_EVENTS.plus("source string"))
+
+    @property
+    def is_little(self) -> bool:
+        """Returns whether a build or an ingest of the lake is a matter of seconds, whatever else Spark does. Needs no
+        Spark."""
+        pointers = [self.pointer(name) for name in (*BY_DAY, *DELIVERIES_BY_DAY)]
+        rows = sum(pointer.rows for pointer in pointers if pointer is not None)
+        rows += sum(self.snapshot_rows(table=table) for table in SNAPSHOT_TABLES)
+        return rows < _LITTLE_ROWS and self.files.bytes(_EVENTS) < _LITTLE_BYTES
 
     def bronze_state(self) -> dict[str, Any]:
         """Returns numbers that differ once anything was ingested. Needs no Spark."""
@@ -172,14 +193,17 @@ class Lake:
         path = self.files.for_spark(f"{name}/{folder}")
         self.files.remove(f"{name}/{folder}")
         writer_rows = rows.select(*columns.names)
-        if days:
+        if name in GOLD_BY_DAY:
+            day = F.col("day") if GOLD_BY_DAY[name] == "day" else counting.day_of("hour")
+            writer_rows = writer_rows.withColumn(_PART, day.cast("string")).coalesce(1)
+        elif days:
             # The day stays a column of the files, for readers that don't know partitions.
             writer_rows = writer_rows.withColumn(_PART, F.date_format("day", "yyyy-MM-dd")).hint("rebalance", _PART)
         writer = writer_rows.write.format(self.format)
         (writer.partitionBy(_PART) if days else writer).save(path)
         parts = {
-            key: Part(self._folder_of_part(folder, key, days), count, checksum)
-            for key, count, checksum in self._counted(rows.sparkSession, name, folder, run)
+            one.key: Part(self._folder_of_part(folder, one.key, days), one.rows, one.checksum, reaches=one.reaches)
+            for one in self._counted(rows.sparkSession, name, folder, run)
         }
         return Staged(name, columns, run, parts, 0 if before is None else before.generation)
 
@@ -251,22 +275,23 @@ class Lake:
     def _folder_of_part(self, folder: str, key: str, days: bool) -> str:
         return f"{folder}/{_PART}={key}" if days and self.format == "parquet" else folder
 
-    def _counted(self, spark: SparkSession, name: str, folder: str, run: str) -> Iterator[tuple[str, int, int]]:
-        """Yields the parts that were written with their rows and checksums. Snapshots get none: they may be large, and
-        nothing compares them."""
+    def _counted(self, spark: SparkSession, name: str, folder: str, run: str) -> Iterator[Counted]:
+        """Yields the parts that were written. Snapshots get no checksum: they may be large, and nothing compares it."""
         path, columns = f"{name}/{folder}", columns_of(name)
-        if has_days(name):
-            written = columns.plus(f"{_PART} string")
-            yield from counting.by_spark(self._written(spark, path, written), columns, _PART)
+        if self.format == "parquet" and name in GOLD_BY_DAY:
+            for part in self.files.folders(path):
+                yield counting.by_arrow(self.files, f"{path}/{part}", columns, part.partition("=")[2])
+        elif has_days(name):
+            written = self._written(spark, path, columns.plus(f"{_PART} string"))
+            yield from counting.by_spark(written, columns, _PART, REACHING.get(name))
         elif self.format != "parquet":
-            rows = self._written(spark, path, columns)
-            counted = counting.by_spark(rows.withColumn(_PART, F.lit(WHOLE)), columns, _PART)
-            _, count, checksum = next(counted, (WHOLE, 0, 0))
-            yield WHOLE if is_one_part(name) else run, count, checksum
+            rows = self._written(spark, path, columns).withColumn(_PART, F.lit(WHOLE))
+            counted = next(counting.by_spark(rows, columns, _PART), Counted(WHOLE, 0, 0))
+            yield counted if is_one_part(name) else counted._replace(key=run)
         elif is_one_part(name):
-            yield WHOLE, *counting.by_arrow(self.files, path, columns)
+            yield counting.by_arrow(self.files, path, columns, WHOLE)
         else:
-            yield run, self.files.count(path), 0
+            yield Counted(run, self.files.count(path), 0)
 
     def _written(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
         reader = spark.read.format(self.format)

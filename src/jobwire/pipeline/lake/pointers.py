@@ -3,9 +3,9 @@
     hours = read_table("lake", "gold/latency_hourly").to_pandas()
     duckdb.read_parquet(read_pointer("lake", "gold/latency_hourly").files)
 
-A table has parts: a day each in silver, a run of ingest each in the snapshots, one part `all` in gold. A part lies in a
-folder of its own, which nothing changes once a pointer names it. Folders that the pointer before this one named are
-kept until the next one, for readers that are still using them.
+A table has parts: a day each in silver and in hourly and daily gold, a run of ingest each in the snapshots, else one
+part `all`. A part lies in a folder of its own, which nothing changes once a pointer names it. Folders that the pointer
+before this one named are kept until the next one, for readers that are still using them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Part:
     checksum: int
     generation: int = 0
     """The generation of the pointer that first named it."""
+    reaches: Sequence[str] | None = None
+    """The days on which its rows count in gold. None: unknown, or of no use."""
 
 
 @dataclass(frozen=True)

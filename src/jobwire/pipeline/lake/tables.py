@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from jobwire.pipeline.lake.campaign_schemas import (
     CAMPAIGN_DAILY,
@@ -30,12 +31,21 @@ from jobwire.pipeline.lake.schemas import (
     Columns,
 )
 
+
+class Reach(NamedTuple):
+    """The columns by which a row counts on some days of gold: on those of both times, and perhaps on those between."""
+
+    first: str
+    last: str
+    between: bool = False
+
+
 BY_DAY = {
     "silver/events": SILVER_EVENTS,
     "silver/jobs": SILVER_JOBS,
     "silver/attempts": ATTEMPTS,
 }
-IN_ONE = {
+SUMMARIES = {
     "gold/throughput_hourly": THROUGHPUT_HOURLY,
     "gold/latency_hourly": LATENCY_HOURLY,
     "gold/failures_daily": FAILURES_DAILY,
@@ -45,6 +55,19 @@ IN_ONE = {
     "gold/gaps": GAPS,
     "quarantine": QUARANTINE,
 }
+"""The tables that a build makes beside silver."""
+GOLD_BY_DAY = {
+    "gold/throughput_hourly": "hour",
+    "gold/latency_hourly": "hour",
+    "gold/failures_daily": "day",
+    "gold/workers_hourly": "hour",
+}
+"""Tables of gold that have a part for each day, with the column of its time."""
+REACHING = {
+    "silver/jobs": Reach("created_at", "finished_at"),
+    "silver/attempts": Reach("started_at", "ended_at", between=True),
+}
+"""The tables that gold by day is made from."""
 ADDED_TO: Mapping[str, Columns] = {"archive": ARCHIVE, "quarantine_load": QUARANTINE}
 """Tables whose parts are days of runs, with keys such as `2026-01-31@<label>`."""
 DELIVERIES_BY_DAY = {"silver/deliveries": SILVER_DELIVERIES}
@@ -63,7 +86,7 @@ SNAPSHOT_TABLES = {
 }
 """The folders of what is read from stores, by the name of the table in the data source. Each source has a folder of its
 own below."""
-_PUBLISHED = {**BY_DAY, **IN_ONE, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
+_PUBLISHED = {**BY_DAY, **SUMMARIES, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
 _SNAPSHOTS = {
     "bronze/job_snapshots": SNAPSHOTS,
     "bronze/deliveries": DELIVERY_SNAPSHOTS,
@@ -80,9 +103,9 @@ def columns_of(name: str) -> Columns:
 
 def has_days(name: str) -> bool:
     """Returns whether a table has a part for each day."""
-    return name in BY_DAY or name in ADDED_TO or name in DELIVERIES_BY_DAY
+    return name in BY_DAY or name in GOLD_BY_DAY or name in ADDED_TO or name in DELIVERIES_BY_DAY
 
 
 def is_one_part(name: str) -> bool:
     """Returns whether a table is published as a whole."""
-    return name in IN_ONE or name in CAMPAIGNS_IN_ONE
+    return (name in SUMMARIES and name not in GOLD_BY_DAY) or name in CAMPAIGNS_IN_ONE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.lake.lake import IN_ONE, Lake
+from jobwire.pipeline.lake.lake import SUMMARIES, Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, columns_of
@@ -48,7 +48,7 @@ def report(
     spark: SparkSession | None = None,
 ) -> ReportResult:
     """Writes the report of a period, or of all that the lake has, into the folder. The session is for other formats."""
-    names = [*IN_ONE, *(name for name in CAMPAIGNS_IN_ONE if lake.pointer(name) is not None)]
+    names = [*SUMMARIES, *(name for name in CAMPAIGNS_IN_ONE if lake.pointer(name) is not None)]
     tables = {name.removeprefix("gold/"): _frame(lake, name, spark) for name in names if name.startswith("gold/")}
     hours = [hour for name in _HOURLY if name in tables for hour in tables[name]["hour"]]
     if not hours:

@@ -45,26 +45,31 @@ _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 # in one process took 13 s of a core instead of 6, as Java discarded code and compiled it again.
 _ROOM = "-XX:ReservedCodeCacheSize=240m"
 _FOR_LITTLE = {**_INTERPRETED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
-SMALL = {
-    **_FOR_LITTLE,
-    "spark.driver.extraJavaOptions": f"{_JAVA} -XX:TieredStopAtLevel=1 {_ROOM} -XX:+UseSerialGC",
-}
+_TASKS = ("spark.sql.shuffle.partitions", "spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
+_FEW = 20_000
+_BRIEF = {"spark.driver.extraJavaOptions": f"{_JAVA} -XX:TieredStopAtLevel=1 {_ROOM} -XX:+UseSerialGC"}
+SMALL = {**_FOR_LITTLE, **_BRIEF}
 """For a few thousand rows: neither Spark compiles and replans its queries nor Java compiles its classes to the last,
 which would take longer than running them."""
 
 
 @contextmanager
-def for_little(spark: SparkSession) -> Generator[None]:
+def for_little(spark: SparkSession, rows: int) -> Generator[None]:
     """Has Spark neither compile nor replan queries inside the block: for small inputs, both take longer than running.
-    An adaptive query is a job for each of its stages."""
-    before = {key: str(spark.conf.get(key)) for key in _FOR_LITTLE}
-    for key, value in _FOR_LITTLE.items():
+    An adaptive query is a job for each of its stages. For very few rows, each stage is one task."""
+    tasks = "1" if rows < _FEW else "2"
+    wanted = {**_FOR_LITTLE, **dict.fromkeys(_TASKS, tasks)}
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
         spark.conf.set(key, value)
     try:
         yield
     finally:
         for key, value in before.items():
-            spark.conf.set(key, value)
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
 
 
 def session_of(given: AnySession) -> SparkSession:
@@ -72,9 +77,11 @@ def session_of(given: AnySession) -> SparkSession:
     return given() if callable(given) else given
 
 
-def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+def spark_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, *, brief: bool = False
+) -> SparkSession:
     """Returns a session for the master: `local[*]` (also without one), `spark://…`, `k8s://…`, `yarn`, or
-    `sc://host:port`.
+    `sc://host:port`. With `brief`, a local one is made for little work: Java does not compile classes to the last.
 
     Under spark-submit, and wherever a session exists already, that one is used as it is.
     """
@@ -104,7 +111,7 @@ def spark_session(master: str | None = None, conf: Mapping[str, str] | None = No
                 os.environ.setdefault("PYSPARK_PYTHON", python)
                 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            wanted = {**_HERE, **wanted}
+            wanted = {**_HERE, **(_BRIEF if brief else {}), **wanted}
     for key, value in wanted.items():
         builder = builder.config(key, value)
     logging.getLogger("py4j").setLevel(logging.WARNING)

@@ -40,7 +40,7 @@ def build(
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         progress("building", 0, None)
-        spark = session_when_needed(master, settings(conf), progress)
+        spark = session_when_needed(master, settings(conf), progress, tables)
         result = make(spark, tables, first.date() if first else None, end.date() if end else None)
     if as_json:
         emit(asdict(result))

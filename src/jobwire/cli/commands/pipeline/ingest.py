@@ -53,7 +53,8 @@ def ingest(
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         sources = find_sources(stack, stores or [urls.default_url()], queues)
-        spark = session_when_needed(master, settings(conf), progress)
+        little = None if continuous else tables
+        spark = session_when_needed(master, settings(conf), progress, little)
         if continuous:
             with interrupted() as stop:
                 result = follow(spark(), tables, sources, stop, every=every, progress=progress)

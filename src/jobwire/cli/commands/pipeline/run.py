@@ -49,7 +49,7 @@ def run(
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         sources = find_sources(stack, stores or [urls.default_url()], queues)
-        spark = session_when_needed(master, settings(conf), progress)
+        spark = session_when_needed(master, settings(conf), progress, tables)
         taken = ingest(spark, tables, sources, progress=progress)
         progress("building", 0, None)
         built = build(spark, tables)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.status import Status
 
+    from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.spark.progress import Progress
 
 
@@ -62,15 +63,18 @@ def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> 
     return session_when_needed(master, conf, progress)()
 
 
-def session_when_needed(master: str | None, conf: Mapping[str, str], progress: Progress) -> Callable[[], SparkSession]:
-    """Returns a function that starts the Spark session of a command at its first call."""
+def session_when_needed(
+    master: str | None, conf: Mapping[str, str], progress: Progress, lake: Lake | None = None
+) -> Callable[[], SparkSession]:
+    """Returns a function that starts the Spark session of a command at its first call, for little work if the lake is
+    little."""
     from jobwire.pipeline.spark.session import spark_session
 
     @cache
     def session() -> SparkSession:
         progress("starting Spark", 0, None)
         with interrupted_later():
-            return spark_session(master, conf)
+            return spark_session(master, conf, brief=lake is not None and lake.is_little)
 
     return session
 

@@ -1,0 +1,65 @@
+"""Finds the days of gold that have to be made again.
+
+A part of silver is a day, but its rows count on other days as well: a run counts when it started and when it ended, a
+job when it was added and when it failed. Each part has a list of those days (`Part.reaches`). When all of gold is
+published, the parts of silver that it was made from are recorded, with their generations and days. A part that differs
+from the record has changed, whichever build has changed it, also one that was interrupted. Gold changes on the days
+that such a part reaches now, and on those that it reached before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.pointers import Part
+from jobwire.pipeline.lake.tables import GOLD_BY_DAY, REACHING
+
+_RECORD = "checkpoints/gold.json"
+
+
+class GoldChanges:
+    """The changes of silver since gold was made from it. `days` are those of gold to make again, sorted; None stands
+    for all of them."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._now = {name: _parts(lake, name) for name in REACHING}
+        self.days = self._changed_days(lake.files.read(_RECORD))
+
+    def parts(self, name: str) -> Sequence[str] | None:
+        """Returns the parts of a table of silver with rows that count on these days; None stands for all of them."""
+        if self.days is None:
+            return None
+        wanted = set(self.days)
+        return [key for key, part in self._now[name].items() if not wanted.isdisjoint(part.reaches or ())]
+
+    def record(self) -> None:
+        """Records that gold was made from silver as it was found."""
+        record = {
+            name: {key: {"generation": part.generation, "reaches": part.reaches} for key, part in parts.items()}
+            for name, parts in self._now.items()
+        }
+        self._lake.files.write(_RECORD, record)
+
+    def _changed_days(self, record: Mapping[str, Mapping[str, Any]] | None) -> list[str] | None:
+        if record is None or any(self._lake.pointer(name) is None for name in GOLD_BY_DAY):
+            return None
+        days: set[str] = set()
+        for name, parts in self._now.items():
+            before = record.get(name, {})
+            for key in {*parts, *before}:
+                part, old = parts.get(key), before.get(key)
+                if part is not None and old is not None and part.generation == old["generation"]:
+                    continue
+                for reached in (None if part is None else part.reaches, None if old is None else old["reaches"]):
+                    days.update(reached or ())
+                if part is not None and part.reaches is None:
+                    return None  # written by a release that did not list them
+        return sorted(days)
+
+
+def _parts(lake: Lake, name: str) -> Mapping[str, Part]:
+    pointer = lake.pointer(name)
+    return {} if pointer is None else pointer.parts
