@@ -159,13 +159,13 @@ def test_ctrl_c_waits_until_spark_has_started() -> None:
     steps: list[str] = []
 
     def start() -> None:
-        with interrupted_later():
+        with interrupted_later(lambda: steps.append("interrupted")):
             signal.raise_signal(signal.SIGINT)
             steps.append("started")
 
     with pytest.raises(KeyboardInterrupt):
         start()
-    assert steps == ["started"]
+    assert steps == ["interrupted", "started"]
 
 
 def test_a_store_works_on_any_protocol() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from threading import Event
 from typing import TYPE_CHECKING
@@ -61,18 +61,19 @@ def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> 
     from jobwire.pipeline.spark.session import spark_session
 
     progress("starting Spark", 0, None)
-    with interrupted_later():
+    with interrupted_later(lambda: progress("stopping as soon as Spark has started", 0, None)):
         return spark_session(master, conf)
 
 
 @contextmanager
-def interrupted_later() -> Generator[None]:
-    """Lets Ctrl-C raise KeyboardInterrupt only at the end of the block. PySpark that is interrupted while it starts its
-    Java process leaves that running for good."""
+def interrupted_later(on_interrupt: Callable[[], None]) -> Generator[None]:
+    """Puts Ctrl-C off until the end of the block. PySpark that is interrupted while it starts its Java process leaves
+    that running for good."""
     came = Event()
 
     def note(_number: int, _frame: object) -> None:
         came.set()
+        on_interrupt()
 
     before = signal.signal(signal.SIGINT, note)
     try:
@@ -80,7 +81,7 @@ def interrupted_later() -> Generator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         if came.is_set():
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
