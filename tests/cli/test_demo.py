@@ -57,6 +57,10 @@ def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(start: Call, spawn
     assert (tmp_path / ".jobwire" / "demo" / "valkey").is_dir()
     assert "ConnectionError: the mail server is busy" in (tmp_path / ".jobwire" / "demo" / "workers.log").read_text()
 
+    stores = [f"{protocol}+embedded:.jobwire/demo" for protocol in ("bullmq", "bridgemq", "monque", "pgboss")]
+    examined = spawn("doctor", *stores)
+    assert (examined.code, examined.out.count("is healthy")) == (0, 4), examined
+
     listed = spawn("jobs", "images", "--state", "completed", "--url", "bullmq+embedded:.jobwire/demo", "--json")
     assert {json.loads(line)["name"] for line in listed.out.splitlines()} == {"thumbnail"}
 
