@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -29,7 +29,7 @@ from jobwire.result_waits import ResultWaits
 
 _ADD_TOGETHER = 500
 _all_new = frozenset({NewJob}).issuperset
-_QUEUE_OPTIONS = ("size_limit", "events_max_len", "defaults", "wait_for_store")
+_QUEUE_OPTIONS = ("size_limit", "events_max_len", "defaults", "wait_for_store", "trace")
 _SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at", "end_at", "immediately")
 
 
@@ -42,6 +42,8 @@ class Queue:
     events the queue keeps, from when it is opened; None leaves that as it is. `defaults` are the options of every job
     that is added without its own: `Queue("emails", defaults={"attempts": 3})`. Schedules and flows have none.
     `wait_for_store`: how long opening waits for a store that is not there yet, as when containers start together.
+    `trace` returns the headers of the current trace, as `jobwire.observe.tracing.current_trace` does. They are stored
+    with each job if the protocol has a field for them.
 
     `admin` has the operators' methods: retry, remove, promote, pause, drain, limits and more.
     """
@@ -55,6 +57,7 @@ class Queue:
         events_max_len: int | None = None,
         defaults: JobOptions | None = None,
         wait_for_store: Seconds = 0.0,
+        trace: Callable[[], Mapping[str, str]] | None = None,
         **unknown: Never,
     ) -> None:
         for option, value in unknown.items():
@@ -64,6 +67,9 @@ class Queue:
         self.connection, self._owns = resolve(url)
         self._wait_for_store = seconds("wait_for_store", wait_for_store)
         self._defaults = defaults_of(defaults) if defaults else None
+        if trace is not None and not callable(trace):
+            raise InvalidOption("trace", trace, "must be a function that returns headers, such as current_trace")
+        self._trace = trace
         if events_max_len is not None:
             whole("events_max_len", events_max_len, minimum=1)
             self.capabilities.require(Feature.EVENT_CONTROL)
@@ -165,7 +171,12 @@ class Queue:
         return await self.connection.backend.add(self.name, jobs)
 
     def _filled(self, job: NewJob) -> NewJob:
-        return job if self._defaults is None else with_defaults(job, self._defaults)
+        if self._defaults is not None:
+            job = with_defaults(job, self._defaults)
+        traces = self.connection.backend.traces
+        if self._trace is not None and traces is not None and (headers := self._trace()):
+            job = replace(job, extra={**traces.job_options(headers), **job.extra})
+        return job
 
     def _prepare(self, job: NewJob) -> PreparedJob:
         return prepare(self.connection.backend, self.name, job, self._size_limit)

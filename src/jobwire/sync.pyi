@@ -74,6 +74,7 @@ class Queue:
         events_max_len: int | None = None,
         defaults: JobOptions | None = None,
         wait_for_store: Seconds = 0.0,
+        trace: Callable[[], Mapping[str, str]] | None = None,
         **unknown: Never,
     ) -> None: ...
     @property

@@ -57,6 +57,10 @@ def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(start: Call, spawn
     assert (tmp_path / ".jobwire" / "demo" / "valkey").is_dir()
     assert "ConnectionError: the mail server is busy" in (tmp_path / ".jobwire" / "demo" / "workers.log").read_text()
 
+    stores = [f"{protocol}+embedded:.jobwire/demo" for protocol in ("bullmq", "bridgemq", "monque", "pgboss")]
+    examined = spawn("doctor", *stores)
+    assert (examined.code, examined.out.count("is healthy")) == (0, 4), examined
+
     listed = spawn("jobs", "images", "--state", "completed", "--url", "bullmq+embedded:.jobwire/demo", "--json")
     assert {json.loads(line)["name"] for line in listed.out.splitlines()} == {"thumbnail"}
 
@@ -159,13 +163,13 @@ def test_ctrl_c_waits_until_spark_has_started() -> None:
     steps: list[str] = []
 
     def start() -> None:
-        with interrupted_later():
+        with interrupted_later(lambda: steps.append("interrupted")):
             signal.raise_signal(signal.SIGINT)
             steps.append("started")
 
     with pytest.raises(KeyboardInterrupt):
         start()
-    assert steps == ["started"]
+    assert steps == ["interrupted", "started"]
 
 
 def test_a_store_works_on_any_protocol() -> None:

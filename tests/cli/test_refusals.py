@@ -252,6 +252,24 @@ def test_ctrl_c_while_the_store_does_not_answer(start: Call) -> None:
     assert err.count("\n") <= 2, err
 
 
+def test_ctrl_c_while_the_command_is_loaded() -> None:
+    program = """
+import signal, sys
+from importlib.abc import MetaPathFinder
+
+class Interrupting(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "jobwire":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from jobwire_cli import main
+raise SystemExit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", ""), done
+
+
 def test_the_version_is_told(call: Call) -> None:
     assert (call("--version").code, call("--version").out) == (0, f"jobwire {__version__}\n")
 

@@ -157,6 +157,7 @@ WITHOUT_A_TWIN = {
     Feature.EXPIRY,
     Feature.KEY_LIMITS,
     Feature.ROUTING,
+    Feature.TRACES,
     Feature.TRANSACTIONAL_ADD,
     Feature.TRANSACTIONS,
 }

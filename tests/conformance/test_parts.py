@@ -23,6 +23,7 @@ PARTS = {
     "event_control": Feature.EVENT_CONTROL,
     "limits": Feature.LIMITS,
     "key_limits": Feature.KEY_LIMITS,
+    "traces": Feature.TRACES,
     "unique_owners": Feature.UNIQUE_OWNERS,
     "routing": Feature.ROUTING,
     "transactions": Feature.TRANSACTIONS,

@@ -62,6 +62,10 @@ class NodeWorker:
         """Ids of the jobs whose processor was called, one entry a call."""
         return await self._peer.ask("runs", worker=self._handle)
 
+    async def traces(self) -> list[Any]:
+        """The trace that each run continues, of a worker whose settings have `traced`: its headers, or None."""
+        return await self._peer.ask("traces", worker=self._handle)
+
     async def stop(self, *, force: bool = False) -> list[str]:
         """Close it; the errors that it reported in its life."""
         return await self._peer.ask("stopWorker", worker=self._handle, force=force)

@@ -25,6 +25,7 @@ from jobwire.boundary.parts import (
     QueueList,
     Routing,
     Schedules,
+    Traces,
     Transactions,
     UniqueOwners,
     Workers,
@@ -67,6 +68,8 @@ class Backend(Protocol):
     def key_limits(self) -> KeyLimits | None: ...
     @property
     def unique_owners(self) -> UniqueOwners | None: ...
+    @property
+    def traces(self) -> Traces | None: ...
     @property
     def routing(self) -> Routing | None: ...
     @property

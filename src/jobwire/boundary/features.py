@@ -62,6 +62,7 @@ class Feature(Enum):
     EVENT_CONTROL = "control of the event stream"
     LIMITS = "limits of the whole queue"
     KEY_LIMITS = "limits per key"
+    TRACES = "a field for the producer's trace"
     ROUTING = "routing by target"
     TRANSACTIONS = "transaction that a job is completed in"
     WORKERS = "list of workers"

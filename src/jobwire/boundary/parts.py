@@ -238,6 +238,14 @@ class KeyLimits(Protocol):
         ...
 
 
+class Traces(Protocol):
+    """Traces of producers, in a field of the job that the peer's telemetry reads."""
+
+    def job_options(self, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        """Returns the native options of a job that belongs to the trace of these headers of OpenTelemetry."""
+        ...
+
+
 class Routing(Protocol):
     """Jobs that only some workers may run."""
 

@@ -10,6 +10,11 @@ handler makes, because an observer does not run in the handler's task.
 
 Here the producer's trace continues in the run: the span of a task is a child of the one that was current when its job
 was added, in Python or in Node.js, and the parent of those that the task makes.
+
+    Queue("emails", url, trace=current_trace)
+
+Jobs of this queue carry the trace of the code that adds them, for workers in Python and in Node.js. That needs a
+protocol with a field for it (`Feature.TRACES`). With another, nothing is stored.
 """
 
 from __future__ import annotations
@@ -31,6 +36,13 @@ except ModuleNotFoundError as missing:
     raise MissingExtra("jobwire.observe.tracing", "observe") from missing
 
 _NANOSECONDS = 1_000_000_000
+
+
+def current_trace() -> dict[str, str]:
+    """Returns the headers of the current span, for `Queue(…, trace=current_trace)`. Empty if there is none."""
+    headers: dict[str, str] = {}
+    propagate.inject(headers)
+    return headers
 
 
 class Tracing:
@@ -70,7 +82,7 @@ class TraceContext:
         self._tracer = trace.get_tracer("jobwire", tracer_provider=provider)
 
     def adding(self, new: Adding) -> None:
-        propagate.inject(new.context)
+        propagate.inject(new.trace)
 
     async def running(self, job: ActiveJob[Any], call_next: CallNext) -> Any:
         sent = {name: value for name, value in context_of(job).items() if isinstance(value, str)}

@@ -26,10 +26,11 @@ The context is stored in the job's data under "$context", so it must be JSON, an
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from jobwire.boundary import Traces
 from jobwire.errors import InvalidOption
 from jobwire.tasks.current import CONTEXT_KEY
 from jobwire.worker.active import ActiveJob
@@ -41,12 +42,14 @@ Around = Callable[[ActiveJob[Any], CallNext], Awaitable[Any]]
 
 @dataclass(slots=True)
 class Adding:
-    """A job that is about to be added. `context` may be filled."""
+    """A job that is about to be added. `context` may be filled, and `trace` with headers of OpenTelemetry. The trace is
+    stored in the protocol's own field for it, or in the context if there is none."""
 
     task: str
     queue: str
     data: Any
     context: dict[str, Any] = field(default_factory=dict[str, Any])
+    trace: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Middleware:
@@ -83,16 +86,22 @@ class Middleware:
         if adding is not None:
             self.adding.append(adding)
 
-    def with_context(self, task: str, queue: str, data: Any) -> Any:
-        """Returns a new job's data with the context that the middleware sends along."""
+    def with_context(self, task: str, queue: str, data: Any, traces: Traces | None) -> tuple[Any, Mapping[str, Any]]:
+        """Returns a new job's data with the context that the middleware sends along, and native options for its
+        trace."""
         new = Adding(task, queue, data)
         for adding in self.adding:
             adding(new)
+        options: Mapping[str, Any] = {}
+        if new.trace and traces is not None:
+            options = traces.job_options(new.trace)
+        else:
+            new.context |= new.trace
         if not new.context:
-            return data
+            return data, options
         if data is not None and not isinstance(data, dict):
             raise InvalidOption("context", new.context, f"can't be sent: the data of task {task} is not an object")
-        return {**cast("dict[str, Any]", data or {}), CONTEXT_KEY: new.context}
+        return {**cast("dict[str, Any]", data or {}), CONTEXT_KEY: new.context}, options
 
 
 def around(

@@ -226,7 +226,10 @@ class Task(Generic[P, R]):
             named["extra"] = {**named.get("extra", {}), **self._key_options(data)}
         for middleware in (self.app.middleware, self.settings.middleware):
             if middleware.adding:
-                data = middleware.with_context(self.name, self.queue, data)
+                traces = self.app.connection.backend.traces
+                data, native = middleware.with_context(self.name, self.queue, data, traces)
+                if native:
+                    named["extra"] = {**native, **named.get("extra", {})}
         return NewJob(data, self._job_name, **named)
 
     def _key_options(self, data: Any) -> Mapping[str, Any]:

@@ -64,15 +64,44 @@ const whole = async (queue, job, state) => ({
 
 const ids = ({ job, children = [] }) => ({ id: job.id, queue: job.queueName, children: children.map(ids) });
 
+// BullMQ's telemetry, as far as it shows which trace a run belongs to: a context is the headers that were read.
+const telemetryInto = (traces) => ({
+  tracer: {
+    startSpan: (name, _, context) => {
+      if (name.startsWith("process ")) traces.push(context ?? null);
+      const nothing = () => {};
+      return {
+        setSpanOnContext: (one) => one,
+        setAttribute: nothing,
+        setAttributes: nothing,
+        addEvent: nothing,
+        recordException: nothing,
+        end: nothing,
+      };
+    },
+  },
+  contextManager: {
+    with: (_, run) => run(),
+    active: () => ({}),
+    getMetadata: (context) => JSON.stringify(context),
+    fromMetadata: (_, metadata) => JSON.parse(metadata),
+  },
+});
+
 const startWorker = async ({ prefix, queue, label, processor, settings = {}, options = {} }) => {
-  const record = { label, bull, runs: [], errors: [] };
+  const record = { label, bull, runs: [], errors: [], traces: [] };
   const run = processors[processor];
   if (!run) throw new Error(`no processor ${processor}`);
   const handler = (job) => {
     record.runs.push(job.id);
     return run(job, record, settings);
   };
-  record.worker = new bull.Worker(queue, handler, { connection, prefix, ...options });
+  record.worker = new bull.Worker(queue, handler, {
+    connection,
+    prefix,
+    ...options,
+    ...(settings.traced && { telemetry: telemetryInto(record.traces) }),
+  });
   record.worker.on("error", (error) => record.errors.push(error.message));
   await record.worker.waitUntilReady();
   const handle = workers.size + 1;
@@ -118,6 +147,7 @@ const commands = {
   script: async (command) => runScript(bull, connection, require, command),
   work: startWorker,
   runs: async ({ worker }) => workers.get(worker).runs,
+  traces: async ({ worker }) => workers.get(worker).traces,
   stopWorker: async ({ worker, force = false }) => {
     const { worker: running, errors } = workers.get(worker);
     await running.close(force);

@@ -40,6 +40,7 @@ class BridgeMQ:
     limits = None
     unique_owners = None
     key_limits = None
+    traces = None
     transactions = None
 
     def __init__(self, address: Address, *, side_is_known: bool = False) -> None:

@@ -21,6 +21,7 @@ from jobwire.backends.bullmq.operate.workers import BullWorkers
 from jobwire.backends.bullmq.produce.add import add
 from jobwire.backends.bullmq.produce.flows import BullFlows
 from jobwire.backends.bullmq.produce.schedules import BullSchedules
+from jobwire.backends.bullmq.produce.traces import BullTraces
 from jobwire.backends.bullmq.rules import CAPABILITIES, check
 from jobwire.backends.bullmq.work.consumer import BullConsumer
 from jobwire.backends.bullmq.work.progress_and_logs import BullLogs, BullProgress
@@ -56,6 +57,7 @@ class BullMQ:
         self.event_control = BullEventControl(server)
         self.limits = BullLimits(server)
         self.unique_owners = BullUniqueOwners(server)
+        self.traces = BullTraces()
         self.workers = BullWorkers(server)
         self.queue_list = BullQueueList(server)
         self.diagnosis = BullDiagnosis(server)

@@ -220,6 +220,8 @@ def options_dict(new: NewJob, delay_ms: int, prefix: str, parent: Parent | None 
         ):
             if option in new.extra:
                 opts[stored_as] = new.extra[option]
+        if "telemetry" in new.extra:
+            opts["tm"] = new.extra["telemetry"]["metadata"]
     opts["attempts"] = new.attempts or 0
     return opts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any, cast
 
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, check_queue_name
@@ -39,6 +40,7 @@ _HAS = frozenset(
         Feature.RATE_LIMIT,
         Feature.THROTTLE,
         Feature.LIMITS,
+        Feature.TRACES,
         Feature.WORKERS,
         Feature.QUEUES,
         Feature.DIAGNOSIS,
@@ -74,6 +76,7 @@ _RESERVED = frozenset(
     )
 )
 _EXTRA = {"stackTraceLimit": 0, "keepLogs": 0, "timestamp": 0}
+TELEMETRY = "telemetry"
 _KEEP_LAST = "keepLastIfActive"
 _NO_KEEP_LAST = (
     "a worker older than 5.72 that finishes the running job would never add the kept one. Wait for the running job "
@@ -104,12 +107,19 @@ def check(prefix: str, job: NewJob) -> bytes:
                 raise InvalidOption(f"extra.{option}", value, "must be true or false")
         elif option == _KEEP_LAST:
             raise NotSupported("BullMQ", f"{_KEEP_LAST} in version 5.62", _NO_KEEP_LAST)
+        elif option == TELEMETRY:
+            if not _is_telemetry(value):
+                raise InvalidOption(f"extra.{option}", value, "must be a dict with metadata, the trace as text")
         elif option in _EXTRA:
             whole(f"extra.{option}", value, minimum=_EXTRA[option])
         else:
-            known = ", ".join([*_EXTRA, WAITING_CHILDREN])
+            known = ", ".join([*_EXTRA, TELEMETRY, WAITING_CHILDREN])
             raise InvalidOption(f"extra.{option}", value, f"is not an option of a BullMQ job; known are {known}")
     return codec.encode_opts(job, delay_ms(job, time.time()), prefix)
+
+
+def _is_telemetry(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("metadata"), str)
 
 
 def delay_ms(job: NewJob, now: float) -> int:

@@ -36,6 +36,7 @@ class MemoryBackend:
 
     diagnosis = None
     key_limits = None
+    traces = None
     routing = None
     transactions = None
 

@@ -41,6 +41,7 @@ class Monque:
     limits = None
     unique_owners = None
     key_limits = None
+    traces = None
     routing = None
     transactions = None
     workers = None

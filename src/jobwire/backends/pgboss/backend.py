@@ -49,6 +49,7 @@ class PgBossBackend:
     event_control = None
     limits = None
     unique_owners = None
+    traces = None
     routing = None
     workers = None
 

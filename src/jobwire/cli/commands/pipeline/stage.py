@@ -73,20 +73,21 @@ def session_when_needed(
     @cache
     def session() -> SparkSession:
         progress("starting Spark", 0, None)
-        with interrupted_later():
+        with interrupted_later(lambda: progress("stopping as soon as Spark has started", 0, None)):
             return spark_session(master, conf, brief=lake is not None and lake.is_little)
 
     return session
 
 
 @contextmanager
-def interrupted_later() -> Generator[None]:
-    """Lets Ctrl-C raise KeyboardInterrupt only at the end of the block. PySpark that is interrupted while it starts its
-    Java process leaves that running for good."""
+def interrupted_later(on_interrupt: Callable[[], None]) -> Generator[None]:
+    """Puts Ctrl-C off until the end of the block. PySpark that is interrupted while it starts its Java process leaves
+    that running for good."""
     came = Event()
 
     def note(_number: int, _frame: object) -> None:
         came.set()
+        on_interrupt()
 
     before = signal.signal(signal.SIGINT, note)
     try:
@@ -94,7 +95,7 @@ def interrupted_later() -> Generator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         if came.is_set():
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
