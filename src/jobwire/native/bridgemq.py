@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from jobwire.checks import text, whole
+from jobwire.checks import Seconds, seconds, text, whole
 from jobwire.errors import InvalidOption
 from jobwire.native.made import native
 
@@ -25,6 +25,9 @@ class BridgeMQWorker:
     region: str | None = None
     max_concurrent: int | None = None
     max_per_minute: int | None = None
+    remember_attempts: Seconds | None = None
+    """Seconds for which failed attempts that another follows are remembered in the job's data, with their times and
+    errors, for the pipeline. BridgeMQ keeps the last attempt only."""
 
     def __post_init__(self) -> None:
         for name in ("server_id", "stack", "region"):
@@ -34,6 +37,8 @@ class BridgeMQWorker:
         for name in ("max_concurrent", "max_per_minute"):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), minimum=0)
+        if self.remember_attempts is not None:
+            seconds("remember_attempts", self.remember_attempts, minimum=1)
 
 
 def _check_words(field: str, value: Any) -> None:

@@ -26,12 +26,12 @@ Row = dict[str, Any]
 class Rig:
     """One queue of one store."""
 
-    def __init__(self, url: str, backend: Backend, queue: str) -> None:
+    def __init__(self, url: str, backend: Backend, queue: str, native: object | None = None) -> None:
         self.url = url
         self.backend = backend
         self.queue = queue
         self.store: QueueStore = open_store(parse(url), queue, STORE)
-        self.worker: Consumer = backend.consumer(ConsumerSettings(queue, "worker", name="ada"))
+        self.worker: Consumer = backend.consumer(ConsumerSettings(queue, "worker", name="ada", native=native))
 
     async def add(self, *jobs: NewJob) -> Sequence[Added]:
         added: list[Added] = []
@@ -129,10 +129,10 @@ def finished_row(**columns: Any) -> Row:
 
 
 @asynccontextmanager
-async def rig_at(url: str, queue: str = QUEUE) -> AsyncIterator[Rig]:
+async def rig_at(url: str, queue: str = QUEUE, native: object | None = None) -> AsyncIterator[Rig]:
     backend = load_backend(parse(url))
     await backend.open()
-    rig = Rig(url, backend, queue)
+    rig = Rig(url, backend, queue, native)
     try:
         yield rig
     finally:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 import redis
 
-from jobwire.boundary import Failed
+from jobwire.backends.bridgemq.work.outcomes import with_run
+from jobwire.boundary import Claim, Failed
+from jobwire.native import BridgeMQWorker
 from jobwire.options import NewJob
 from jobwire.urls import parse
 
@@ -58,6 +62,39 @@ async def test_a_run_after_a_failure_has_the_time_of_its_own_readiness(rig: Rig)
     ready = json.loads(claimed["a"]["data"])["ready"]
     assert before["at"].timestamp() * 1000 - 1 <= ready <= claimed["a"]["at"].timestamp() * 1000
     assert "ready" not in json.loads(claimed["b"]["data"])
+
+
+async def test_attempts_that_a_worker_remembers_are_all_there(place: Callable[[str], str]) -> None:
+    async with rig_at(place("bridgemq"), native=BridgeMQWorker(remember_attempts=timedelta(days=7))) as rig:
+        await rig.add(NewJob(1, id="a", attempts=4))
+        for number in range(3):
+            (claim,) = await rig.claim(1)
+            await rig.settle([Failed(claim, f"no answer {number}", kind="ValueError", delay=0.0)])
+        await rig.complete(1)
+
+        rows = rig.events()
+
+    runs = {tuple(row["id"].split(":")[1:3]): json.loads(row["data"]) for row in rows}
+    retried = [("1", "retried"), ("2", "retried"), ("3", "retried")]
+    claimed = [("1", "claimed"), ("2", "claimed"), ("3", "claimed"), ("4", "claimed")]
+    assert sorted(runs) == sorted([("0", "created"), *claimed, *retried, ("4", "completed")])
+    assert len(rows) == len(runs)
+    assert [(runs[one]["error"], runs[one]["name"]) for one in retried] == [
+        (f"no answer {number}", "ValueError") for number in range(3)
+    ]
+    assert [runs[one].get("ready") for one in claimed] == [None, *(runs[one]["delay"] for one in retried)]
+
+
+def test_attempts_are_remembered_for_a_time_and_not_more_than_fifty() -> None:
+    document: dict[str, Any] = {"attempts": 0, "x": {"timeoutMs": 5}}
+    failed = Failed(Claim(None, "t"), "no answer" * 1000)  # type: ignore[arg-type] only its error is read
+    for number in range(60):
+        times = {"started_ms": number, "now_ms": number, "ready_ms": number, "keep_ms": 1000 if number < 59 else 3}
+        document = with_run({**document, "attempts": number}, failed, worker="ada", **times)
+        if number == 58:
+            assert [run["attempt"] for run in document["x"]["attempts"]] == list(range(10, 60))
+    assert [run["attempt"] for run in document["x"]["attempts"]] == [57, 58, 59, 60]
+    assert (document["x"]["timeoutMs"], len(document["x"]["attempts"][0]["error"])) == (5, 500)
 
 
 async def test_a_run_that_failed_is_told_as_retried_and_the_last_one_as_dead(rig: Rig) -> None:

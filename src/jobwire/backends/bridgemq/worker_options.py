@@ -8,6 +8,7 @@ from jobwire.backends.bridgemq.keys import check_server_id
 from jobwire.backends.bridgemq.native.routing import Profile
 from jobwire.backends.bridgemq.rules import check_worker
 from jobwire.boundary import ConsumerSettings
+from jobwire.checks import seconds
 from jobwire.native import BridgeMQWorker, of_kind
 
 
@@ -18,6 +19,8 @@ class WorkerOptions:
     profile: Profile
     max_concurrent: int | None = None
     max_per_minute: int | None = None
+    remember_ms: int | None = None
+    """The time for which failed attempts are remembered. None: they are not."""
 
     @classmethod
     def read(cls, settings: ConsumerSettings) -> WorkerOptions:
@@ -26,4 +29,6 @@ class WorkerOptions:
         server = native.server_id if native.server_id is not None else settings.worker_id
         check_server_id(server)
         profile = Profile(server, native.stack or "", frozenset(native.capabilities), native.region or "")
-        return cls(profile, native.max_concurrent, native.max_per_minute)
+        keep = native.remember_attempts
+        remember_ms = None if keep is None else round(seconds("remember_attempts", keep) * 1000)
+        return cls(profile, native.max_concurrent, native.max_per_minute, remember_ms)

@@ -61,11 +61,33 @@ async def test_the_first_batch_tells_of_the_jobs_that_are_there(queue, connectio
     await work(connection, fail_or_not, 2)
     told, _ = news(store, store.first_offset())
     assert kinds(told, good) == ["added", "completed"]
-    assert kinds(told, bad) == ["added", "failed"]
+    assert kinds(told, bad) == ["added", "active", "failed"]
     assert kinds(told, later) == ["added"]
     [added] = [one for one in told if one["job_id"] == later]
     due = (await queue.get(later)).run_at
     assert json.loads(added["data"])["due"] == due.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+async def test_the_first_batch_has_the_attempts_that_our_workers_have_recorded(queue, connection, store):
+    async def handler(job):
+        if job.attempts_made < 2:
+            raise ValueError(f"busy {job.attempts_made}")
+        return {"sent": True}
+
+    _, start = news(store, store.first_offset())
+    job = await queue.add(1)
+    await work(connection, handler, 3, native=MonqueWorker(max_retries=3, base_retry_interval=0.01))
+
+    told, _ = news(store, store.first_offset())
+    changed, _ = news(store, start)
+
+    assert kinds(told, job.id) == ["added", *["active", "retried"] * 2, "active", "completed"]
+    assert {one["id"] for one in told} == {one["id"] for one in changed}
+    retried = [json.loads(one["data"]) for one in told if one["kind"] == "retried"]
+    assert [one["error"] for one in retried] == ["ValueError: busy 0", "ValueError: busy 1"]
+    assert [one["due"] for one in retried] == [
+        json.loads(one["data"])["due"] for one in changed if one["kind"] == "retried"
+    ]
 
 
 async def test_both_ways_give_an_event_the_same_id(queue, connection, store):

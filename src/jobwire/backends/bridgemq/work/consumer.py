@@ -80,6 +80,7 @@ class BridgeConsumer:
         self._name = settings.name or self._server
         self._signature = json_codec.dumps(self._name)
         self._profile = options.profile
+        self._remember_ms = options.remember_ms
         self._routes = KnownRoutes(options, settings.queue)
         self._wakeup = Wakeup(store, scripts, keys, settings.queue)
         self._clock = ServerClock()
@@ -218,7 +219,11 @@ class BridgeConsumer:
             args += ("F" if document else "B", job_id, held.token)
             args += (data, result, template) if document else (result,)
             return Verdict.FAILED
-        changed = written.after_failure(document, ready_ms=now + decision.delay, reroute=decision.reroute)
+        ready = now + decision.delay
+        if self._remember_ms is not None:
+            times = {"started_ms": held.started_ms, "now_ms": now, "ready_ms": ready, "keep_ms": self._remember_ms}
+            document = written.with_run(document, outcome, worker=self._name, **times)
+        changed = written.after_failure(document, ready_ms=ready, reroute=decision.reroute)
         if decision.delay > 0:
             args += ("D", job_id, held.token, changed, result, template, decision.delay)
         else:

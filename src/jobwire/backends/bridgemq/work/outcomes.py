@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from jobwire import codec as json_codec
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.work.retry import error_name
 from jobwire.boundary import Completed, Failed
+
+_MOST_ATTEMPTS = 50
+_LONGEST_ERROR = 500
+"""Of what a job's data remembers."""
 
 
 def success(outcome: Completed, started_ms: int, now_ms: int, worker: bytes) -> bytes:
@@ -25,6 +29,27 @@ def _ending(outcome: Completed | Failed, started_ms: int, now_ms: int, worker: b
     took = round(outcome.claim.run_seconds * 1000)
     about = (now_ms, took, worker, started_ms)
     return b'"completedAt":%d,"processingTime":%d,"x":{"worker":%b,"startedAt":%d}}' % about
+
+
+def with_run(
+    document: codec.Document, failed: Failed, *, started_ms: int, now_ms: int, ready_ms: int, worker: str, keep_ms: int
+) -> codec.Document:
+    """Returns the job's data with the failed attempt among those that it remembers, in the private field `x`: the data
+    is written anyway, so this costs no command. Attempts that ended more than `keep_ms` ago are left out."""
+    private = codec.mapping(document.get("x"))
+    stored: Any = private.get("attempts")
+    before = map(codec.mapping, cast("list[Any]", stored) if isinstance(stored, list) else ())
+    run = {
+        "attempt": codec.integer(document.get("attempts"), 0) + 1,
+        "startedAt": started_ms,
+        "endedAt": now_ms,
+        "readyAt": ready_ms,
+        "worker": worker,
+        "name": error_name(failed),
+        "error": failed.error[:_LONGEST_ERROR],
+    }
+    recent = [one for one in before if codec.integer(one.get("endedAt"), 0) >= now_ms - keep_ms]
+    return {**document, "x": {**private, "attempts": [*recent, run][-_MOST_ATTEMPTS:]}}
 
 
 def after_failure(

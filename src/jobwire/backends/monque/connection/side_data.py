@@ -41,6 +41,8 @@ class Run:
     stack: str = ""
     repeats: bool = False
     """True for a recurring job. Only its last run is kept, since the job itself stays for good."""
+    next_due: datetime | None = None
+    """The due time of the next attempt, if one follows."""
 
     @property
     def request(self) -> UpdateOne:
@@ -50,6 +52,8 @@ class Run:
             end["result"] = self.result
         if self.stack:
             end["stack"] = self.stack
+        if self.next_due is not None:
+            end["nextRunAt"] = self.next_due
         key = str(self.at_ms)
         change: Document = {"runs": {key: end}} if self.repeats else {f"runs.{key}": end}
         return UpdateOne({"_id": self.job}, {"$set": {"name": self.name, **change}}, upsert=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from pymongo import UpdateMany, UpdateOne
@@ -154,7 +155,8 @@ class Planner:
         if decision.delay is not None:
             change["nextRunAt"] = moment(plan.at_ms + round(decision.delay * 1000))
             plan.reorders = True
-        run = self._run(plan, claim, stack=outcome.stack[-_LONGEST_STACK:]) if outcome.stack else None
+        due = change.get("nextRunAt")
+        run = self._run(plan, claim, stack=outcome.stack[-_LONGEST_STACK:], due=due) if outcome.stack else None
         verdict = Verdict.FAILED if decision.delay is None else Verdict.RETRIED
         plan.planned.append(Planned(claim, verdict, run=run))
         plan.requests.append(UpdateOne(self._own(claim), {"$set": change, "$unset": GONE}))
@@ -174,11 +176,18 @@ class Planner:
         plan.requests.append(UpdateOne(self._own(claim), {"$set": change, "$unset": gone}))
 
     def _run(
-        self, plan: Plan, claim: Claim, *, result: str | None = None, stack: str = "", repeats: bool = False
+        self,
+        plan: Plan,
+        claim: Claim,
+        *,
+        result: str | None = None,
+        stack: str = "",
+        repeats: bool = False,
+        due: datetime | None = None,
     ) -> Run:
         job = claim.job
         stack = stack.encode(errors="replace").decode()
-        return Run(job.raw["_id"], job.queue, plan.at_ms, job.started_at, self._worker, result, stack, repeats)
+        return Run(job.raw["_id"], job.queue, plan.at_ms, job.started_at, self._worker, result, stack, repeats, due)
 
 
 def several(keys: list[Any], condition: Document, change: Document) -> Request:

@@ -1,8 +1,9 @@
 """Derives events from the jobs themselves: the protocol keeps no log of events.
 
 A job's documents hold when it was created, when its present run began and could have begun, and when and how its last
-run ended. Earlier runs leave nothing. So the words are `created`, `claimed`, `completed`, `retried` (a run failed and
-another follows) and `dead`, and a job that is removed before it is read has no events.
+run ended. Earlier runs leave nothing, unless workers remember them in the job's data. So the words are `created`,
+`claimed`, `completed`, `retried` (a run failed and another follows) and `dead`, and a job that is removed before it is
+read has no events.
 
 An offset is `{"at": milliseconds of the server's clock, "look": how the queue looked}`. Times are written by the clocks
 of producers and workers, so each batch begins a minute before the last one ended, and some events are read again under
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -112,6 +113,7 @@ def _events_of(stored: Stored, document: codec.Document) -> Iterator[_Event]:
     failures = codec.integer(document.get("attempts"), 0)
     created = codec.integer(document.get("createdAt"), 0)
     yield "created", 0, created, _due(document, created)
+    yield from _remembered(document)
     state = stored.container.state
     if state is State.ACTIVE:
         started, worker = _started(stored.entry.claim), shown(stored.entry.claim.split(b"|", 3)[-1])
@@ -145,6 +147,20 @@ def _due(document: codec.Document, created: int) -> dict[str, Any]:
     at, delay = codec.integer(schedule.get("runAt"), 0), codec.integer(schedule.get("delay"), 0)
     due = at or (created + delay if delay else 0)
     return {"delay": due} if due else {}
+
+
+def _remembered(document: codec.Document) -> Iterator[_Event]:
+    """Yields the events of failed attempts that a worker has remembered in the job's data."""
+    stored: Any = codec.mapping(document.get("x")).get("attempts")
+    ready: dict[int, int] = {}
+    for run in map(codec.mapping, cast("list[Any]", stored) if isinstance(stored, list) else ()):
+        number, started, ended = (codec.integer(run.get(name), 0) for name in ("attempt", "startedAt", "endedAt"))
+        by = {"worker": shown(str(run["worker"]))} if run.get("worker") else {}
+        known = {"ready": ready[number]} if 0 < ready.get(number, 0) <= started else {}
+        ready[number + 1] = due = codec.integer(run.get("readyAt"), 0)
+        if started and ended:
+            yield "claimed", number, started, {**by, **known}
+            yield "retried", number, ended, {**by, "error": run.get("error"), "name": run.get("name"), "delay": due}
 
 
 def _ready(document: codec.Document, run: int, started: int) -> dict[str, Any]:

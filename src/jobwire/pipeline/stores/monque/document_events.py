@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from jobwire.backends.monque.codec import PRIVATE, STATES, cron_of, fail_count, fault_of, job_of
-from jobwire.backends.monque.connection.clock import ms_of
+from jobwire.backends.monque.codec import PRIVATE, STATES, cron_of, fail_count, fault_of, job_of, runs_of
+from jobwire.backends.monque.connection.clock import moment, ms_of
 from jobwire.backends.monque.payload import from_bson
+from jobwire.error_class import exception_line
 from jobwire.pipeline.stores.monque.rows import json_text
 
 Fields = Mapping[str, Any]
@@ -29,8 +30,9 @@ class JobEvent(NamedTuple):
     malformed: str | None = None
 
 
-def by_document(document: Fields) -> Iterator[JobEvent]:
-    """Yields the event of the job's creation, and that of its present status."""
+def by_document(document: Fields, note: Fields | None = None) -> Iterator[JobEvent]:
+    """Yields the event of the job's creation, those of the runs that its side data holds, and that of its present
+    status."""
     key, created, updated = document["_id"], document.get("createdAt"), document.get("updatedAt")
     if not isinstance(created, datetime) or not isinstance(updated, datetime):
         yield _malformed(document, "its createdAt and updatedAt are not both dates")
@@ -38,7 +40,9 @@ def by_document(document: Fields) -> Iterator[JobEvent]:
     if document.get("status") not in STATES:
         yield _malformed(document, fault_of(document) or "unknown status")
         return
-    yield _event(key, "added", created, due=document.get("nextRunAt"))
+    # After a failure, nextRunAt is the due time of the next attempt.
+    yield _event(key, "added", created, due=None if fail_count(document) else document.get("nextRunAt"))
+    yield from _recorded(key, document, note)
     if document["status"] != "pending" or updated > created:
         yield _standing(key, document, document, updated)
 
@@ -64,6 +68,20 @@ def by_change(change: Fields, document: Fields) -> Iterator[JobEvent]:
         yield _standing(key, fields, document, at)
     else:
         yield _event(key, "rescheduled", at, due=fields.get("nextRunAt"))
+
+
+def _recorded(key: Any, document: Fields, note: Fields | None) -> Iterator[JobEvent]:
+    """Yields the starts of the runs that our workers have recorded, and the failures that another attempt followed.
+    The end of the last run is in the document itself."""
+    ended = ms_of(document.get("updatedAt"))
+    for at_ms, run in runs_of(note).items():
+        started = run.get("startedAt")
+        if not at_ms.isdigit() or not isinstance(started, datetime):
+            continue
+        yield _event(key, "active", started, worker=run.get("worker"))
+        if run.get("stack") and int(at_ms) != ended:
+            error = exception_line(str(run["stack"]))
+            yield _event(key, "retried", moment(int(at_ms)), due=run.get("nextRunAt"), error=error or None)
 
 
 def _standing(key: Any, fields: Fields, document: Fields, at: datetime) -> JobEvent:

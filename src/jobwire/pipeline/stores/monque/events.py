@@ -128,9 +128,11 @@ class Events:
         if part.since is not None and part.until is not None:
             condition["updatedAt"] = {"$gt": moment(part.since), "$lte": moment(part.until)}
             hint = None  # a job that moves along the index of times moves out of these, into the next look's
+        noted = self._collections.has_notes()
         for some in jobs.documents(self._collections, part.part, condition, hint):
+            notes = self._collections.notes([document["_id"] for document, _ in some]) if noted else {}
             for document, _ in some:
-                yield from document_events.by_document(document)
+                yield from document_events.by_document(document, notes.get(str(document["_id"])))
 
     # --- a standalone server ----------------------------------------------------------------------------------------
 

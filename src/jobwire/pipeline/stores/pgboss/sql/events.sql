@@ -4,7 +4,9 @@ SELECT e.job || ':' || e.run || ':' || e.kind || ':' || (extract(epoch FROM e.at
     e.kind AS kind, e.job AS job_id, e.at AS at, e.data AS data
 FROM (
     SELECT j.id::text AS job, 0 AS run, 'created' AS kind, j.created_on AS at,
-        '{{"priority":' || j.priority || ',"start_after":' || to_json(j.start_after) || '}}' AS data
+        '{{"priority":' || j.priority -- after a failure, start_after is the due time of the next attempt
+        || CASE WHEN j.retry_count = 0 AND j.state <> 'retry' THEN ',"start_after":' || to_json(j.start_after) ELSE '' END
+        || '}}' AS data
     FROM {job} j
     WHERE {condition} AND j.created_on > {from} AND j.created_on <= {until}
     UNION ALL
