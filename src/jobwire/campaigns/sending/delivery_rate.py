@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from jobwire.campaigns.connections import Connections
 from jobwire.campaigns.models import Grant
 from jobwire.campaigns.store import Store
-from jobwire.campaigns.store.sending import CREDIT
 from jobwire.coalesce import Coalescer
 
 AHEAD = 2.0
@@ -25,27 +24,28 @@ _AT_ONCE = 50
 _SPARE = 500
 """Slots that are reserved for messages to come, at most those of `_SPARE_TIME`."""
 _SPARE_TIME = 0.02
+_KEPT = 0.1
+"""Seconds for which reserved slots can be used."""
 
 
 @dataclass(slots=True)
 class _Spare:
-    """Reserved slots of a campaign that no message has taken yet. `next` is the time of the first one."""
+    """Reserved slots of a campaign that no message has taken yet. `next` is the time of the first one, and `until` the
+    time at which all are lost."""
 
     step: float
-    next: float = 0.0
-    left: int = 0
+    next: float
+    left: int
+    until: float
 
     def take(self) -> float | None:
         """Returns the seconds to the next slot, None if there is none."""
-        if not self.left:
-            return None
-        wait = self.next - time.monotonic()
-        if wait < -CREDIT:
-            self.left = 0
+        now = time.monotonic()
+        if not self.left or now > self.until:
             return None
         self.left -= 1
         self.next += self.step
-        return wait
+        return self.next - self.step - now
 
 
 class DeliveryRate:
@@ -94,8 +94,9 @@ class DeliveryRate:
         if grant is None or grant.step > _SPARE_TIME:
             self._spare.pop(campaign_id, None)
             return
-        first = time.monotonic() + grant.wait + used * grant.step
-        self._spare[campaign_id] = _Spare(grant.step, first, max(grant.slots - used, 0))
+        now = time.monotonic()
+        first = now + grant.wait + used * grant.step
+        self._spare[campaign_id] = _Spare(grant.step, first, max(grant.slots - used, 0), now + _SPARE_TIME + _KEPT)
 
 
 def _wait(grant: Grant | None, place: int) -> float | None:
