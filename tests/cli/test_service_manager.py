@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import select
 import signal
-import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from faults.proxy import Proxy
 from jobwire import State
 from jobwire.cli.service_manager import ServiceManager
 from jobwire.embedded import Server
+from service_inbox import Inbox, opened
 
 Call = Callable[..., Any]
 
@@ -47,49 +45,16 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path
 
 
-class Inbox:
-    """The service manager's end of the socket."""
-
-    def __init__(self, address: str) -> None:
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(address)
-        self.seen: list[str] = []
-
-    def next(self, within: float) -> list[str]:
-        """The lines of the next message, or none if there is none in time."""
-        if not select.select([self.socket], [], [], within)[0]:
-            return []
-        lines = self.socket.recv(4096).decode().splitlines()
-        self.seen += lines
-        return lines
-
-    def until(self, line: str, within: float = 30.0) -> None:
-        deadline = time.monotonic() + within
-        while line not in self.next(deadline - time.monotonic()):
-            assert time.monotonic() < deadline, f"{line} has not come: {self.seen}"
-
-    def drain(self) -> None:
-        while self.next(0):
-            pass
-
-
 @pytest.fixture
 def inbox(unique: str, environment: dict[str, str]) -> Iterator[Inbox]:
     """An abstract socket, and no watchdog."""
-    yield from _inbox(environment, f"@{unique}")
+    yield from opened(environment, f"@{unique}")
 
 
 @pytest.fixture
 def notified(tmp_path: Path, environment: dict[str, str]) -> Iterator[Inbox]:
     environment["WATCHDOG_USEC"] = str(round(WATCHDOG * 1_000_000))
-    yield from _inbox(environment, str(tmp_path / "notify"))
-
-
-def _inbox(environment: dict[str, str], address: str) -> Iterator[Inbox]:
-    environment["NOTIFY_SOCKET"] = address
-    made = Inbox(address.replace("@", "\0", 1) if address.startswith("@") else address)
-    yield made
-    made.socket.close()
+    yield from opened(environment, str(tmp_path / "notify"))
 
 
 @pytest.mark.slow

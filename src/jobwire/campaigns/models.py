@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobwire.campaigns.states import CampaignStatus, JobStatus
+from jobwire.record import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Job:
         object.__setattr__(self, "status", JobStatus(self.status))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FedJob:
     """A job that is put into the queue now, with what its message needs of the channel."""
 
@@ -120,7 +121,7 @@ class FedJob:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Claim:
     """A job that one worker may send now. The store settles it only with the same attempt and start."""
 
@@ -148,7 +149,7 @@ class Outcome(StrEnum):
     """QUEUED, and the attempt does not count."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settlement:
     """A claim, and how it is to be settled."""
 
@@ -159,7 +160,7 @@ class Settlement:
     """Seconds until the queue has the job again. None: it is fed to the queue again."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settled:
     """The state of a job after it was settled."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -9,6 +10,8 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
+
+from service_inbox import Inbox
 
 
 def deliveries() -> list[dict[str, str]]:
@@ -198,3 +201,17 @@ def test_a_template_is_read_from_stdin(run, tables, monkeypatch, tmp_path):
     [made] = run("templates", "--json").lines
     assert (made["content"], made["media_type"]) == ("Grüße\n\nan {username}", "PHOTO")
     assert "Grüße⏎⏎an {username}" in run("templates").out
+
+
+def test_a_worker_reports_its_life_to_the_service_manager(spawn, tables, unique, monkeypatch):
+    monkeypatch.setenv("NOTIFY_SOCKET", f"@{unique}")
+    monkeypatch.setenv("WATCHDOG_USEC", "600000")
+    inbox = Inbox(f"\0{unique}")
+    with contextlib.closing(inbox.socket):
+        worker = spawn("worker", "--transport", "outbox:sent.jsonl")
+        for line in ("READY=1", "WATCHDOG=1", "STATUS=0 jobs running, 0 completed, 0 failed"):
+            if line not in inbox.seen:
+                inbox.until(line)
+        worker.send_signal(signal.SIGTERM)
+        inbox.until("STOPPING=1")
+        assert worker.wait(timeout=30) == 0

@@ -9,6 +9,7 @@ from jobwire.campaigns.models import Claim, FedJob, FeedPlan
 from jobwire.campaigns.templates import MessageTemplate
 from jobwire.campaigns.transports import Message
 from jobwire.errors import Unrecoverable, shown
+from jobwire.record import record
 
 
 class BadPayload(Unrecoverable):
@@ -32,7 +33,7 @@ class StartCampaign:
         return cls(_text(fields, "campaignId"), _maybe_text(fields, "userId"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SendMessage:
     """The payload of `send-message`. `text` is the template's content, with its parameters filled in."""
 

@@ -16,6 +16,7 @@ from jobwire import checks
 from jobwire.campaigns.ids import id_prefix
 from jobwire.campaigns.models import Claim, FedJob, Job, Outcome, Settled, Settlement
 from jobwire.campaigns.states import JobStatus
+from jobwire.campaigns.store.arrays import plain_array, text_array
 from jobwire.campaigns.store.table import PAGE, Connection, Table
 
 LOST = "the worker stopped during the last attempt; the message may have been delivered"
@@ -53,7 +54,7 @@ class Jobs(Table[Job]):
         """Makes QUEUED jobs SENDING and counts the attempt. Returns the claims by id. Left out are jobs that are not
         QUEUED, that have no attempt left, or whose campaign is not RUNNING. Commit before sending: a crash is then seen
         by `sweep`."""
-        found = await self.made(connection, "claim", {"ids": list(job_ids)}, Claim)
+        found = await self.made(connection, "claim", {"ids": text_array(job_ids)}, Claim)
         return {claim.job_id: claim for claim in found}
 
     async def settle(self, connection: Connection, settlements: Sequence[Settlement]) -> dict[str, Settled]:
@@ -61,14 +62,20 @@ class Jobs(Table[Job]):
         one, and the fifth in a row deactivates the channel. Returns the jobs by id, except those whose claim is lost.
         """
         values: dict[str, Any] = {
-            "ids": [one.claim.job_id for one in settlements],
-            "attempts": [one.claim.attempt for one in settlements],
-            "starts": [one.claim.started_at for one in settlements],
-            "outcomes": [one.outcome.value for one in settlements],
-            "errors": [None if one.error is None else one.error or "unknown" for one in settlements],
-            "delays": [one.delay for one in settlements],
+            "ids": text_array([one.claim.job_id for one in settlements]),
+            "attempts": plain_array([one.claim.attempt for one in settlements]),
+            "starts": plain_array([one.claim.started_at.isoformat() for one in settlements]),
+            "outcomes": None,
+            "errors": None,
+            "delays": None,
             "most_errors": ERRORS_TO_DEACTIVATE,
         }
+        if any(one.outcome is not Outcome.SENT for one in settlements):
+            values |= {
+                "outcomes": plain_array([one.outcome.value for one in settlements]),
+                "errors": [None if one.error is None else one.error or "unknown" for one in settlements],
+                "delays": [one.delay for one in settlements],
+            }
         return {one.job_id: one for one in await self.made(connection, "settle", values, Settled)}
 
     async def sent(self, connection: Connection, claim: Claim) -> Settled | None:

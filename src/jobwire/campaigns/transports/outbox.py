@@ -24,7 +24,6 @@ import errno
 import fcntl
 import os
 import time
-import uuid
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -96,18 +95,20 @@ class OutboxTransport:
     def _append(self, messages: Sequence[Message]) -> Sequence[Receipt]:
         with self._locked() as file:
             receipts = self._index.find_many(file, {message.idempotency_key for message in messages})
-            lines = b""
-            for message in messages:
+            lines: dict[str, bytes] = {}
+            ids = os.urandom(16 * len(messages)).hex()
+            for start, message in zip(range(0, len(ids), 32), messages, strict=True):
                 if message.idempotency_key not in receipts:
-                    receipt = receipts[message.idempotency_key] = Receipt(uuid.uuid4().hex, datetime.now(UTC))
+                    receipt = receipts[message.idempotency_key] = Receipt(ids[start : start + 32], datetime.now(UTC))
                     line = {"id": receipt.id, "at": receipt.at.isoformat(), **message.fields()}
-                    lines += orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+                    lines[message.idempotency_key] = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
             if lines:
-                self._write(file, lines)
+                self._index.expect(file, self._write(file, b"".join(lines.values())), lines)
             return [receipts[message.idempotency_key] for message in messages]
 
-    def _write(self, file: int, lines: bytes) -> None:
-        """Appends the lines, or nothing: lines that are cut short, as by a full disk, are taken back."""
+    def _write(self, file: int, lines: bytes) -> int:
+        """Appends the lines, or nothing: lines that are cut short, as by a full disk, are taken back. Returns their
+        offset."""
         before = os.fstat(file).st_size
         try:
             if os.write(file, lines) < len(lines):
@@ -117,6 +118,7 @@ class OutboxTransport:
         except OSError as error:
             os.ftruncate(file, before)
             raise Retryable(f"can't write to {self.path}: {error.strerror}", reason="OUTBOX_UNWRITABLE") from error
+        return before
 
     @contextlib.contextmanager
     def _locked(self) -> Generator[int]:

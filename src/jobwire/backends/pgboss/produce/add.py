@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -19,7 +20,7 @@ from jobwire.backends.pgboss.connection.pipelined import Call
 from jobwire.backends.pgboss.connection.rows import Row
 from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import plain_list, text
-from jobwire.backends.pgboss.produce.native_options import columns_of, is_plain, options_of
+from jobwire.backends.pgboss.produce.native_options import are_alike, columns_of, is_plain, options_of
 from jobwire.backends.pgboss.queues import QueueRow, Queues, no_such_queue
 from jobwire.backends.uuid7 import new_ids
 from jobwire.boundary import Added, PreparedJob
@@ -59,8 +60,8 @@ class Adding:
         if not jobs:
             return []
         ids = new_ids(len(jobs))
-        if transaction is None and queue.policy == "standard" and all(is_plain(job.new) for job in jobs):
-            return await self._add_plain(queue, jobs, ids)
+        if queue.policy == "standard" and are_alike([job.new for job in jobs]):
+            return await self._add_alike(queue, jobs, ids, transaction)
         return await self._add_rows(queue, jobs, ids, transaction)
 
     async def _add_rows(
@@ -74,22 +75,44 @@ class Adding:
             added += await self.insert(queue, rows[start : start + _TOGETHER], transaction)
         return added
 
-    async def _add_plain(self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str]) -> list[Added]:
-        statement = self._store.statements.get("insert_plain", queue.table)
+    async def _add_alike(
+        self, queue: QueueRow, jobs: Sequence[PreparedJob], ids: Sequence[str], transaction: Any
+    ) -> list[Added]:
+        """Adds jobs that have the same options, which are stored without a check of keys."""
+        given: dict[str, Any] = {}
+        if not all(is_plain(job.new) for job in jobs):
+            given = {"options": orjson.dumps(columns_of(options_of(replace(jobs[0].new, run_at=None)))), "starts": b""}
+        statement = self._store.statements.get("insert_plain", queue.table, ["with_options"] if given else [])
         for start in range(0, len(jobs), _TOGETHER):
             together = slice(start, start + _TOGETHER)
-            data = _BETWEEN.join([job.data for job in jobs[together]])
-            values = {"queue": text(queue.name), "ids": plain_list(ids[together]), "data": data, **self._store.channels}
-            try:
-                [[(count, _)]] = await self._store.run([(statement, values)])
-            except Refused as error:
-                if error.sqlstate not in (*_MOVED, UNIQUE_VIOLATION):
-                    raise
-                count = 0
-            if not count:  # the queue was deleted or has another policy or table: the general way reads its row again
+            values = {
+                "queue": text(queue.name),
+                "ids": plain_list(ids[together]),
+                "data": _BETWEEN.join([job.data for job in jobs[together]]),
+                **self._store.channels,
+                **given,
+            }
+            if given:
+                times = [job.new.run_at for job in jobs[together]]
+                values["starts"] = plain_list([None if time is None else time.timestamp() for time in times])
+            if not await self._stored((statement, values), transaction):
+                # The queue was deleted or has another policy or table: the general way reads its row again.
                 done = [Added(job_id) for job_id in ids[:start]]
-                return done + await self._add_rows(queue, jobs[start:], ids[start:], None)
+                return done + await self._add_rows(queue, jobs[start:], ids[start:], transaction)
         return [Added(job_id) for job_id in ids]
+
+    async def _stored(self, call: Call, transaction: Any) -> bool:
+        """Stores jobs. Returns False if nothing was stored and the transaction, if there is one, can go on."""
+        try:
+            if transaction is not None:
+                [(count, _)] = await caller_transaction.run(transaction, call, self._store.where)
+            else:
+                [[(count, _)]] = await self._store.run([call])
+        except Refused as error:
+            if error.sqlstate not in (*_MOVED, UNIQUE_VIOLATION) or transaction is not None:
+                raise
+            return False
+        return bool(count)
 
     async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any = None) -> list[Added]:
         """Stores rows. Returns one answer for each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobwire.checks import seconds
@@ -77,6 +77,23 @@ def is_plain(job: NewJob) -> bool:
         or job.timeout is not None
         or job.expires is not None
         or job.unique is not None
+    )
+
+
+def are_alike(jobs: Sequence[NewJob]) -> bool:
+    """Returns True if the jobs differ in data and times only, and none has an id, a key or native options."""
+    first = jobs[0]
+    return all(
+        not job.extra
+        and job.id is None
+        and job.unique is None
+        and job.delay is None
+        and job.priority == first.priority
+        and job.attempts == first.attempts
+        and job.backoff == first.backoff
+        and job.timeout == first.timeout
+        and job.expires == first.expires
+        for job in jobs
     )
 
 

@@ -36,7 +36,7 @@ def worker(
     """Send the messages of campaigns.
 
     It runs until SIGTERM or Ctrl-C, then finishes the messages that are being sent and exits. Any number of workers may
-    run at the same time. Together they hold the rate of each campaign.
+    run at the same time. Together they hold the rate of each campaign. It reports to systemd as `jobwire worker` does.
     """
     from jobwire.campaigns import CampaignWorker
     from jobwire.campaigns.database import refusals
@@ -58,12 +58,16 @@ def worker(
 
 async def _run(made: CampaignWorker, *, burst: bool) -> None:
     import logging
+    import os
 
     from jobwire.cli.leaving import leave_soon
+    from jobwire.cli.service_manager import ServiceManager
+    from jobwire.cli.service_report import reported
 
     logging.getLogger("jobwire.campaigns").info("sending through %s", made.transport)
-    if burst:
-        await made.run_until_done()
-    else:
-        await made.run()
+    async with reported(made.worker, ServiceManager.from_environment(os.environ)):
+        if burst:
+            await made.run_until_done()
+        else:
+            await made.run()
     leave_soon()

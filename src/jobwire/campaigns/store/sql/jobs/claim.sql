@@ -3,7 +3,7 @@
 -- walks all jobs of the campaign (measured on 100,000: 6 ms a claim instead of 0.5).
 -- A job that was not fed, since another program put it into the queue, is marked for the sweep.
 WITH asked AS MATERIALIZED (
-    SELECT id, campaign_id FROM {schema}.jobs WHERE id = ANY(%(ids)s) AND (status = 'QUEUED') IS TRUE
+    SELECT id, campaign_id FROM {schema}.jobs WHERE id = ANY(%(ids)s::text[]) AND (status = 'QUEUED') IS TRUE
     ORDER BY id FOR NO KEY UPDATE),
 running AS MATERIALIZED (
     SELECT c.id, c.retry_limit, c.mode,

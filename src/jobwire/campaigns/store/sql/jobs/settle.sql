@@ -4,16 +4,18 @@
 -- last join is safe: its left side is always expected to be one row.
 WITH held AS MATERIALIZED (
     SELECT id, campaign_id, attempts, started_at FROM {schema}.jobs
-    WHERE id = ANY(%(ids)s) AND (status = 'SENDING') IS TRUE ORDER BY id FOR NO KEY UPDATE),
+    WHERE id = ANY(%(ids)s::text[]) AND (status = 'SENDING') IS TRUE ORDER BY id FOR NO KEY UPDATE),
+given AS MATERIALIZED (  -- without a list of outcomes, all were sent
+    SELECT id, attempt, started_at, coalesce(outcome, 'SENT') AS outcome, error, delay
+    FROM unnest(%(ids)s::text[], %(attempts)s::integer[], %(starts)s::timestamptz[], %(outcomes)s::text[],
+        %(errors)s::text[], %(delays)s::float8[]) AS g (id, attempt, started_at, outcome, error, delay)),
 settled AS MATERIALIZED (
     SELECT h.id, g.error, g.delay, (g.outcome = 'RELEASED')::integer AS uncounted,
         CASE WHEN g.outcome IN ('SENT', 'FAILED') THEN g.outcome
             WHEN g.outcome = 'RELEASED' THEN 'QUEUED'
             WHEN h.attempts <= (SELECT c.retry_limit FROM {schema}.campaigns c WHERE c.id = h.campaign_id) THEN 'QUEUED'
             ELSE 'FAILED' END AS status
-    FROM held h JOIN unnest(%(ids)s::text[], %(attempts)s::integer[], %(starts)s::timestamptz[], %(outcomes)s::text[],
-        %(errors)s::text[], %(delays)s::float8[]) AS g (id, attempt, started_at, outcome, error, delay)
-        ON g.id = h.id AND g.attempt = h.attempts AND g.started_at = h.started_at),
+    FROM held h JOIN given g ON g.id = h.id AND g.attempt = h.attempts AND g.started_at = h.started_at),
 done AS (
     UPDATE {schema}.jobs j
     SET status = s.status, attempts = j.attempts - s.uncounted,
