@@ -67,6 +67,8 @@ class Board:
     async def close(self) -> None:
         self.stop()
         await asyncio.gather(*(store.close() for store in (*self.stores.values(), *self._databases.values())))
+        if self.history is not None:
+            await self.history.close()
 
     @property
     def watchable(self) -> Sequence[Store | CampaignsDatabase]:

@@ -1,6 +1,7 @@
 """The history of queues, from the gold tables that the pipeline has published in a lake. Read without Spark.
 
-Reading is done in a thread, once for each publication of the tables and each period: pages share the result.
+Reading is done in a thread, once for each publication of the tables and each period: pages share the result. A page
+waits a moment for it, and gets StillReading if that is not enough.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, cast
 
 import orjson
 
-from jobwire.dashboard.history_figures import FailureClass, Percentiles, Period, Point, QueueHistory
+from jobwire.dashboard.history_figures import FailureClass, Percentiles, Period, Point, QueueHistory, StillReading
 from jobwire.errors import JobwireError, MissingExtra
 
 try:
@@ -30,7 +31,7 @@ except ModuleNotFoundError as missing:
 _compute: Any = arrow
 """Arrow has no types that a strict checker could follow."""
 THROUGHPUT, LATENCY, FAILURES = "gold/throughput_hourly", "gold/latency_hourly", "gold/failures_daily"
-MOST_QUEUES = 40
+MOST_QUEUES = 25
 """Queues with figures of their own, those that finished most jobs."""
 MOST_FAILURES = 25
 _KEPT = 8
@@ -38,6 +39,8 @@ _KEPT = 8
 _BY_HOURS = timedelta(days=2)
 """Up to this length a period is drawn by hours, else by days."""
 _GROWTH = 1.02
+_MOMENT = 1.0
+_MOST_UNDER_WAY = 8
 
 
 class History:
@@ -46,11 +49,30 @@ class History:
     def __init__(self, root: str) -> None:
         self.root = root
         self._known: OrderedDict[tuple[object, ...], Period] = OrderedDict()
-        self._reading = asyncio.Lock()
+        self._under_way: dict[tuple[object, ...], asyncio.Task[Period | None]] = {}
+        self._one_at_a_time = asyncio.Lock()
 
     async def period(self, days: int, store: str = "", queue: str = "") -> Period | None:
-        """Returns the last days that the lake has, of all queues or of one. None if nothing was published yet."""
-        async with self._reading:
+        """Returns the last days that the lake has, of all queues or of one. None if nothing was published yet. Raises
+        StillReading if that takes longer than a moment."""
+        key = (days, store, queue)
+        task = self._under_way.get(key)
+        if task is None:
+            if len(self._under_way) >= _MOST_UNDER_WAY:
+                raise StillReading
+            task = self._under_way[key] = asyncio.create_task(self._read(days, store, queue))
+            task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        await asyncio.wait([task], timeout=_MOMENT)
+        if not task.done():
+            raise StillReading
+        return task.result()
+
+    async def close(self) -> None:
+        """Waits for what is being read: a thread can't be stopped."""
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def _read(self, days: int, store: str, queue: str) -> Period | None:
+        async with self._one_at_a_time:
             return await asyncio.to_thread(self._period, days, store, queue)
 
     def _period(self, days: int, store: str, queue: str) -> Period | None:
@@ -101,7 +123,7 @@ def _read(  # noqa: PLR0917 all of them name the period
     shown = busiest[:MOST_QUEUES]
     latencies: Mapping[tuple[str, str], _Latency] = {}
     if LATENCY in tables:
-        latencies = _latencies(root, shown, begin, by_hours=by_hours)
+        latencies = _latencies(root, shown, begin, by_hours=by_hours, by_points=len(shown) == 1)
     return Period(
         begin,
         end,
@@ -161,6 +183,8 @@ class _Latency:
         return percentiles(self.at.get(at, {}).get(kind, {}))
 
     def whole(self, kind: str) -> Percentiles | None:
+        if len(self.at) == 1:
+            return self.of(next(iter(self.at)), kind)
         added: dict[str, int] = {}
         for cells in self.at.values():
             for bucket, number in cells.get(kind, {}).items():
@@ -191,14 +215,15 @@ def percentiles(sketch: Mapping[str, int]) -> Percentiles | None:
 
 
 def _latencies(
-    root: str, shown: Sequence[tuple[str, str]], begin: datetime, *, by_hours: bool
+    root: str, shown: Sequence[tuple[str, str]], begin: datetime, *, by_hours: bool, by_points: bool
 ) -> Mapping[tuple[str, str], _Latency]:
+    """Returns the sketches of the queues, for each hour or day, or only for the whole period, which is less work."""
     columns = ["store", "queue", "hour", "wait_sketch", "run_sketch"]
     wanted = (_compute.field("hour") >= begin) & _compute.field("queue").isin(sorted({queue for _, queue in shown}))
     found: dict[tuple[str, str], _Latency] = {}
     for row in _rows(_published(root, LATENCY, columns=columns, where=wanted)):
         latency = found.setdefault((row["store"], row["queue"]), _Latency())
-        at = _start(row["hour"], by_hours=by_hours)
+        at = _start(row["hour"], by_hours=by_hours) if by_points else begin
         latency.add(at, "wait", row["wait_sketch"])
         latency.add(at, "run", row["run_sketch"])
     return found

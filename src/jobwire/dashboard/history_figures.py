@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 
+class StillReading(Exception):
+    """The period is being read. The next question may get it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Percentiles:
     """Durations in seconds that 50, 95 and 99 % of runs do not exceed."""

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.charts import LEVELS, durations, failed, small_bars, stacked
-from jobwire.dashboard.history_figures import Period, Point, QueueHistory
+from jobwire.dashboard.history_figures import Period, Point, QueueHistory, StillReading
 from jobwire.dashboard.render import View
 from jobwire.look.words import measured
 
@@ -34,17 +34,22 @@ async def draw(call: Call) -> View:
     if history is None:
         raise HTTPException(404, "This dashboard has no history: start it with --lake and the pipeline's folder.")
     days, queue, source = _days(call.given("days")), call.given("queue"), call.given("source")
-    found = await history.period(days, source, queue)
-    values = {"lake": history.root, "days": days, "choices": DAYS, "queue": queue, "source": source, "period": found}
+    values = {"lake": history.root, "days": days, "choices": DAYS, "queue": queue, "source": source, "period": None}
+    try:
+        found = await history.period(days, source, queue)
+    except StillReading:
+        return View("history.html", "The history is being read", {**values, "reading": True})
     if found is None:
         title = f"The history has nothing about {queue}" if queue else "The history is empty"
-        return View("history.html", title, values)
+        return View("history.html", title, {**values, "reading": False})
     one = found.queues[0] if queue and len(found.queues) == 1 else None
     return View(
         "history.html",
         _title(found, one),
         {
             **values,
+            "period": found,
+            "reading": False,
             "one": one,
             "queues": [(row, _bars([point.finished for point in row.points], "good")) for row in found.queues],
             "several": len({row.store for row in found.queues}) > 1,
