@@ -127,3 +127,17 @@ async def test_a_collection_without_the_usual_indexes_is_read_too(
     assert dict(figures.counts) == dict(await queue.counts())
     assert len(await queue.jobs(State.FAILED, limit=10)) == 10
     assert len(await queue.jobs(State.WAITING, limit=10)) == 10
+
+
+async def test_schedules_of_a_large_queue_are_looked_for_among_the_next_jobs(
+    connection: Connection, queue: Queue, large: datetime, jobs: Collection[dict[str, Any]]
+) -> None:
+    await queue.schedule("report", cron="0 3 * * *")
+    soon = {"name": queue.name, "data": None, "status": "pending", "failCount": 0, "repeatInterval": "* * * * *"}
+    now = datetime.now(UTC)
+    jobs.insert_one({**soon, "nextRunAt": now + timedelta(seconds=50), "createdAt": now, "updatedAt": now})
+    part = connection.backend.schedules
+    assert part is not None
+    some, complete = await part.search(queue.name, 100)
+    assert ({one.cron for one in some}, complete) == ({"0 3 * * *", "* * * * *"}, False)
+    assert (len((await part.search(queue.name, JOBS))[0]), (await part.search(queue.name, JOBS))[1]) == (2, True)
