@@ -71,6 +71,8 @@ bench: $(READY) $(PEERS)  ## jobwire beside its peers on one server, as ratios, 
 	$(BIN)/python bench/monque/run.py
 	$(BIN)/python -m bench.bridgemq
 	$(BIN)/python -m bench.campaigns
+	$(BIN)/python -m bench.dashboard
+	$(BIN)/python -m bench.dashboard --load
 	$(BIN)/python -m bench.pipeline --all
 
 docs: $(READY)  ## the documentation as a site, into site/

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from bench import open_pages
+from bench import asgi, open_pages
 from bench.large_store import LARGE, Store, fill, started
 from bench.server_cost import Cost, cost_of
 from starlette.applications import Starlette
@@ -62,26 +62,6 @@ async def pages_of(store: Store) -> dict[str, str]:
     }
 
 
-async def draw(app: Starlette, address: str) -> int:
-    """Draws a page. Returns its size in bytes."""
-    path, _, query = address.partition("?")
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": [], "server": ("127.0.0.1", 80), "scheme": "http", "root_path": "", "client": ("127.0.0.1", 1), "http_version": "1.1", "asgi": {"version": "3.0"}}  # fmt: skip
-    status, size = 0, 0
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        nonlocal status, size
-        status = message.get("status", status)
-        size += len(message.get("body", b""))
-
-    await app(scope, receive, send)
-    if status != 200:
-        raise RuntimeError(f"{address} was answered with {status}")
-    return size
-
-
 async def measured(cost: Cost, act: Callable[[], Awaitable[Any]], times: int) -> dict[str, float]:
     """Returns the milliseconds of an act, and what it costs on both sides."""
     taken: list[float] = []
@@ -102,7 +82,7 @@ async def measured(cost: Cost, act: Callable[[], Awaitable[Any]], times: int) ->
 
 async def idle(app: Starlette, cost: Cost, seconds: float, *, open_page: bool) -> dict[str, float]:
     """Returns CPU seconds per minute while nothing happens in the store, with one open page or none."""
-    page = asyncio.create_task(open_pages.stream_in_process(app, "/")) if open_page else None
+    page = asyncio.create_task(asgi.keep_open(app, "/")) if open_page else None
     await asyncio.sleep(5)  # the first look and the first drawing are not idle
     cost.begin()
     began = time.perf_counter()
@@ -132,8 +112,8 @@ async def measure(store: Store, draws: int, seconds: float) -> dict[str, Any]:
         await shop.fresh()
         pages: dict[str, Any] = {}
         for name, address in addresses.items():
-            await draw(app, address)
-            pages[name] = await measured(cost, lambda address=address: draw(app, address), draws)
+            await asgi.get(app, address)
+            pages[name] = await measured(cost, lambda address=address: asgi.get(app, address), draws)
             print(store.protocol, name, _line(pages[name]), flush=True)
         costs = {"none": await idle(app, cost, seconds, open_page=False)}
         costs["one"] = await idle(app, cost, seconds, open_page=True)
@@ -156,12 +136,13 @@ def markdown(results: dict[str, Any]) -> str:
     for name in names:
         about = found[name]
         lines.append(
-            f"* {name}: {about['jobs']:,} jobs in one queue, {about['queues']:,} small queues; load average of the machine "
-            f"{about['load']}."
+            f"* {name}: {about['jobs']:,} jobs in one queue, {about['queues']:,} small queues; load average of the "
+            f"machine {about['load']}."
         )
     lines += [
         "",
-        f"Server and dashboard share {results['cpus']} CPUs with whatever else runs there. The goal is {GOAL_MS:.0f} ms for each page.",
+        f"Server and dashboard share {results['cpus']} CPUs with whatever else runs there. "
+        f"The goal is {GOAL_MS:.0f} ms for each page.",
     ]
     pages = list(dict.fromkeys(page for one in found.values() for page in one["pages"]))
     lines += ["", "## Milliseconds of a page: median (slowest)", ""]
@@ -191,7 +172,7 @@ def markdown(results: dict[str, Any]) -> str:
     for name in names:
         none, one = found[name]["idle"]["none"], found[name]["idle"]["one"]
         lines.append(
-            f"| {name} | {none['cpu_s']:.2f} + {none['store_cpu_s']:.2f} | {one['cpu_s']:.2f} + {one['store_cpu_s']:.2f} |"
+            f"| {name} | " + " | ".join(f"{i['cpu_s']:.2f} + {i['store_cpu_s']:.2f}" for i in (none, one)) + " |"
         )
     if "load" in results:
         lines += ["", *open_pages.markdown(results["load"])]
@@ -212,6 +193,7 @@ def main() -> None:
     parser.add_argument("--load", action="store_true", help="open pages beside a busy worker instead")
     parser.add_argument("--rounds", type=int, default=6, help="rounds of --load, in turns with and without pages")
     parser.add_argument("--seconds", type=float, default=20.0, help="seconds of each round of --load")
+    parser.add_argument("--open", type=float, default=120.0, help="seconds that all pages of --load stay open at last")
     parser.add_argument("--folder", help="for the servers' data; a temporary one by default")
     parser.add_argument("--results", default=str(Path(__file__).parent / "results"))
     options = parser.parse_args()
@@ -225,7 +207,7 @@ def main() -> None:
         before = os.getloadavg()[0]
         with tempfile.TemporaryDirectory(dir=options.folder) as folder, started(protocol, Path(folder)) as store:
             if options.load:
-                found = asyncio.run(open_pages.measure(store, options.rounds, options.seconds))
+                found = asyncio.run(open_pages.measure(store, options.rounds, options.seconds, options.open))
                 results.setdefault("load", {})[protocol] = found
             else:
                 began = time.perf_counter()

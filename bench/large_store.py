@@ -28,7 +28,8 @@ _ERRORS = (ValueError, TimeoutError, KeyError, ConnectionError, RuntimeError)
 _DATABASE = "bench"
 _COPY_ROWS = """
     INSERT INTO pgboss.job ({columns}, id, created_on, start_after, started_on, completed_on)
-    SELECT {columns}, gen_random_uuid(), created_on + later, start_after + later, started_on + later, completed_on + later
+    SELECT {columns}, gen_random_uuid(), created_on + later, start_after + later, started_on + later,
+        completed_on + later
     FROM pgboss.job, generate_series(1, %s) n, LATERAL (
         SELECT (n * 1000 + (data->>'n')::integer %% 1000 - 3600000) * interval '1 millisecond' AS later
     ) l

@@ -102,13 +102,12 @@ async def test_a_search_in_steps_finds_all_queues(connection, read, lived_in):
 
 
 async def test_workers_of_many_queues_are_counted(connection, queue, work, eventually, needs):
-    async def handler(job): ...
-
     with needs(queue, Feature.WORKERS):
-        async with work(handler), work(handler, queue="parcels"), work(handler, queue="parcels"):
+        await queue.admin.workers()
 
-            async def counted() -> bool:
-                found = await connection.backend.workers.counts(["letters", "parcels", "nowhere"])
-                return found == {"letters": 1, "parcels": 2, "nowhere": 0}
+        async def each_has_its_own() -> bool:
+            found = await connection.backend.workers.counts(["letters", "parcels", "nowhere"])
+            return found == {"letters": 1, "parcels": 1, "nowhere": 0}
 
-            await eventually(counted)
+        async with work(lambda job: None, name="anna"), work(lambda job: None, queue="parcels", name="bert"):
+            await eventually(each_has_its_own)

@@ -168,6 +168,10 @@ class Schedules(Protocol):
 
     async def schedules(self, queue: str) -> Sequence[Schedule]: ...
 
+    async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
+        """Returns schedules, and True if these are all. A store that has no list of them looks at about `most` jobs."""
+        ...
+
 
 class Events(Protocol):
     """The queue's event stream."""

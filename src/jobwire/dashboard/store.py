@@ -24,6 +24,7 @@ from jobwire.dashboard.findings import Findings
 from jobwire.dashboard.queue_names import QueueNames
 from jobwire.dashboard.series import Rates, Series
 from jobwire.errors import JobwireError, NotSupported, StoreRefused, StoreUnavailable
+from jobwire.model import Schedule
 from jobwire.queue import Queue
 from jobwire.redact import redact
 
@@ -44,6 +45,8 @@ MOST_COUNTED, _FEWEST_COUNTED = 10_000, 100
 of them."""
 _LONG_LOOK, _SHORT_LOOK = 2.0, 0.2
 _CANCEL_AGAIN = 0.5
+MOST_SEARCHED = 5000
+"""Jobs that are searched for schedules, in stores that have no list of them."""
 _MOST_OPEN = 500
 
 
@@ -283,6 +286,12 @@ class Store:
             return await self.ask(question)
         except NotSupported:
             return None
+
+    async def schedules(self, queue: Queue) -> tuple[Sequence[Schedule], bool]:
+        """Returns the schedules of a queue, and True if these are all."""
+        backend = self.connection.backend
+        part = backend.capabilities.part(backend.schedules, Feature.SCHEDULES)
+        return await self.ask(lambda: part.search(queue.name, MOST_SEARCHED))
 
     def tail(self, queue: Queue) -> EventTail:
         """Returns the last events of a queue, which are gathered as long as a page asks for them."""

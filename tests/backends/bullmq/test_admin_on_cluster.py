@@ -44,6 +44,20 @@ async def test_jobs_are_read_paged_and_counted(backend: Backend) -> None:
     assert (counts[State.WAITING], counts[State.DELAYED]) == (2, 1)
 
 
+async def test_figures_of_queues_on_all_nodes_are_read(jobwire_valkey_cluster: Cluster) -> None:
+    names = [f"{{{letter}}}" for letter in "abcdefgh"]
+    async with opened(jobwire_valkey_cluster, f"test-{uuid.uuid4().hex[:12]}") as backend:
+        for name in names:
+            await backend.register(name)
+            await backend.add(name, [job("a"), job("b", delay=60)])
+        assert backend.queue_list is not None
+        assert list(await backend.queue_list.names()) == names
+        found = (await backend.queue_list.figures(names, 10, None)).queues
+        assert [(one.name, one.counts[State.WAITING], one.counts[State.DELAYED]) for one in found] == [
+            (name, 1, 1) for name in names
+        ]
+
+
 async def test_a_queue_is_paused_changed_and_obliterated(backend: Backend) -> None:
     plain, later = await backend.add("q", [job("a"), job("c", delay=60)])
 

@@ -42,3 +42,5 @@ async def test_a_large_database_is_scanned_to_its_end(backend: Backend, redis: R
         await backend.register(name)
     assert backend.queue_list is not None
     assert list(await backend.queue_list.names()) == ["a", "b", "c"]
+    _, cursor = await backend.queue_list.search(None)
+    assert cursor is not None, "a step looks at a part of the keys only"

@@ -31,7 +31,7 @@ class Shown:
 async def draw(call: Call) -> View:
     store, queue = await call.queue()
     await store.fresh()
-    found = await store.ask(queue.schedules)
+    found, complete = await store.schedules(queue)
     figures = figures_of(store, queue.name)
     shown = [
         Shown(one, _rule(one), next_runs(one), brief(call.board.redaction.value(one.data)) if one.data else "")
@@ -47,6 +47,7 @@ async def draw(call: Call) -> View:
             "figures": figures,
             "schedules": shown,
             "left_out": max(0, len(found) - MOST),
+            "complete": complete,
             **tabs(store, figures),
         },
     )

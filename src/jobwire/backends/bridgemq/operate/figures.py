@@ -1,9 +1,9 @@
-"""Figures of many job types: a few scripts for each, a hundred of them per round trip."""
+"""Figures of many job types: one script for a hundred of them."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from jobwire.backends.bridgemq import codec
@@ -11,9 +11,9 @@ from jobwire.backends.bridgemq.connection.namespace import Namespace
 from jobwire.backends.bridgemq.operate.read import COUNTED
 from jobwire.backends.bridgemq.upkeep.reindex import READERS_STEPS, Reindex
 from jobwire.boundary import QueueFigures, Reading
-from jobwire.model import State
 
-_ENDS = ("up", "down")
+_STEP = 100
+_WIDTH = len(COUNTED) + 2
 
 
 async def figures(namespace: Namespace, queues: Sequence[str]) -> Reading:
@@ -21,20 +21,20 @@ async def figures(namespace: Namespace, queues: Sequence[str]) -> Reading:
     keys = namespace.keys
     await Reindex(namespace.scripts, keys).run(READERS_STEPS)
     paused = {name.decode(errors="replace") for name in await namespace.store.call("SMEMBERS", keys.paused)}
-    all_paused = "*" in paused
+    found: list[QueueFigures] = []
+    for first in range(0, len(queues), _STEP):
+        some = queues[first : first + _STEP]
+        flat: list[Any] = await namespace.scripts.run("figures", [keys.base], some)
+        for number, queue in enumerate(some):
+            *counts, head, tail = flat[number * _WIDTH : (number + 1) * _WIDTH]
+            times = [at for at in (_added(head), _added(tail)) if at is not None]
+            is_paused = not paused.isdisjoint({queue, "*"})
+            figures = QueueFigures(queue, dict(zip(COUNTED, counts, strict=True)), min(times, default=None), is_paused)
+            found.append(figures)
+    return Reading(found)
 
-    async def read(queue: str) -> QueueFigures:
-        numbers = await namespace.scripts.run_together("counts", [keys.base], [queue])
-        counts: dict[State, int] = dict(zip(COUNTED, numbers, strict=True))
-        ends = await asyncio.gather(*(_first(namespace, queue, order) for order in _ENDS[: counts[State.WAITING]]))
-        jobs = [job for job in ends if job is not None]
-        oldest = min((job.created_at for job in jobs if job.created_at is not None), default=None)
-        return QueueFigures(queue, counts, oldest, all_paused or queue in paused)
 
-    return Reading(await asyncio.gather(*map(read, queues)))
-
-
-async def _first(namespace: Namespace, queue: str, order: str) -> Any:
-    """Returns the first waiting job of a type in an order, or None."""
-    _, row = await namespace.scripts.run_together("page", [namespace.keys.base], [queue, "type", order, 1, "", "", 0])
-    return codec.read_row(queue, row) if row else None
+def _added(data: bytes) -> datetime | None:
+    """Returns the time at which the job of this data was added."""
+    document = codec.parse(data) if data else None
+    return codec.from_ms(document.get("createdAt")) if document is not None else None

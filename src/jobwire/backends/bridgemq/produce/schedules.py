@@ -58,6 +58,9 @@ class BridgeSchedules:
                 return True
         return False
 
+    async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
+        return await self.schedules(queue), True
+
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         """Returns the cron jobs of the type, the soonest first."""
         kind = self._namespace.type(queue)

@@ -78,6 +78,9 @@ class BullSchedules:
     async def unschedule(self, queue: str, key: str) -> bool:
         return bool(await self._server.run("schedule_drop", queue, [key]))
 
+    async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
+        return await self.schedules(queue), True
+
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         """Returns all schedules, the soonest first, including repeat jobs of older BullMQ versions."""
         keys = self._server.keys(queue)

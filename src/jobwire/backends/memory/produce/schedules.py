@@ -38,6 +38,9 @@ class MemorySchedules:
         with self._access.locked(queue) as (state, now):
             return _unschedule(state, key, now)
 
+    async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
+        return await self.schedules(queue), True
+
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         with self._access.locked(queue) as (state, _):
             return [described(state, repeat) for _, repeat in sorted(state.repeats.items())]

@@ -17,6 +17,7 @@ from pymongo import errors as driver
 LIVE = ("pending", "processing")
 CLAIM_INDEX = "name_1_status_1_nextRunAt_1_claimedBy_1"
 STATE_INDEX = "name_1_status_1"
+UNIQUE_INDEX = "name_1_uniqueKey_1"
 NO_SUCH_INDEX = 2
 Answer = TypeVar("Answer")
 

@@ -175,6 +175,16 @@ class Store:
         self.clock.set(greeting["localTime"], asked, asked + took)
         return greeting
 
+    async def count_up_to(self, condition: Document, most: int) -> int:
+        """Counts the jobs of one range of the claim index. Stops after `most` and one."""
+        command: Document = {"count": self.address.collection, "query": condition, "limit": most + 1}
+        limits: Document = {"maxTimeMS": round(CALL * 1000)}
+        answer = await indexes.hinted(
+            lambda hint: self.database.command({**command, **limits, **({} if hint is None else {"hint": hint})}),
+            indexes.CLAIM_INDEX,
+        )
+        return int(answer["n"])
+
     async def sheltered(self, call: Coroutine[Any, Any, Answer]) -> Answer:
         """Returns the answer of a call that goes on when its caller is cancelled, as waiting callers often are. The
         driver would leave a socket open if it were cancelled while it connects. `close` waits for calls that are under

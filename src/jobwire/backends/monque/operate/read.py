@@ -103,11 +103,7 @@ async def _order(store: Store, condition: Document, state: State) -> str:
     """Returns the field by which the first page is sorted, and so the pages after it."""
     if not state.finished:
         return _DUE
-    command: Document = {"count": store.address.collection, "query": condition, "limit": MOST_SORTED + 1}
-    answer = await hinted(
-        lambda hint: store.database.command({**command, **({} if hint is None else {"hint": hint})}), CLAIM_INDEX
-    )
-    return _DUE if int(answer["n"]) > MOST_SORTED else _ENDED
+    return _DUE if await store.count_up_to(condition, MOST_SORTED) > MOST_SORTED else _ENDED
 
 
 async def _until(

@@ -13,8 +13,8 @@ from typing import Any
 from jobwire import codec as json_codec
 from jobwire.backends.monque import payload
 from jobwire.backends.monque.codec import cron_of, key_of, new_document
-from jobwire.backends.monque.connection.clock import ms_of
-from jobwire.backends.monque.connection.indexes import LIVE
+from jobwire.backends.monque.connection.clock import moment, ms_of
+from jobwire.backends.monque.connection.indexes import CLAIM_INDEX, LIVE, UNIQUE_INDEX, hinted
 from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import Document, Store
 from jobwire.backends.monque.produce.add import add
@@ -93,6 +93,27 @@ class MonqueSchedules:
         async with self._store.reaching():
             found = await self._store.jobs.find(live, sort=[("uniqueKey", 1), ("_id", 1)]).to_list()
         return [_described(one, self._store.address.tz) for one in found]
+
+    async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
+        """No index has the jobs that repeat. If the queue has many live jobs, looks among those with a unique key, and
+        among those that are due next: a job that repeats waits for its next run."""
+        store, live = self._store, {"name": queue, "status": {"$in": list(LIVE)}}
+        async with store.reaching():
+            many = await store.count_up_to(live, most) > most
+        if not many:
+            return await self.schedules(queue), True
+        due = {"name": queue, "status": "pending", "nextRunAt": {"$gt": moment(store.clock.now_ms())}}
+        async with store.reaching():
+            keyed = await self._recurring({**live, "uniqueKey": {"$exists": True}}, most, UNIQUE_INDEX)
+            found = {str(one["_id"]): one for one in [*keyed, *await self._recurring(due, most, CLAIM_INDEX)]}
+        return [_described(one, store.address.tz) for one in found.values()], False
+
+    async def _recurring(self, condition: Document, most: int, index: str) -> list[Document]:
+        """Returns the jobs that repeat among the first ones of an index."""
+        stages: list[Document] = [{"$match": condition}, {"$limit": most}, {"$match": {"repeatInterval": _RECURRING}}]
+        jobs = self._store.jobs
+        answer = await hinted(lambda hint: jobs.aggregate(stages, **({} if hint is None else {"hint": hint})), index)
+        return await answer.to_list()
 
     def _scheduled(self, document: Document) -> Schedule:
         """Returns a schedule that was just written, and wakes this connection's workers at its next run."""

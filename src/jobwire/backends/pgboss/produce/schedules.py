@@ -96,6 +96,9 @@ class PgSchedules:
     async def unschedule(self, queue: str, key: str) -> bool:
         return bool(await self._store.ask("schedule_drop", {"queue": text(queue), "key": text(key)}))
 
+    async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
+        return await self.schedules(queue), True
+
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         rows = await self._store.ask("schedules", {"queue": text(queue)}, features=("of_queue",))
         return [ScheduleRow.of(row).described() for row in rows]

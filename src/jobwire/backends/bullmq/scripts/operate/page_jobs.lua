@@ -37,9 +37,18 @@ local function start_in_set(key, order)
   return redis.call('ZCOUNT', key, '(' .. after.score, '+inf')
 end
 
+-- Searches a list from the end where reading began: a page is usually near it, and the list may have a million entries.
+local function is_in(container, id)
+  local rank = -1
+  for i = 6, #ARGV, 2 do
+    if ARGV[i] == container and ARGV[i + 1] == 'list backward' then rank = 1 end
+  end
+  return redis.call('LPOS', base .. container, id, 'RANK', rank)
+end
+
 local moved_to = ({ wait = 'paused', paused = 'wait' })[after.container]
-if moved_to and not redis.call('LPOS', base .. after.container, after.id) then
-  local moved = redis.call('LPOS', base .. moved_to, after.id) or redis.call('EXISTS', base .. after.container) == 0
+if moved_to and not is_in(after.container, after.id) then
+  local moved = is_in(moved_to, after.id) or redis.call('EXISTS', base .. after.container) == 0
   if moved then after.container = moved_to end
 end
 
