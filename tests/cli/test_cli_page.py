@@ -71,3 +71,10 @@ def test_the_exit_codes_of_the_page_are_those_of_the_program() -> None:
     rows = dict(re.findall(r"^\| (\d+) \| (\w+)", PAGE, re.MULTILINE))
     codes = (exit_codes.DONE, exit_codes.REFUSED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.NOTHING_FOUND)
     assert [rows[str(code)] for code in codes] == ["done", "refused", "usage", "the", "nothing"]
+
+
+def test_a_paragraph_of_help_is_one_line_that_the_terminal_wraps() -> None:
+    """Typer keeps the line breaks of a docstring, which then stand in the middle of a line of the terminal."""
+    pages = {**commands(), **{f"campaign {name}": one for name, one in ROOT.commands["campaign"].commands.items()}}
+    broken = [name for name, one in pages.items() for part in (one.help or "").split("\n\n") if "\n" in part.strip()]
+    assert broken == []

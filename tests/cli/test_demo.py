@@ -182,6 +182,14 @@ def test_a_store_works_on_any_protocol() -> None:
     assert snapshots[-1].phase == "done"
 
 
+def test_a_reader_that_goes_away_ends_it_with_that_error_alone() -> None:
+    def watch(_: Snapshot) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        asyncio.run(run([DemoStore("memory", "this process", "memory:")], Plan(1, 200), watch))
+
+
 def test_a_report_names_the_jobs_that_are_missing() -> None:
     short = QueueReport("mail", 10, completed=7, failed=1, left=0, retried=0, wait_p50=None, wait_p95=None,
                         run_p50=None, run_p95=None)  # fmt: skip

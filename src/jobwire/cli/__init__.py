@@ -64,6 +64,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=arguments, prog_name="jobwire")
     except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):  # Typer exits with 1 then
+            raise leaving.__context__ from None
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     return 0
 

@@ -29,8 +29,10 @@ def health(
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for an answer.")] = 10.0,
     as_json: JsonLines = False,
 ) -> None:
-    """Ask a worker that runs with --listen whether it claims jobs and its store answers. The exit code is 0 if so, 1 if
-    not, and 3 if it does not answer."""
+    """Ask a worker that runs with --listen whether it claims jobs and its store answers.
+
+    The exit code is 0 if so, 1 if not, and 3 if it does not answer.
+    """
     from jobwire.cli.listening import DEFAULT_PORT, Listening
     from jobwire.cli.output import emit, say
     from jobwire.errors import JobwireError

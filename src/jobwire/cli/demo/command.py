@@ -43,8 +43,9 @@ def demo(
 ) -> None:
     """Watch producers and workers share real queues on embedded servers, in a live table and in the dashboard.
 
-    Needs no installed server and no configuration. In a terminal the dashboard is served until Ctrl-C, unless --seconds
-    is given. Elsewhere the demo ends by itself.
+    Needs no installed server and no configuration.
+
+    In a terminal the dashboard is served until Ctrl-C, unless --seconds is given. Elsewhere the demo ends by itself.
     """
     import asyncio
     from contextlib import ExitStack

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from jobwire.checks import seconds
@@ -57,11 +57,8 @@ async def run(stores: Sequence[DemoStore], plan: Plan, watch: Watch, campaign: D
                         return
                     await _pause(interrupted, min(_TICK, until - elapsed))
 
-            async with asyncio.TaskGroup() as producers:
-                tasks = [producers.create_task(store.produce(plan.rate)) for store in stores]
+            async with _producing(stores, plan.rate):
                 await follow("at work (Ctrl-C ends the demo)", plan.seconds, lambda: False)
-                for task in tasks:
-                    task.cancel()
             finishing = time.monotonic() - began + _FINISH_WITHIN
             await follow("workers finish what is left", finishing, lambda: all(part.idle for part in parts))
             for part in parts:
@@ -80,11 +77,22 @@ async def keep_at_work(stores: Sequence[DemoStore]) -> None:
         async with AsyncExitStack() as stack:
             for store in stores:
                 await stack.enter_async_context(store)
-            async with asyncio.TaskGroup() as producers:
-                tasks = [producers.create_task(store.produce(_QUIET_RATE)) for store in stores]
+            async with _producing(stores, _QUIET_RATE):
                 await interrupted.wait()
-                for task in tasks:
-                    task.cancel()
+
+
+@asynccontextmanager
+async def _producing(stores: Sequence[DemoStore], rate: float) -> AsyncGenerator[None]:
+    """Adds jobs to all stores while the block runs. The first error, of a producer or of the block, ends both and is
+    raised as it is, without the group that it came in."""
+    try:
+        async with asyncio.TaskGroup() as producers:
+            tasks = [producers.create_task(store.produce(rate)) for store in stores]
+            yield
+            for task in tasks:
+                task.cancel()
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 async def _pause(interrupted: asyncio.Event, seconds: float) -> None:

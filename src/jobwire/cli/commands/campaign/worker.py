@@ -35,8 +35,10 @@ def worker(
 ) -> None:
     """Send the messages of campaigns.
 
-    It runs until SIGTERM or Ctrl-C, then finishes the messages that are being sent and exits. Any number of workers may
-    run at the same time. Together they hold the rate of each campaign. It reports to systemd as `jobwire worker` does.
+    It runs until SIGTERM or Ctrl-C, then finishes the messages that are being sent and exits.
+
+    Any number of workers may run at the same time. Together they hold the rate of each campaign. It reports to systemd
+    as `jobwire worker` does.
     """
     from jobwire.campaigns import CampaignWorker
     from jobwire.campaigns.database import refusals
