@@ -108,6 +108,7 @@ def connect_server(folder: Path) -> Iterator[tuple[str, Started]]:
         "spark.driver.extraJavaOptions": BRIEF_JAVA,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

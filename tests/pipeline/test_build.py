@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -32,16 +32,6 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 DAY = 60 * 24
 _WITHOUT_ROWS = {"gold/failures_daily", "gold/workers_hourly"}
 """Tables that get nothing from a job that completes on an unknown worker."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def uncompiled(spark: Any) -> Iterator[None]:
-    """For a dozen rows, compiling the plans takes Spark twice the time of running them as they are."""
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield
-    spark.conf.unset("spark.sql.codegen.wholeStage")
-    spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
 def ingest(

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jobwire.errors import JobwireError
 from jobwire.pipeline.history.snapshots import AnySource
 from jobwire.pipeline.lake.lake import Lake, folder_of
 
@@ -39,7 +38,7 @@ def take_look(source: AnySource) -> Look:
     now = datetime.now(UTC)
     try:
         return Look(source.look(), now)
-    except JobwireError as error:
+    except Exception as error:  # whatever it is, the ingest of this source reports it, and the others continue
         _log.debug("%s was not looked at: %s; it is ingested", source.name, error)
         return Look(None, now)
 

@@ -117,12 +117,13 @@ class Lake:
 
     @property
     def is_little(self) -> bool:
-        """Returns whether a build or an ingest of the lake is a matter of seconds, whatever else Spark does. Needs no
-        Spark."""
+        """Returns whether the lake has rows, and so few that starting Spark takes longer than its work on them. An
+        empty one may be about to get millions. Needs no Spark."""
         pointers = [self.pointer(name) for name in (*BY_DAY, *DELIVERIES_BY_DAY)]
         rows = sum(pointer.rows for pointer in pointers if pointer is not None)
         rows += sum(self.snapshot_rows(table=table) for table in SNAPSHOT_TABLES)
-        return rows < _LITTLE_ROWS and self.files.bytes(_EVENTS) < _LITTLE_BYTES
+        size = self.files.bytes(_EVENTS)
+        return (rows > 0 or size > 0) and rows < _LITTLE_ROWS and size < _LITTLE_BYTES
 
     def bronze_state(self) -> dict[str, Any]:
         """Returns numbers that differ once anything was ingested. Needs no Spark."""
