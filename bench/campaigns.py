@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import tempfile
@@ -31,6 +32,7 @@ from typing import Any
 
 import psycopg
 from bench.pgboss.contenders import CLIENTS, NODE
+from bench.postgres_cpu import processor_seconds
 
 from jobwire import ActiveJob, NewJob, Queue, Worker, embedded
 from jobwire.campaigns import CampaignService, CampaignWorker
@@ -106,18 +108,38 @@ class Bench:
         return json.loads(done.stdout.splitlines()[-1])["seconds"]
 
 
-async def drain(bench: Bench, messages: int = 20_000, rounds: int = 3) -> dict[str, Any]:
-    """The outbox beside bare drains, in turns."""
+async def drain(bench: Bench, messages: int = 20_000, rounds: int = 5) -> dict[str, Any]:
+    """The outbox beside bare drains, in turns. The processor time is that from the start of a campaign to its end."""
     per_second: dict[str, list[float]] = {"outbox": [], "pg-boss": [], "jobwire": []}
+    processor: dict[str, list[float]] = {"worker": [], "database": []}
+    load: list[float] = []
     async with CampaignService(bench.url) as service:
         for _ in range(rounds):
             per_second["pg-boss"].append(messages / await bench.node(messages))
             per_second["jobwire"].append(messages / await bench.bare(messages))
             campaign_id = await bench.campaign(service, messages, UNLIMITED)
+            before = time.process_time(), processor_seconds(bench.url)
             per_second["outbox"].append(messages / await bench.send(service, campaign_id))
+            for name, first, last in zip(
+                processor, before, (time.process_time(), processor_seconds(bench.url)), strict=True
+            ):
+                processor[name].append(1e6 * (last - first) / messages)
+            load.append(os.getloadavg()[0])
+            print({name: round(found[-1]) for name, found in (per_second | processor).items()}, load[-1], flush=True)
     middle = {name: statistics.median(found) for name, found in per_second.items()}
-    ratios = {name: middle["outbox"] / middle[name] for name in ("pg-boss", "jobwire")}
-    return {"messages": messages, "per_second": per_second, "median": middle, "ratios": ratios}
+    rounds_of = {
+        name: [one / other for one, other in zip(per_second["outbox"], per_second[name], strict=True)]
+        for name in ("pg-boss", "jobwire")
+    }
+    return {
+        "messages": messages,
+        "per_second": per_second,
+        "median": middle,
+        "ratios": {name: statistics.median(found) for name, found in rounds_of.items()},
+        "ratios_of_rounds": rounds_of,
+        "processor_microseconds": {name: statistics.median(found) for name, found in processor.items()},
+        "load": load,
+    }
 
 
 async def cost(bench: Bench) -> list[dict[str, Any]]:
@@ -272,7 +294,12 @@ def table(found: dict[str, Any]) -> str:
         lines += [
             f"* **Drain**: {part['messages']:,} messages without a limit into the outbox, {middle['outbox']:,.0f} per second."
             f" No-op jobs on the same server: pg-boss {middle['pg-boss']:,.0f} (ratio **{ratios['pg-boss']:.2f}**),"
-            f" jobwire {middle['jobwire']:,.0f} (ratio **{ratios['jobwire']:.2f}**). Medians of {len(part['per_second']['outbox'])}.",
+            f" jobwire {middle['jobwire']:,.0f} (ratio **{ratios['jobwire']:.2f}**). Medians of {len(part['per_second']['outbox'])};"
+            f" ratios of the rounds to pg-boss {', '.join(f'{one:.2f}' for one in part['ratios_of_rounds']['pg-boss'])},"
+            f" to jobwire {', '.join(f'{one:.2f}' for one in part['ratios_of_rounds']['jobwire'])}."
+            f" A message took {part['processor_microseconds']['worker']:.0f} µs of the worker's processor time and"
+            f" {part['processor_microseconds']['database']:.0f} of the database's, its creation included."
+            f" Load of the machine, which has {os.cpu_count()} processors: {min(part['load']):.0f} to {max(part['load']):.0f}.",
         ]
     if "acts" in found:
         named = {key.replace("_", " "): value for key, value in found["acts"].items()}

@@ -60,6 +60,8 @@ class Feeder:
                 await self._store.campaigns.fail(connection, campaign_id, trouble)
                 logger.error("campaign %s (%s) has failed: %s", campaign_id, campaign.name, trouble)
                 return True
+            # Before the campaign is locked: a worker that adds this row at the same time waits for the campaign.
+            await self._store.sending.ensure(connection, [campaign_id])
             created = await self._store.jobs.create(connection, campaign_id)
             if created is None:  # paused or cancelled since it was read; a resumed one is prepared in another round
                 return True

@@ -44,7 +44,6 @@ class SendMessage:
     text: str
     media_type: str | None = None
     media_url: str | None = None
-    attempt: int = 1
 
     @classmethod
     def of(cls, data: Any) -> SendMessage:
@@ -59,20 +58,6 @@ class SendMessage:
             media_type=_maybe_text(fields, "mediaType"),
             media_url=_maybe_text(fields, "mediaUrl"),
         )
-
-    def fields(self) -> dict[str, Any]:
-        """Returns the payload. Media that is not there is left out."""
-        found: dict[str, Any] = {
-            "jobId": self.job_id,
-            "campaignId": self.campaign_id,
-            "channelId": self.channel_id,
-            "channelUsername": self.channel_username,
-            "templateContent": self.text,
-            "attempt": self.attempt,
-        }
-        if self.media_type is not None:
-            found |= {"mediaType": self.media_type, "mediaUrl": self.media_url}
-        return found
 
     def message(self, claim: Claim) -> Message:
         """Returns the message that is sent for a claim. Raises InvalidOption if none can be made of the payload."""
@@ -91,17 +76,18 @@ class SendMessage:
 
 
 def payload_of(plan: FeedPlan, template: MessageTemplate, job: FedJob) -> dict[str, Any]:
-    """Returns the payload for a job that is fed to the queue."""
-    return SendMessage(
-        job_id=job.job_id,
-        campaign_id=plan.campaign_id,
-        channel_id=job.channel_id,
-        channel_username=job.username,
-        text=template.render(plan.params, {"username": job.username, "category": job.category}),
-        media_type=plan.media_type,
-        media_url=plan.media_url,
-        attempt=job.attempts + 1,
-    ).fields()
+    """Returns the payload for a job that is fed to the queue. Media that is not there is left out."""
+    fields: dict[str, Any] = {
+        "jobId": job.job_id,
+        "campaignId": plan.campaign_id,
+        "channelId": job.channel_id,
+        "channelUsername": job.username,
+        "templateContent": template.render(plan.params, {"username": job.username, "category": job.category}),
+        "attempt": job.attempts + 1,
+    }
+    if plan.media_type is not None:
+        fields |= {"mediaType": plan.media_type, "mediaUrl": plan.media_url}
+    return fields
 
 
 def _object(data: Any) -> dict[str, Any]:

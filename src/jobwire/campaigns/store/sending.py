@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -45,6 +45,10 @@ class SendingProgress(Table[RunningCampaign]):
         [(found,)] = await self.tuples(connection, "is_prepared", {"campaign_id": campaign_id})
         return found
 
+    async def ensure(self, connection: Connection, campaign_ids: Sequence[str]) -> None:
+        """Adds the rows of campaigns that have none yet."""
+        await self.change(connection, "ensure", {"ids": list(campaign_ids)})
+
     async def set_prepared(self, connection: Connection, campaign_id: str) -> None:
         """Records that the jobs of a campaign were created."""
         await self.change(connection, "prepared", {"campaign_id": campaign_id})
@@ -59,7 +63,7 @@ class SendingProgress(Table[RunningCampaign]):
         found = await self._reserve(connection, wanted, ahead)
         missing = [campaign_id for campaign_id in wanted if campaign_id not in found]
         if missing:
-            await self.change(connection, "ensure", {"ids": missing})
+            await self.ensure(connection, missing)
             found |= await self._reserve(connection, {one: wanted[one] for one in missing}, ahead)
         return found
 

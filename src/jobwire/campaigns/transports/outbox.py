@@ -14,6 +14,9 @@ is lost: so it may be a step behind, and a kill between two steps changes nothin
 rotation, begins without keys.
 
 The file must be on a local disk: locks of network drives are not reliable.
+
+A write takes about a millisecond and is done at once, in the event loop. Whatever may take longer is done in a thread:
+a lock that another process holds, a write that is forced to the disk, an index that is far behind.
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import orjson
 
@@ -40,7 +43,13 @@ from jobwire.campaigns.transports.transport import Message, Receipt, Retryable, 
 T = TypeVar("T")
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.02
+_MUCH = 100_000
+"""Bytes of lines that other processes have written, which are read in some milliseconds."""
 _UNUSABLE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENXIO}
+
+
+class _TakesLonger(Exception):
+    """Raised if a write can't be done at once."""
 
 
 class OutboxTransport:
@@ -54,6 +63,7 @@ class OutboxTransport:
         self._lock_timeout = checks.seconds("lock_timeout", lock_timeout, minimum=0.001)
         self._index = OutboxIndex(self.path)
         self._thread = ThreadPoolExecutor(1, "outbox")
+        self._calls: set[Future[Any]] = set()
         self._file = -1
 
     def __repr__(self) -> str:
@@ -76,11 +86,20 @@ class OutboxTransport:
 
     async def send_many(self, messages: Sequence[Message]) -> Sequence[Receipt]:
         """Appends messages in one write, as `send` does each."""
+        if not (self._fsync or self._calls):
+            try:
+                return self._append(messages, at_once=True)
+            except _TakesLonger:
+                pass
         return await self._in_thread(self._append, messages)
 
     async def _in_thread(self, call: Callable[..., T], *args: object) -> T:
-        """Calls a method in the one thread that uses the file and its index."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+        """Calls a method in the one thread that uses the file and its index. Nothing else uses them meanwhile, also if
+        the caller is cancelled."""
+        future = self._thread.submit(call, *args)
+        self._calls.add(future)
+        future.add_done_callback(self._calls.discard)
+        return await asyncio.wrap_future(future)
 
     def _prepare(self) -> None:
         with self._locked() as file:
@@ -92,8 +111,10 @@ class OutboxTransport:
             os.close(self._file)
             self._file = -1
 
-    def _append(self, messages: Sequence[Message]) -> Sequence[Receipt]:
-        with self._locked() as file:
+    def _append(self, messages: Sequence[Message], *, at_once: bool = False) -> Sequence[Receipt]:
+        with self._locked(at_once=at_once) as file:
+            if at_once and self._index.behind(file) > _MUCH:
+                raise _TakesLonger
             receipts = self._index.find_many(file, {message.idempotency_key for message in messages})
             lines: dict[str, bytes] = {}
             ids = os.urandom(16 * len(messages)).hex()
@@ -121,9 +142,9 @@ class OutboxTransport:
         return before
 
     @contextlib.contextmanager
-    def _locked(self) -> Generator[int]:
+    def _locked(self, *, at_once: bool = False) -> Generator[int]:
         """Yields the file, locked against other processes and ending with a whole line."""
-        until = time.monotonic() + self._lock_timeout
+        until = None if at_once else time.monotonic() + self._lock_timeout
         while True:
             file = self._opened()
             self._lock(file, until)
@@ -147,13 +168,16 @@ class OutboxTransport:
                 raise kind(f"can't open {self.path}: {error.strerror}", reason="OUTBOX_UNWRITABLE") from error
         return self._file
 
-    def _lock(self, file: int, until: float) -> None:
-        """Locks the file. It asks again and again, since a call that waits in the system can't be ended."""
+    def _lock(self, file: int, until: float | None) -> None:
+        """Locks the file. It asks again and again, since a call that waits in the system can't be ended. Without a time
+        it asks once."""
         pause = _FIRST_PAUSE
         while True:
             try:
                 return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                if until is None:
+                    raise _TakesLonger from None
                 if time.monotonic() >= until:
                     text = f"{self.path} was locked by another process for {self._lock_timeout:g} s"
                     raise Retryable(text, reason="OUTBOX_LOCKED") from None

@@ -81,11 +81,20 @@ class OutboxIndex:
         self._database: sqlite3.Connection | None = None
         self._opened: os.stat_result | None = None
         self._written: _Written | None = None
+        self._complete = 0
 
     def close(self) -> None:
         if self._database is not None:
             database, self._database = self._database, None
             database.close()
+
+    def behind(self, file: int) -> int:
+        """Returns how many bytes of the outbox are still to be read."""
+        if self._database is None or self._is_replaced():
+            return os.fstat(file).st_size
+        if self._written is not None and self._written.end == os.fstat(file).st_size:
+            return 0
+        return abs(os.fstat(file).st_size - self._complete)
 
     def find_many(self, file: int, keys: Iterable[str]) -> dict[str, Receipt]:
         """Returns the receipt of the first message with each key that the outbox has. Brings the index up to date
@@ -131,6 +140,7 @@ class OutboxIndex:
         database = self._connected()
         found = os.fstat(file)
         indexed, complete = database.execute("SELECT file, complete FROM state").fetchone()
+        self._complete = complete
         same = indexed == found.st_ino and complete <= found.st_size
         if same and complete:
             same = os.pread(file, 1, complete - 1) == b"\n"
@@ -148,6 +158,7 @@ class OutboxIndex:
             database.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?)", rows)
             database.execute("UPDATE state SET file = ?, complete = ?", (found.st_ino, found.st_size))
         self._written = None
+        self._complete = found.st_size
 
     def _connected(self) -> sqlite3.Connection:
         """Returns the connection to the index at the path, which another process may have replaced."""

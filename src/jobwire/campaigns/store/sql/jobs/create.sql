@@ -1,4 +1,5 @@
 -- Makes the jobs of a campaign and its total. Without any, the campaign is over. The number is NULL if it does not run.
+-- The lock waits for jobs that other programs are adding, so that the cursor of the feed can't pass them unseen.
 WITH campaign AS (
     SELECT id, batch_id FROM {schema}.campaigns WHERE id = %(campaign_id)s AND status = 'RUNNING' FOR UPDATE),
 created AS (
