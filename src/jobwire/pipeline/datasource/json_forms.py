@@ -9,6 +9,19 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
+import pyarrow as pa
+
+
+def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Returns the rows of a batch, with maps as dicts. Arrow takes much longer for that, so it is asked only if there
+    are maps."""
+    maps = any(_holds_map(field.type) for field in batch.schema)
+    return cast("list[dict[str, Any]]", batch.to_pylist(maps_as_pydicts="strict") if maps else batch.to_pylist())
+
+
+def _holds_map(kind: pa.DataType) -> bool:
+    return pa.types.is_map(kind) or any(_holds_map(kind.field(number).type) for number in range(kind.num_fields))
+
 
 def json_form(value: Any) -> Any:
     """Returns a value as JSON can hold it. What it does not know is returned as it is, and the codec refuses it.
@@ -46,7 +59,9 @@ def _object(value: dict[Any, Any]) -> dict[str, Any]:
     return {_key(key): json_form(item) for key, item in value.items()}
 
 
-def _array(value: list[Any]) -> list[Any]:
+def _array(value: list[Any]) -> Any:
+    if value and isinstance(value[0], tuple):  # a map inside a map, before Arrow 22
+        return _object(dict(value))
     return [json_form(item) for item in value]
 
 

@@ -17,12 +17,11 @@ import logging
 import time
 import uuid
 from array import array
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, cast
+from typing import cast
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
@@ -33,6 +32,7 @@ from jobwire.connection import load_backend
 from jobwire.counted import counted
 from jobwire.errors import InvalidOption, StoreUnavailable
 from jobwire.model import AddStatus
+from jobwire.pipeline.datasource.json_forms import rows_of
 from jobwire.pipeline.datasource.row_to_job import Copies, check_columns, job_of
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.stores.address import reached
@@ -106,8 +106,9 @@ def refuse_scattered(messages: Sequence[WriterCommitMessage | None]) -> None:
     """Raises InvalidOption if a content without an id was in several partitions: only the copies of one of them are in
     the queue."""
     written = [message for message in messages if isinstance(message, Written)]
-    found = Counter(chain.from_iterable(message.contents for message in written))
-    scattered = len(found) - sum(1 for number in found.values() if number == 1)
+    contents = np.concatenate([np.frombuffer(message.contents, dtype=np.int64) for message in written] or [np.empty(0)])
+    _, partitions = np.unique(contents, return_counts=True)
+    scattered = int((partitions > 1).sum())
     if scattered:
         raise InvalidOption(
             "rows",
@@ -137,8 +138,7 @@ async def _write(options: SourceOptions, url: str, copies: Copies, batches: Iter
         await backend.register(options.queue)
         for batch in batches:
             for start in range(0, batch.num_rows, CHUNK):
-                some = batch.slice(start, CHUNK).to_pylist(maps_as_pydicts="strict")
-                rows = cast("list[dict[str, Any]]", some)
+                rows = rows_of(batch.slice(start, CHUNK))
                 jobs = [job_of(backend, options, row, copies.id_of) for row in rows]
                 for answer in await add_patiently(backend, options.queue, jobs):
                     if answer.status is AddStatus.ADDED:

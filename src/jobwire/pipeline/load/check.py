@@ -14,7 +14,7 @@ import pyarrow as pa
 from jobwire import codec
 from jobwire.connection import load_backend
 from jobwire.errors import InvalidOption, JobwireError
-from jobwire.pipeline.datasource.json_forms import json_form
+from jobwire.pipeline.datasource.json_forms import json_form, rows_of
 from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, job_of
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.lake.schemas import columns
@@ -87,7 +87,7 @@ class Check:
             return CheckedRow(**asked)
 
         for batch in batches:
-            rows = cast("list[dict[str, Any]]", batch.to_pylist(maps_as_pydicts="strict"))
+            rows = rows_of(batch)
             checked = zip(*map(check, rows), strict=True) if rows else ([] for _ in CHECKED.names)
             arrays = [pa.array(values, kind) for values, kind in zip(checked, CHECKED.arrow.types, strict=True)]
             yield pa.record_batch(arrays, schema=CHECKED.arrow)

@@ -63,7 +63,8 @@ def _consequence(frames: Frames) -> str:
             f"{plural(forgotten, 'run')} of {queues_that_forget(frames)} had been replaced by a later run of the same "
             "job before they were read."
         )
-    return " ".join([*sentences, "Ingest more often."])
+    more = ", or let workers remember attempts" if forgotten else ""
+    return " ".join([*sentences, f"Ingest more often{more}."])
 
 
 def _checks(checks: Frame, bad: list[str]) -> Grid:
