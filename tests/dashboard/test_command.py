@@ -121,5 +121,14 @@ def test_the_program_in_the_documentation_runs(monkeypatch):
 def test_the_documentation_has_every_page_and_option():
     for path in PAGES:
         assert path[1:].replace("failures", "causes") in PAGE
-    for option in ("--allow-actions", "--tokens", "--user-header", "--user-role", "--host", "--redact", "--timeout", "--lake"):
+    for option in (
+        "--allow-actions",
+        "--tokens",
+        "--user-header",
+        "--user-role",
+        "--host",
+        "--redact",
+        "--timeout",
+        "--lake",
+    ):
         assert f"`{option}" in PAGE or f"`{option} " in PAGE
