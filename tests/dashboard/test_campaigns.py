@@ -41,7 +41,7 @@ async def _page(browser, campaign):
 
 async def test_a_campaign_is_started_after_its_messages_were_shown(browse, campaign_service, new_campaign, caplog):
     caplog.set_level("INFO", "jobwire.dashboard.audit")
-    campaign = await new_campaign(3, content="Hello {username}, password: hunter2")
+    campaign = await new_campaign(3, content="Hello {username}, meet us")
     browser = browse(allow_actions=True)
     listed = await browser.open("campaigns", queue=None)
     assert (listed.title, "not started" in listed.text) == ("No campaign runs", True)

@@ -92,7 +92,7 @@ def test_options_that_break_a_rule_are_refused_with_a_sentence(*, arguments, com
 
 
 def test_stores_are_named_by_profiles_or_by_their_protocols(monkeypatch, tmp_path):
-    for name in ("JOBWIRE_URL", "JOBWIRE_STORE"):
+    for name in ("JOBWIRE_URL", "JOBWIRE_STORE", "JOBWIRE_CAMPAIGN_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     assert chosen_stores([], ["memory:a", "memory:b"]) == {"memory": "memory:a", "memory-2": "memory:b"}
@@ -104,6 +104,9 @@ def test_stores_are_named_by_profiles_or_by_their_protocols(monkeypatch, tmp_pat
         chosen_stores(["prd"], [])
     monkeypatch.setenv("JOBWIRE_URL", "memory:env")
     assert chosen_stores([], []) == {"memory": "memory:env"}
+    monkeypatch.setenv("JOBWIRE_CAMPAIGN_URL", "postgresql://host/app")
+    assert chosen_stores([], []) == {"memory": "memory:env", "campaigns": "postgresql://host/app"}
+    assert chosen_stores(["prod"], []) == {"prod": "memory:prod"}
 
 
 def test_the_program_in_the_documentation_runs(monkeypatch):
@@ -118,5 +121,14 @@ def test_the_program_in_the_documentation_runs(monkeypatch):
 def test_the_documentation_has_every_page_and_option():
     for path in PAGES:
         assert path[1:].replace("failures", "causes") in PAGE
-    for option in ("--allow-actions", "--tokens", "--user-header", "--user-role", "--host", "--redact", "--timeout"):
+    for option in (
+        "--allow-actions",
+        "--tokens",
+        "--user-header",
+        "--user-role",
+        "--host",
+        "--redact",
+        "--timeout",
+        "--lake",
+    ):
         assert f"`{option}" in PAGE or f"`{option} " in PAGE

@@ -66,9 +66,21 @@ async def test_one_queue_has_charts_of_its_waiting_and_running_times(browser):
     assert page.title == "mail: 10,200 jobs finished in 5 days, 2.0% of them failed"
     assert "19 of 20 runs waited at most 1 s" in page.text
     assert [tag for tag, _ in page.elements].count("polyline") == 6
+    assert (await browser.open("history", queue="mail", source=STORE, days=30)).title == page.title
     short = await browser.open("history", queue="mail", source=STORE, days=1)
     assert short.title.startswith("mail: 2,040 jobs finished in 24 hours")
     assert (await browser.open("history", queue="letters")).title == "The history has nothing about letters"
+
+
+async def test_a_period_of_days_ends_with_the_last_one(tmp_path, unique):
+    lake = publish(tmp_path / "lake", {"throughput_hourly": [*_hours("mail", 20, 1)]})
+    app = dashboard({"shop": f"memory:{unique}"}, lake=lake)
+    browser = Browser(app, {})
+    try:
+        assert (await browser.open("history", queue=None)).title == "1 queue: 14 jobs finished in 7 days"
+    finally:
+        await browser.close()
+        await app.state.board.close()
 
 
 async def test_a_new_publication_is_seen_and_a_missing_lake_is_said_to_be_empty(browser, tmp_path):

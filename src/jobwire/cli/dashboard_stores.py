@@ -30,11 +30,13 @@ def chosen_stores(stores: Sequence[str], given: Sequence[str]) -> dict[str, str]
         _add(chosen, url)
     if chosen:
         return chosen
-    if CAMPAIGNS in os.environ:
+    if os.environ.get(CAMPAIGNS):
         _add(chosen, os.environ[CAMPAIGNS])
-    if profiles is not None and profiles.stores and not {"JOBWIRE_URL", "JOBWIRE_STORE"} & os.environ.keys():
+    named = {"JOBWIRE_URL", "JOBWIRE_STORE"} & os.environ.keys()
+    if profiles is not None and profiles.stores and not named:
         return chosen | {name: profiles.url_of(name) for name in profiles.stores}
-    _add(chosen, located(None, None) or urls.default_url())
+    if named or not chosen:
+        _add(chosen, located(None, None) or urls.default_url())
     return chosen
 
 

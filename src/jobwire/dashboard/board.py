@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +18,7 @@ from jobwire.dashboard.callers import Auth
 from jobwire.dashboard.forms import form_token
 from jobwire.dashboard.redaction import Redaction
 from jobwire.dashboard.store import Store
+from jobwire.errors import InvalidOption
 from jobwire.queue import Queue
 from jobwire.serving.tokens import Caller, Role
 
@@ -101,8 +103,9 @@ def _databases(
     }
     for name, url in urls.items():
         if is_database(url):
-            service = service_of(url, stores[name].connection.address.options.get("schema"))
-            found[name] = CampaignsDatabase(name, service, timeout=timeout, optional=True, owned=True)
+            with contextlib.suppress(InvalidOption):  # a URL that only the driver of the queues understands
+                service = service_of(url, stores[name].connection.address.options.get("schema"))
+                found[name] = CampaignsDatabase(name, service, timeout=timeout, optional=True, owned=True)
     return found
 
 

@@ -104,12 +104,12 @@ def _read(  # noqa: PLR0917 all of them name the period
     hours = _of(_published(root, THROUGHPUT, columns=columns), store, queue)
     if not hours.num_rows:
         return None
-    end = _compute.max(hours["hour"]).as_py() + timedelta(hours=1)
-    oldest = _compute.min(hours["hour"]).as_py()
-    by_hours = end - max(oldest, end - timedelta(days=days)) <= _BY_HOURS
+    oldest, newest = _compute.min(hours["hour"]).as_py(), _compute.max(hours["hour"]).as_py()
+    end = newest + timedelta(hours=1)
     begin = max(oldest, end - timedelta(days=days))
-    if not by_hours:
-        begin = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+    by_hours = end - begin <= _BY_HOURS
+    if not by_hours:  # the last day is one of them, also while it is not over
+        begin = max(oldest.replace(hour=0), newest.replace(hour=0) - timedelta(days=days - 1))
     starts = list(_starts(begin, end, by_hours=by_hours))
     counts: dict[tuple[str, str], dict[datetime, list[int]]] = {}
     within = hours.filter(_compute.greater_equal(hours["hour"], begin))

@@ -121,7 +121,7 @@ def _verbs(campaign: Campaign) -> list[str]:
 
 def _title(row: Row) -> str:
     one, speed = row.campaign, row.speed
-    done = f"{one.progress} % done" if one.total_jobs else ""
+    done = f"{one.progress}% done" if one.total_jobs else ""
     failed = f", {counted(one.failed, 'message')} failed" if one.failed else ""
     if one.status is CampaignStatus.RUNNING:
         rest = f", {row.remaining} left" if row.remaining else ""

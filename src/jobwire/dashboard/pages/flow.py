@@ -16,11 +16,10 @@ from jobwire.dashboard.links import link
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View
 from jobwire.dashboard.selection import without_secrets
-from jobwire.dashboard.store import Store
+from jobwire.dashboard.store import NoSuchQueue, Store
 from jobwire.errors import JobNotFound
 from jobwire.flow import Flow
 from jobwire.model import Job, JobKey, JobTree, State
-from jobwire.queue import Queue
 
 DEEPEST, WIDEST, MOST_JOBS = 8, 20, 300
 _HIGHEST = 30
@@ -34,11 +33,8 @@ async def draw(call: Call) -> View:
     job = await store.ask(lambda: queue.get(call.given("id"))) if call.given("id") else None
     if job is None:
         raise HTTPException(404, f"{queue.name} has no job {call.given('id')!r}.")
-    root = await store.ask(lambda: _root(store, queue, job))
-    try:
-        whole = await store.ask(lambda: Flow(store.connection).get(root.queue, root.id, depth=DEEPEST, width=WIDEST))
-    except JobNotFound:
-        whole = JobTree(job)
+    root = await store.ask(lambda: _root(store, job))
+    whole = await store.ask(lambda: _tree(store, root))
     left = [MOST_JOBS]
     tree = _cut(whole, left)
     jobs = list(_jobs(tree))
@@ -66,19 +62,27 @@ async def draw(call: Call) -> View:
     )
 
 
-async def _root(store: Store, queue: Queue, job: Job) -> Job:
+async def _root(store: Store, job: Job) -> Job:
     """Returns the job at the top of the tree, or the highest one that is still in the store."""
     highest, seen = job, {JobKey(job.queue, job.id)}
     while highest.parent is not None and highest.parent not in seen and len(seen) <= _HIGHEST:
         seen.add(highest.parent)
-        if not await store.connection.has_queue(highest.parent.queue):
+        try:
+            found = await (await store.queue(highest.parent.queue)).get(highest.parent.id)
+        except NoSuchQueue:
             break
-        above = queue if highest.parent.queue == queue.name else Queue(highest.parent.queue, store.connection)
-        found = await above.get(highest.parent.id)
         if found is None:
             break
         highest = found
     return highest
+
+
+async def _tree(store: Store, root: Job) -> JobTree:
+    async with Flow(store.connection) as flow:
+        try:
+            return await flow.get(root.queue, root.id, depth=DEEPEST, width=WIDEST)
+        except JobNotFound:
+            return JobTree(root)
 
 
 def _cut(tree: JobTree, left: list[int]) -> JobTree:

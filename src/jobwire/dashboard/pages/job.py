@@ -87,10 +87,11 @@ def command(verb: str, store: Store, queue: str, job_id: str) -> str:
 
 async def _family(store: Store, queue: Queue, job: Job) -> JobTree | None:
     """Returns the job with its children, or None if it has none."""
-    try:
-        found = await Flow(store.connection).get(queue.name, job.id, depth=2, width=MOST_CHILDREN)
-    except JobNotFound:
-        return None
+    async with Flow(store.connection) as flow:
+        try:
+            found = await flow.get(queue.name, job.id, depth=2, width=MOST_CHILDREN)
+        except JobNotFound:
+            return None
     return found if found.children else None
 
 

@@ -38,7 +38,7 @@ async def draw(call: Call) -> View:
     bins = store.series.get(queue.name, Series()).last_hour(look.at)
     return View(
         "queue.html",
-        title_of(figures),
+        title_of(figures, rates),
         {
             "store": store,
             "queue": queue.name,
@@ -83,7 +83,7 @@ def figures_of(store: Store, queue: str) -> QueueFigures:
     return store.look.figures.get(queue) or QueueFigures(queue, {}, None, None)
 
 
-def title_of(figures: QueueFigures) -> str:
+def title_of(figures: QueueFigures, rates: Rates | None = None) -> str:
     """Returns the finding about a queue, such as "mail: 312 jobs wait, the oldest for 4 min"."""
     waiting, active = figures.counts.get(State.WAITING, 0), figures.counts.get(State.ACTIVE, 0)
     held = waiting + figures.counts.get(State.PAUSED, 0)
@@ -92,6 +92,9 @@ def title_of(figures: QueueFigures) -> str:
     if waiting:
         age = f", the oldest for {spoken(figures.oldest_age)}" if figures.oldest_age is not None else ""
         return f"{figures.name}: {counted(waiting, 'job', ' waits', ' wait')}{age}"
+    if rates is not None and rates.finished >= 1:
+        share = f", {rates.failure_share:.0%} of them fail" if rates.failed >= 1 and rates.failure_share else ""
+        return f"{figures.name} keeps up: {rates.finished:,.0f} jobs a minute{share}"
     if active:
         return f"{figures.name}: {counted(active, 'job', ' runs', ' run')} and none wait"
     failed = figures.counts.get(State.FAILED, 0)
