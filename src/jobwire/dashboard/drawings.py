@@ -63,9 +63,9 @@ class Drawings:
 
     async def of(self, call: Call, draw: Draw, stores: Sequence[Watchable]) -> Mapping[str, str]:
         """Returns the parts of the page that may change, by name, and its title."""
-        shared = replace(call, cookie=self._cookie)
+        shared = replace(call, cookie=self._cookie, caller=replace(call.caller, name=None))
         looks = tuple((store.look.at, store.look.trouble) for store in stores)
-        key = call.request.url.path, call.request.url.query, call.caller, looks
+        key = call.request.url.path, call.request.url.query, call.caller.role, looks
         made = self._made.get(key)
         if made is None or not made.fresh:
             self._made = {other: one for other, one in self._made.items() if one.fresh or not one.task.done()}

@@ -98,6 +98,7 @@ class Store:
         self._names = QueueNames()
         self._most = MOST_COUNTED
         self._since: datetime | None = None
+        self._rests_until = 0.0
         self._outdated = False
         self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._queues: dict[str, Queue] = {}
@@ -145,12 +146,14 @@ class Store:
         self.watchers -= 1
 
     async def fresh(self) -> Look:
-        """Returns the last figures. Waits a moment for new ones if these are old, or if something was changed."""
+        """Returns the last figures. Waits a moment for new ones if something was changed, or if these are old and the
+        next look is near."""
         age = time.time() - self.look.at
         if age > _FRESH:
             self._wake.set()
-        if self._outdated or age > _OLD:
-            within = 1.0 if self._outdated or not self.look.seen else 0.1
+        within = 1.0 if self._outdated or not self.look.seen else 0.1
+        is_near = self._rests_until - time.monotonic() < within
+        if self._outdated or (age > _OLD and is_near):
             self._outdated = False
             looked = self._looked
             self._wake.set()
@@ -198,7 +201,9 @@ class Store:
             if self.watchers:
                 self.findings.refresh()
             self._wake.clear()
-            await asyncio.sleep(min(took * _SHARE, 60))
+            rest = min(took * _SHARE, 60)
+            self._rests_until = time.monotonic() + rest
+            await asyncio.sleep(rest)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(WATCHED_EVERY if self.watchers else UNWATCHED_EVERY):
                     await self._wake.wait()

@@ -111,9 +111,12 @@ class MonqueSchedules:
     async def _recurring(self, condition: Document, most: int, index: str) -> list[Document]:
         """Returns the jobs that repeat among the first ones of an index."""
         stages: list[Document] = [{"$match": condition}, {"$limit": most}, {"$match": {"repeatInterval": _RECURRING}}]
-        jobs = self._store.jobs
-        answer = await hinted(lambda hint: jobs.aggregate(stages, **({} if hint is None else {"hint": hint})), index)
-        return await answer.to_list()
+
+        async def read(hint: str | None) -> list[Document]:
+            options: dict[str, Any] = {} if hint is None else {"hint": hint}
+            return await (await self._store.jobs.aggregate(stages, **options)).to_list()
+
+        return await hinted(read, index)
 
     def _scheduled(self, document: Document) -> Schedule:
         """Returns a schedule that was just written, and wakes this connection's workers at its next run."""
