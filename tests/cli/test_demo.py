@@ -122,7 +122,8 @@ def test_in_a_terminal_it_draws_a_table_and_serves_the_dashboard_until_ctrl_c(
         os.close(ours)
     for part in ("waiting", "delayed", "jobs/s", "p50 · p95", "mail", "images", "nothing lost", "until Ctrl-C"):
         assert part in shown, shown
-    assert "in 4 stores" in page
+    for protocol in ("bullmq", "bridgemq", "monque", "pgboss"):
+        assert f"{protocol}+embedded:.jobwire/demo" in page, page
     assert "Traceback" not in shown + end
 
 
