@@ -1,7 +1,7 @@
 """Arrays as the text that PostgreSQL reads.
 
-Claims and settlements are sent in arrays. The driver asks for the type of each item and takes 10 µs a message for those
-of a settlement, where joined texts take 2.
+Claims and settlements are sent in arrays. The driver asks for the type of each item and takes 13 µs a message for those
+of a settlement, where joined texts take 1.3.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ rotation, begins without keys.
 
 The file must be on a local disk: locks of network drives are not reliable.
 
-A write takes about a millisecond and is done at once, in the event loop. Whatever may take longer is done in a thread:
+A write to a local file is short and is done at once, in the event loop. Whatever may take longer is done in a thread:
 a lock that another process holds, a write that is forced to the disk, an index that is far behind.
 """
 
