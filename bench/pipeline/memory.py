@@ -61,6 +61,12 @@ def _kind(process: psutil.Process, here: int) -> str | None:
 
 def cpu_of_java() -> float:
     """The seconds of a core that Spark's Java has used so far."""
-    here = psutil.Process()
-    java = [process for process in here.children(recursive=True) if _kind(process, here.pid) == "java"]
-    return sum(used.user + used.system for used in (process.cpu_times() for process in java))
+    here, seconds = psutil.Process(), 0.0
+    for process in here.children(recursive=True):
+        try:
+            if _kind(process, here.pid) == "java":
+                used = process.cpu_times()
+                seconds += used.user + used.system
+        except psutil.NoSuchProcess:  # one that ended meanwhile
+            continue
+    return seconds
