@@ -108,6 +108,7 @@ async def test_no_index_of_the_jobs_has_a_column_that_sending_changes(connection
         "idx_jobs_channel": "(channel_id)",
         "jobs_campaign_channel": "(campaign_id, channel_id) WHERE (duplicate_of IS NULL)",
         "jobs_due": "(campaign_id, due_at) WHERE (due_at IS NOT NULL)",
+        "jobs_with_errors": "(campaign_id, id) WHERE (error_message IS NOT NULL)",
         "jobs_returned": "(campaign_id, returned_at) WHERE (returned_at IS NOT NULL)",
     }
 

@@ -133,7 +133,9 @@ async def test_looking_at_failures_and_channels_in_trouble_is_bounded(connection
     await connection.execute("UPDATE channels SET error_count = 1 WHERE id IN (SELECT id FROM channels LIMIT 20000)")
     for _ in range(2):
         values = {"campaign_id": campaign_id, "most": 100}
-        nodes = await _on_jobs(connection, store.jobs.text("failure_reasons"), values)
+        nodes = await _on_jobs(
+            connection, store.jobs.text("failure_reasons"), values, lock=store.jobs.walk_indexes(connection)
+        )
         assert _found_by(nodes, {"jobs_with_errors"}) == 100
         values = {"batch_id": None, "active": True, "most": 100}
         nodes = await _on_jobs(connection, store.channels.text("troubled"), values, table="channels")

@@ -97,9 +97,9 @@ async def test_open_pages_share_a_drawing_but_not_the_token_of_its_forms(connect
     drawn = []
     draw = queue_page.title_of
 
-    def counted(figures):
+    def counted(figures, rates):
         drawn.append(figures.name)
-        return draw(figures)
+        return draw(figures, rates)
 
     monkeypatch.setattr(queue_page, "title_of", counted)
     app = dashboard({"shop": connection}, allow_actions=True)

@@ -30,7 +30,7 @@ from pipeline.literal_rows import NOON, PGBOSS, at, bronze_events, event, frame,
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 DAY = 60 * 24
-_WITHOUT_ROWS = {"gold/failures_daily", "gold/workers_hourly"}
+_WITHOUT_ROWS = {"gold/failures_daily"}
 """Tables that get nothing from a job that completes on an unknown worker."""
 
 

@@ -19,7 +19,7 @@ from jobwire.pipeline.history.silver_attempts import attempts
 from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, SNAPSHOTS
-from jobwire.pipeline.spark.session import interpreted
+from jobwire.pipeline.spark.session import for_little
 from jobwire.pipeline.stores.boundary import Wanted, open_store
 from pipeline.literal_rows import frame
 
@@ -150,7 +150,7 @@ def found(spark: Any, shared_place: Callable[[str], str]) -> Found:
         events += of_events
         jobs += of_jobs
     silver = silver_events(frame(spark, BRONZE_EVENTS, events).coalesce(1))
-    with interpreted(spark):
+    with for_little(spark, 0):
         runs = attempts(silver, silver_jobs(frame(spark, SNAPSHOTS, jobs).coalesce(1), silver)).collect()
     runs.sort(key=lambda run: run["started_at"])
     return Found(logs, {name: [run for run in runs if f"//{host(name)}." in run["store"]] for name in CASES})

@@ -67,5 +67,5 @@ def test_every_command_that_the_readme_names_exists() -> None:
     known = {command.callback.__name__ for command in app.registered_commands if command.callback}
     known |= {group.typer_instance.info.name for group in app.registered_groups if group.typer_instance}
     named = set(re.findall(r"^(?:    |\* `)jobwire ([a-z]+)", README, re.MULTILINE))
-    assert named == {"add", "queues", "jobs", "job", "retry", "worker", "demo", "doctor", "pipeline"}
+    assert named == {"add", "queues", "jobs", "job", "retry", "worker", "dashboard", "demo", "doctor", "pipeline"}
     assert named <= known

@@ -34,7 +34,7 @@ def test_the_wheel_holds_every_source_file_and_nothing_else(wheel: zipfile.ZipFi
     source = ROOT / "src"
     ours = {
         str(path.relative_to(source))
-        for package in ("jobwire", "pyspark_jobwire", "jobwire_pytest")
+        for package in ("jobwire", "jobwire_cli", "pyspark_jobwire", "jobwire_pytest")
         for path in (source / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }

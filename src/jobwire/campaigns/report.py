@@ -81,7 +81,9 @@ async def failure_reasons(connection: Connection, store: Store, campaign: str, *
     """Counts up to `most` failed messages of a campaign by reason, the most frequent first."""
     found = await store.campaigns.get(connection, campaign)
     values = {"campaign_id": found.id, "most": checks.whole("most", most, minimum=1)}
-    return await store.jobs.made(connection, "failure_reasons", values, Reason)
+    async with connection.transaction():
+        await store.jobs.walk_indexes(connection)
+        return await store.jobs.made(connection, "failure_reasons", values, Reason)
 
 
 async def deliveries(

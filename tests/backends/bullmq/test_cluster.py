@@ -86,6 +86,7 @@ async def use_everything(connection: Connection, place: Place) -> None:
         await worker.settle([Completed(held[0], b"1"), Failed(held[1], "boom")], 0)
         for duty in worker.duties():
             await duty.run()
+        await backend.queue_list.figures([place.queue], 10, None)
         await queue.admin.retry(held[1].job.id)
         await queue.admin.retry_all("completed")
         await queue.admin.update_data("2", {"new": 2})

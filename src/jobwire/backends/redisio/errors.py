@@ -90,6 +90,8 @@ def _plain(text: str) -> str:
     'Connection refused by cache:6379'
     >>> _plain("Error -2 connecting to cache:6379. Name or service not known.")
     'Name or service not known: cache:6379'
+    >>> _plain("Error 1 connecting to cache:6379. [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed.")
+    '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: cache:6379'
     >>> _plain("No master found for 'main' : <redis.asyncio.client.Redis(…)> - network:ConnectionError")
     "No master found for 'main': none of the sentinels can be used"
     """
@@ -97,8 +99,8 @@ def _plain(text: str) -> str:
         number, server, reason = found.groups()
         if int(number) == errno.ECONNREFUSED:
             return f"Connection refused by {server}"
-        # Of a number of the system, asyncio gives the address only.
-        return f"{os.strerror(int(number)) if int(number) > 0 else reason}: {server}"
+        # Of an error of the system, asyncio gives the address only. TLS has numbers of its own, with a reason.
+        return f"{os.strerror(int(number)) if reason.startswith('Connect call failed') else reason}: {server}"
     if (found := _NO_SENTINEL.fullmatch(text)) is not None:
         return f"{found[1]}: none of the sentinels can be used"
     return text

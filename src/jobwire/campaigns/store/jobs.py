@@ -131,6 +131,10 @@ class Jobs(Table[Job]):
         age = checks.seconds("older_than", older_than)
         return await self.made(connection, "overdue", {"age": age, "limit": limit}, Settled)
 
+    async def walk_indexes(self, connection: Connection) -> None:
+        """Lets the statements of this transaction walk the jobs of a campaign by an index, however many there are."""
+        await self.tuples(connection, "walk_indexes", {})
+
     async def unchecked(self, connection: Connection, older_than: checks.Seconds) -> list[str]:
         """Returns the campaigns that have jobs to `check`."""
         found = await self.tuples(connection, "unchecked", {"age": checks.seconds("older_than", older_than)})

@@ -104,9 +104,10 @@ def _show(found: CampaignReport) -> None:
         typer.echo(f"{rows.retried:,} took more than one attempt")
     if (purged := campaign.sent - rows.sent) > 0:
         typer.echo(f"{counted(purged, 'row')} of sent messages purged: they are in the counts above only")
-    if found.per_minute is not None:
+    if rows.sent:
+        reached = "all at once" if found.per_minute is None else f"{per_minute(found.per_minute)} reached"
         typer.echo(
-            f"rate: {per_minute(found.per_minute)} reached, {per_minute(campaign.delivery_rate)} asked; "
+            f"rate: {reached}, {per_minute(campaign.delivery_rate)} asked; "
             f"at most {rows.busiest_minute:,} in one minute of the clock"
         )
     if found.reasons:

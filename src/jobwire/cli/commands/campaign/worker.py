@@ -37,8 +37,7 @@ def worker(
 
     It runs until SIGTERM or Ctrl-C, then finishes the messages that are being sent and exits.
 
-    Any number of workers may run at the same time. Together they hold the rate of each campaign. It reports to systemd
-    as `jobwire worker` does.
+    Any number of workers may run. Together they hold the rate of each campaign. They report to systemd.
     """
     from jobwire.campaigns import CampaignWorker
     from jobwire.campaigns.database import refusals
