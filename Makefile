@@ -8,8 +8,8 @@ READY := $(VENV)/.ready
 LIVE := $(VENV)/.live
 SPARK := $(VENV)/.spark
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
-# Processes of tests: four even on two cores, as they wait for much of their time.
-AT_ONCE ?= 4
+# Processes of tests: six even on two cores, as they wait for most of their time.
+AT_ONCE ?= 6
 PEERS := $(patsubst %/package.json,%/node_modules/.ready,$(wildcard tests/interop/*/package.json))
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
