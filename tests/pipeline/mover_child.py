@@ -2,8 +2,9 @@
 
     mover_child.py '{"move": {"stop": "copy", ...}, "load": {"stop": "add", ...}}'
 
-A mover that begins its step writes `reached NAME` and waits for a line on standard input. The movers of a process share
-its Spark: starting it takes longer than what they do. One that has ended writes `ended NAME`.
+A mover that begins its step writes `reached NAME` and waits for a line on standard input. Then it goes on, at most to the
+beginning of its next step: however quick the machine is, the steps of later rounds are still to be done. The movers of a
+process share its Spark: starting it takes longer than what they do. One that has ended writes `ended NAME`.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ _go = threading.Event()
 
 
 class Stop:
-    """A Progress that waits at the beginning of one stage until it may go on."""
+    """A Progress that waits at the beginning of one stage until it may go on, and at the beginning of the next stage
+    until it is killed."""
 
     def __init__(self, name: str, stage: str) -> None:
         self._name = name
-        self._stage: str | None = stage
+        self._stage = stage
+        self._reached = False
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if stage == self._stage:
-            self._stage = None
+        if self._reached and stage != self._stage:
+            threading.Event().wait()
+        if stage == self._stage and not self._reached:
+            self._reached = True
             say(f"reached {self._name}")
             _go.wait()
 

@@ -98,7 +98,8 @@ class Movers:
     archived: list[tuple[list[str], int]] = field(default_factory=list[tuple[list[str], int]])
 
     def killed(self, one: Round, moment: random.Random) -> None:
-        """Runs movers until each is in its step, and a little longer; then no process of theirs is left."""
+        """Runs movers until each is in its step, and a little longer, at most to the end of the step. Then no process
+        of theirs is left."""
         with self._started(one.stages) as child:
             waiting = set(one.stages)
             while waiting:

@@ -13,7 +13,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Connection, InvalidOption, Job, JobCancelled, Queue, Snooze, State, Worker
-from jobwire.worker import running
+from jobwire.worker import processes, running
 from worker import handlers
 
 
@@ -434,6 +434,31 @@ async def test_a_job_is_cancelled_while_its_process_starts(
         stored = await failed(queue, job)
         assert (stored.error, stored.progress) == ("cancelled: at once", None)
         assert await (await queue.add(str(tmp_path))).wait(60) == "found, cancelled: False"
+
+
+@pytest.mark.slow
+async def test_a_job_that_is_cancelled_before_its_thread_begins_shares_its_process_with_no_other(
+    queue: Queue, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, asked, may_begin = processes._Child.run, threading.Event(), threading.Event()
+
+    def run_late(child: Any, job: Any, on_begun: Any) -> Any:
+        if job.data == "first":
+            asked.set()
+            may_begin.wait()
+        return run(child, job, on_begun)
+
+    monkeypatch.setattr(processes._Child, "run", run_late)
+    async with Worker("work", handlers.until_there, connection, executor="process") as worker:
+        first = await queue.add("first")
+        await eventually(asked.is_set)
+        assert worker.cancel(first.id)
+        await failed(queue, first)
+        second = await queue.add(str(tmp_path / "later"))
+        await begun(queue, second)
+        may_begin.set()
+        (tmp_path / "later").touch()
+        assert await second.wait(60) == "found, cancelled: False"
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------

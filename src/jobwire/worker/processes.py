@@ -65,9 +65,9 @@ class _Child:
             self._process.start()
         theirs.close()
         their_lifeline.close()
+        self._jobs = 0
         self._ended = True
         self._begun = False
-        self._used = False
         self._signalled = False
         # Closing it ends the process, also if the program ends or this object is dropped while the handler runs.
         self._close_lifeline = weakref.finalize(self, lifeline.close)
@@ -77,15 +77,20 @@ class _Child:
         """True if the next job can be sent. A child that has got SIGTERM gets no further job."""
         return self._ended and not self._signalled and self._process.is_alive()
 
+    def reserve(self) -> None:
+        """Keeps other jobs away. Called before a thread runs the job: if the call is cancelled before the thread begins,
+        the child must not count as idle, or two jobs would share its pipe."""
+        self._jobs += 1
+        self._ended = self._begun = False
+
     def run(self, job: BlockingJob, on_begun: Callable[[], object]) -> EncodedResult:
-        """Runs one job to its end. Called in a thread."""
-        fresh, self._used, self._ended, self._begun = not self._used, True, False, False
+        """Runs the job for which the child was reserved, to its end. Called in a thread."""
         try:
             self._pipe.send((replace(job.snapshot, origin=None, raw={}), job.token))
             what, value = self._serve(job, on_begun)
         except (EOFError, OSError):
             self._process.join()
-            if not self._begun and not fresh:
+            if not self._begun and self._jobs > 1:
                 raise _Left from None  # it ended between two jobs, by a signal, so this one has not run
             raise HandlerCrashed(f"the process that ran the handler died ({_cause(self._process.exitcode)})") from None
         self._ended = True
@@ -192,6 +197,7 @@ class Processes:
         try:
             while True:
                 child = self._take() or await self._threads.call(lambda: _Child(self._handler))
+                child.reserve()
                 try:
                     return await self._threads.call(partial(child.run, job, partial(loop.call_soon_threadsafe, begun)))
                 except _Left:
