@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -69,6 +70,9 @@ def history(
         assert result.good, result
         sources.extend(result.sources)
 
+    unfinished = Path(tables.event_sink(source.name).checkpoint.removeprefix("file://")) / "offsets" / ".0.tmp"
+    unfinished.parent.mkdir(parents=True)
+    unfinished.touch()
     for count in (10, 5):
         add(url, count)
         take_in()
@@ -92,6 +96,10 @@ def test_an_ingest_goes_on_where_the_last_one_ended(history: History) -> None:
     assert [one.jobs for one in history.sources[:3]] == [10, 15, 0]
     assert history.ids_after_three == 30
     assert [row["outcome"] for row in read_runs(history.lake)] == ["ok"] * 5
+
+
+def test_an_ingest_begins_although_a_killed_one_left_half_a_record_of_its_first_batch(history: History) -> None:
+    assert (history.sources[0].error, history.sources[0].events) == (None, 20)
 
 
 def test_an_ingest_without_news_reads_nothing_and_says_so_in_the_run_log(history: History) -> None:

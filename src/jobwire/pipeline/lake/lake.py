@@ -100,11 +100,12 @@ class Lake:
         """Returns the folders for the events of one source, a queue in a store."""
         self._begin()
         name = folder_of(source)
-        return EventSink(
-            self.files.for_spark(f"{_EVENTS}/{name}"),
-            self.files.for_spark(f"checkpoints/events/{name}"),
-            self.format,
-        )
+        checkpoint = f"checkpoints/events/{name}"
+        if not self.files.files(f"{checkpoint}/offsets"):
+            # A process that was killed while it recorded its first batch has left a hidden file, and with that Spark
+            # refuses to begin a stream.
+            self.files.remove(f"{checkpoint}/offsets")
+        return EventSink(self.files.for_spark(f"{_EVENTS}/{name}"), self.files.for_spark(checkpoint), self.format)
 
     def bronze_events(self, spark: SparkSession) -> DataFrame:
         """Returns the events of all sources, with the column `source` for the folder that they are in."""
