@@ -2,9 +2,9 @@
 
     mover_child.py '{"move": {"stop": "copy", ...}, "load": {"stop": "add", ...}}'
 
-A mover that begins its step writes `reached NAME` and waits for a line on standard input. Then it goes on, at most to the
-beginning of its next step: however quick the machine is, the steps of later rounds are still to be done. The movers of a
-process share its Spark: starting it takes longer than what they do. One that has ended writes `ended NAME`.
+A mover that begins its step writes `reached NAME` and waits for a line on standard input. Then it goes on, at most to
+the beginning of its next step: however quick the machine is, the steps of later rounds are still to be done. The movers
+of a process share its Spark: starting it takes longer than what they do. One that has ended writes `ended NAME`.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class _Child:
         return self._ended and not self._signalled and self._process.is_alive()
 
     def reserve(self) -> None:
-        """Keeps other jobs away. Called before a thread runs the job: if the call is cancelled before the thread begins,
-        the child must not count as idle, or two jobs would share its pipe."""
+        """Keeps other jobs away. Called before a thread runs the job: if the call is cancelled before the thread
+        begins, the child must not count as idle, or two jobs would share its pipe."""
         self._jobs += 1
         self._ended = self._begun = False
 

@@ -245,6 +245,23 @@ async def test_messages_of_one_moment_are_sent_in_one_call() -> None:
     assert transport.calls == [30]
 
 
+async def test_a_subclass_that_overrides_send_gets_each_message_there() -> None:
+    class Picky(Together):
+        async def send(self, message: Any) -> Receipt:
+            if message.attempt > 1:
+                raise PeerBlocked("no")
+            [receipt] = await self.send_many([message])
+            return receipt
+
+    transport = Picky(lambda messages: [Receipt(one.job_id) for one in messages])
+    sender = Sender(transport)
+    sent = await asyncio.gather(
+        sender.send(message(1)), sender.send(message(2, attempt=2)), sender.send(message(3)), return_exceptions=True
+    )
+    assert [type(one) for one in sent] == [Receipt, PeerBlocked, Receipt]
+    assert transport.calls == [1, 1]
+
+
 @pytest.mark.parametrize("answer", [None, [], [Receipt("a"), Receipt("b")], ["a"], "ab", 5])
 async def test_receipts_that_do_not_fit_the_messages_are_retried(answer: Any) -> None:
     error = await failing(Together(lambda _: answer))

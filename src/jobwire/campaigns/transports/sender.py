@@ -9,7 +9,7 @@ errors of `transport.py`, within the time limit:
 * An unknown exception, a value that is not a `Receipt`, and a cancellation from inside the transport are `Retryable`.
 * The time of a `FloodWait` is bounded, so that a campaign neither resumes at once nor stays paused for years.
 * In TEST mode a message is handed over only to a transport that declares `records_only`.
-* A transport that has `send_many` gets the messages of one moment in one call.
+* A transport that has `send_many` gets the messages of one moment in one call, unless a subclass overrides only `send`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Sender:
         self._left_behind: set[asyncio.Task[Any]] = set()
         self._open = False
         self._together: Coalescer[Message, Receipt] | None = None
-        if callable(getattr(transport, "send_many", None)):
+        if _sends_many(transport):
             self._together = Coalescer(self._send_many, _AT_ONCE, together=True)
 
     async def __aenter__(self) -> Self:
@@ -181,6 +181,14 @@ class Sender:
         found = FloodWait(seconds, str(error), reason=error.reason)
         found.__cause__ = error
         return found
+
+
+def _sends_many(transport: Transport) -> bool:
+    """Returns True if `send_many` is to be called. A subclass that overrides only `send` gets each message there."""
+    if not callable(getattr(transport, "send_many", None)):
+        return False
+    defining = next((kind for kind in type(transport).__mro__ if vars(kind).keys() & {"send", "send_many"}), None)
+    return defining is None or "send_many" in vars(defining)
 
 
 def bounded_wait(seconds: Any) -> float:

@@ -119,6 +119,7 @@ class Transport(Protocol):
     when the worker ends. A class attribute `records_only = True` states that nothing reaches a real channel through
     it: only then is it given the messages of campaigns in TEST mode. If it has a method `send_many(messages)`, that is
     called instead, with the messages of one moment: it returns a list of receipts, or raises if none of them was sent.
+    A subclass that overrides only `send` gets each message there.
     """
 
     async def send(self, message: Message) -> Receipt:

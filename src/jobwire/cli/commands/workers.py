@@ -34,9 +34,17 @@ def workers(queue: QueueName, url: Url = None, store: StoreName = None, as_json:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("worker", no_wrap=True)
     table.add_column("address", no_wrap=True)
+    table.add_column("client", no_wrap=True)
+    table.add_column("last seen", no_wrap=True, justify="right")
     for worker in found:
         if as_json:
-            emit({"name": worker.name, "address": worker.address, "raw": dict(worker.raw)})
-        table.add_row(Text(printable(worker.name) or "(no name)"), Text(printable(worker.address)))
+            seen = {"client": worker.client, "idle": worker.idle}
+            emit({"name": worker.name, "address": worker.address, **seen, "raw": dict(worker.raw)})
+        table.add_row(
+            Text(printable(worker.name) or "(no name)"),
+            Text(printable(worker.address)),
+            Text(printable(worker.client)),
+            "" if worker.idle is None else f"{worker.idle:.0f} s ago",
+        )
     if not as_json:
         console().print(table)

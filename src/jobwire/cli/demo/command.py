@@ -50,7 +50,8 @@ def demo(
     import asyncio
     from contextlib import ExitStack
 
-    from jobwire.cli.demo.demo_campaign import DemoCampaign
+    from jobwire import embedded
+    from jobwire.cli.demo.demo_campaign import DemoCampaign, campaigns_at
     from jobwire.cli.demo.demo_stores import demo_stores
     from jobwire.cli.demo.folder import reserved
     from jobwire.cli.demo.history import History
@@ -69,7 +70,11 @@ def demo(
         if not as_json:
             say("starting the embedded servers …")
         past = History.begin(servers, folder, [store.url for store in shown])
-        address = None if as_json else servers.enter_context(served_dashboard(shown))
+        address = None
+        if not as_json:
+            lake = str(folder / "lake") if history else None
+            sent = campaigns_at(servers.enter_context(embedded.postgres(folder)).url)
+            address = servers.enter_context(served_dashboard(shown, campaigns=sent, lake=lake))
         if address is not None:
             say(f"the dashboard is live at {address}")
         with watcher(as_json=as_json) as watch:

@@ -97,6 +97,11 @@ class DemoCampaign:
         )  # fmt: skip
 
 
+def campaigns_at(server_url: str) -> str:
+    """Returns the URL of the demo's campaigns on a server."""
+    return f"{server_url}?schema={_SCHEMAS[0]}"
+
+
 async def _drop(url: str) -> None:
     """Deletes what an earlier demo left."""
     async with await connect(url) as connection:

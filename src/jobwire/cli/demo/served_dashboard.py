@@ -17,9 +17,10 @@ _PACKAGES = ("starlette", "jinja2", "uvicorn")
 
 
 @contextmanager
-def served_dashboard(stores: Sequence[DemoStore]) -> Generator[str | None]:
-    """Serves the dashboard while the block runs, with actions, since the data is the demo's own. Yields its address, or
-    None after a remark if its packages are missing."""
+def served_dashboard(stores: Sequence[DemoStore], *, campaigns: str, lake: str | None) -> Generator[str | None]:
+    """Serves the dashboard while the block runs, with actions, since the data is the demo's own. `campaigns` is the URL
+    of their database, and `lake` the folder of the history. Yields its address, or None after a remark if its packages
+    are missing."""
     if any(importlib.util.find_spec(package) is None for package in _PACKAGES):
         remark("no dashboard: it needs more packages, pip install 'jobwire[web]'")
         yield None
@@ -27,7 +28,10 @@ def served_dashboard(stores: Sequence[DemoStore]) -> Generator[str | None]:
     from jobwire.dashboard import dashboard
     from jobwire.serving.server import served_in_background
 
-    app = dashboard({store.protocol: store.url for store in stores}, allow_actions=True)
+    if importlib.util.find_spec("pyarrow") is None:
+        lake = None  # Spark is still being installed
+    shown = {store.protocol: store.url for store in stores} | {"campaigns": campaigns}
+    app = dashboard(shown, allow_actions=True, lake=lake)
     with (
         closing(_listening()) as listening,
         served_in_background(app, listening, open_to_all=True, on_stop=app.state.board.stop) as url,

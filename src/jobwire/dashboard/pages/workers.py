@@ -22,9 +22,11 @@ class Shown:
     """A worker, by the store's list or by the jobs that name it."""
 
     name: str
-    address: str
     jobs: Sequence[Job]
-    raw: Node | None
+    address: str = ""
+    client: str = ""
+    idle: float | None = None
+    raw: Node | None = None
 
 
 async def draw(call: Call) -> View:
@@ -38,7 +40,7 @@ async def draw(call: Call) -> View:
     for job in running:
         by_worker.setdefault(job.worker or "", []).append(job)
     shown = [_of_list(call, one, by_worker.pop(one.name, [])) for one in (listed or ())[:MOST]]
-    shown += [Shown(name, "", jobs, None) for name, jobs in by_worker.items() if name]
+    shown += [Shown(name, jobs) for name, jobs in by_worker.items() if name]
     figures = figures_of(store, queue.name)
     return View(
         "workers.html",
@@ -59,7 +61,7 @@ async def draw(call: Call) -> View:
 
 def _of_list(call: Call, worker: WorkerInfo, jobs: Sequence[Job]) -> Shown:
     raw = tree(call.board.redaction.value(dict(worker.raw))) if worker.raw else None
-    return Shown(worker.name, worker.address, jobs, raw)
+    return Shown(worker.name, jobs, worker.address, worker.client, worker.idle, raw)
 
 
 def _title(queue: str, shown: Sequence[Shown], listed: Sequence[WorkerInfo] | None, running: int) -> str:

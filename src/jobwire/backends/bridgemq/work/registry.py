@@ -23,6 +23,10 @@ from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.model import WorkerInfo
 
 BEAT_EVERY = 10.0
+HEARTBEAT = 30.0
+"""Seconds that a heartbeat lasts, also a peer's."""
+_NO_KEY = -2
+"""Redis's answer to PTTL if there is no such key."""
 SESSION = 90.0
 """Seconds that a session lasts without a heartbeat. The entry of a server id is removed with its last session."""
 
@@ -88,27 +92,36 @@ async def workers_by_type(store: RedisStore, keys: Keys, types: Sequence[str]) -
     if not servers:
         return dict.fromkeys(types, ())
     about_servers = [
-        command for one in servers for command in (("EXISTS", keys.heartbeat(one)), ("MGET", keys.worker(one)))
+        command for one in servers for command in (("PTTL", keys.heartbeat(one)), ("MGET", keys.worker(one)))
     ]
     answers = await store.calls([*about_servers, *(("HGETALL", handlers_key(keys, one)) for one in types)])
     handlers = answers[len(about_servers) :]
-    alive: dict[str, codec.Document] = {}
-    for server, beats, [raw] in zip(
+    alive: dict[str, _Alive] = {}
+    for server, left, [raw] in zip(
         servers, answers[: len(about_servers) : 2], answers[1 : len(about_servers) : 2], strict=True
     ):
         about = codec.parse(raw) if raw else None
-        if beats and about is not None:
-            alive[server] = about
+        if left != _NO_KEY and about is not None:
+            alive[server] = _Alive(about, max(0.0, HEARTBEAT - left / 1000) if left >= 0 else None)
     return {one: _handling(alive, registered) for one, registered in zip(types, handlers, strict=True)}
 
 
-def _handling(alive: Mapping[str, codec.Document], registered: Any) -> list[LiveWorker]:
+@dataclass(frozen=True, slots=True)
+class _Alive:
+    """The entry of a worker, and the seconds since its last heartbeat, if that expires."""
+
+    about: codec.Document
+    idle: float | None
+
+
+def _handling(alive: Mapping[str, _Alive], registered: Any) -> list[LiveWorker]:
     names = {server.decode(errors="replace"): name.decode(errors="replace") for server, name in _pairs(registered)}
     found: list[LiveWorker] = []
-    for server, about in alive.items():
-        if server not in names and codec.mapping(about.get("x")).get("client") == "jobwire":
+    for server, one in alive.items():
+        about, client = one.about, _text(codec.mapping(one.about.get("x")).get("client"))
+        if server not in names and client == "jobwire":
             continue
-        info = WorkerInfo(names.get(server) or server, _text(about.get("hostname")), about)
+        info = WorkerInfo(names.get(server) or server, _text(about.get("hostname")), client, one.idle, raw=about)
         found.append(LiveWorker(_profile(server, about), info))
     return found
 

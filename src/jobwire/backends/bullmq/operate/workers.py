@@ -26,15 +26,21 @@ class BullWorkers:
         for connection in await _connections(self._server.store):
             name = connection.get("name", "")
             if name == unnamed or name.startswith(named):
-                found.append(
-                    WorkerInfo(name.removeprefix(unnamed).removeprefix(":w:"), connection.get("addr", ""), connection)
-                )
+                found.append(_info(name.removeprefix(unnamed).removeprefix(":w:"), connection))
         return found
 
     async def counts(self, queues: Sequence[str]) -> Mapping[str, int]:
         connections = await _connections(self._server.store)
         found = Counter(connection.get("name", "").partition(":w:")[0] for connection in connections)
         return {queue: found[self._server.keys(queue).connection_name(None)] for queue in queues}
+
+
+def _info(name: str, connection: Mapping[str, str]) -> WorkerInfo:
+    client = f"{connection.get('lib-name', '')} {connection.get('lib-ver', '')}".strip()
+    idle = connection.get("idle", "")
+    return WorkerInfo(
+        name, connection.get("addr", ""), client, float(idle) if idle.isdecimal() else None, raw=connection
+    )
 
 
 async def _connections(store: RedisStore) -> list[dict[str, str]]:
