@@ -116,8 +116,10 @@ async def test_a_worker_stopped_before_its_first_job_ran_hands_it_back(queue: Qu
 
 
 PROGRAM = """
-import asyncio, sys
+import asyncio, logging, sys
 from jobwire import Queue, Worker, connect
+
+logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 
 async def handler(job):
     print("started", flush=True)
@@ -155,13 +157,19 @@ async def test_signals_stop_a_worker_process(
     )  # fmt: skip
     assert process.stdout is not None
     async with asyncio.timeout(60):
-        assert await process.stdout.readline() == b"started\n"
-        for number in signals:
+        await _line_with(process.stdout, b"started\n")
+        for number in signals[:-1]:
             process.send_signal(number)
-            await asyncio.sleep(0.05)  # two signals sent at once may arrive as one
+            await _line_with(process.stdout, b"stopping")  # two signals sent at once may arrive as one
+        process.send_signal(signals[-1])
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     assert out.endswith(last), (out, err)
+
+
+async def _line_with(stream: asyncio.StreamReader, text: bytes) -> None:
+    while text not in (line := await stream.readline()):
+        assert line, f"the program ended without {text!r}"
 
 
 class Unreachable(MemoryConsumer):
