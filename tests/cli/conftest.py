@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command_line import Said, started_here
 from jobwire import ActiveJob, JobFailed, Queue, Worker
 from jobwire.cli import main
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command line did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        assert self.code == 0, self
-        return json.loads(self.out)
-
-    @property
-    def lines(self) -> list[Any]:
-        """The values of JSON lines."""
-        assert self.code == 0, self
-        return [json.loads(line) for line in self.out.splitlines()]
 
 
 @pytest.fixture
@@ -63,20 +41,8 @@ def environment() -> dict[str, str]:
 @pytest.fixture
 def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start a command line as a process of its own, in a folder of its own; what still runs in the end is killed."""
-    started: list[subprocess.Popen[str]] = []
-
-    def run(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "jobwire", *map(str, arguments)]
-        piped: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, **{**piped, "text": True, **options})
-        started.append(process)
-        return process
-
-    yield run
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    with started_here(cwd=tmp_path, env=environment) as run:
+        yield run
 
 
 @pytest.fixture

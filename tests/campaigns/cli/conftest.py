@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +16,12 @@ import typer.main
 from psycopg import sql
 
 from campaigns.cli.terminal import Terminal
+from command_line import Said, started_here
 from jobwire.cli import main
 from jobwire.embedded import Server
 
-Run = Callable[..., "Said"]
+Run = Callable[..., Said]
 _built = functools.cache(typer.main.get_command)  # Typer builds all commands for each call, which takes half its time
-
-
-@dataclass(frozen=True)
-class Said:
-    """The exit code and the output of a command line."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        assert self.code == 0, self
-        return json.loads(self.out)
-
-    @property
-    def lines(self) -> list[Any]:
-        """The values of an output with one JSON document per line."""
-        assert self.code == 0, self
-        return [json.loads(line) for line in self.out.splitlines()]
 
 
 @pytest.fixture
@@ -113,27 +92,8 @@ def database(jobwire_postgres: Server, unique: str, tables: None) -> Iterator[ps
 @pytest.fixture
 def spawn(tmp_path: Path, at: list[str]) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts a command line as a process of its own. One that still runs in the end is killed."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(*arguments: object) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "jobwire", "campaign", *map(str, arguments), *at]
-        process = subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env=os.environ,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    with started_here(cwd=tmp_path) as start:
+        yield lambda *arguments: start("campaign", *arguments, *at)
 
 
 @pytest.fixture
