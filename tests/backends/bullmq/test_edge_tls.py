@@ -48,6 +48,19 @@ async def test_a_certificate_of_a_stranger_is_not_trusted(secure_port: int, pref
         await queue.close()
 
 
+async def test_a_certificate_for_another_name_is_not_trusted(jobwire_valkey: Server, prefix: str) -> None:
+    async with tls_front(urlsplit(jobwire_valkey.url).port or 0, "127.0.0.2") as port:
+        where = f"bullmq+rediss://127.0.0.2:{port}/0?prefix={prefix}&ssl_ca_certs={TLS / 'certificate.pem'}"
+        queue = Queue("work", where)
+        with pytest.raises(StoreUnavailable, match=r"(?i)certificate"):
+            await queue.open()
+        await queue.close()
+        login = f":{urlsplit(jobwire_valkey.url).password}@"
+        url = f"{where}&ssl_check_hostname=false".replace("//", f"//{login}", 1)
+        async with Queue("work", url) as unchecked:
+            await unchecked.counts()
+
+
 async def test_a_server_without_tls_is_not_spoken_to(jobwire_valkey: Server) -> None:
     plain = urlsplit(jobwire_valkey.url)
     queue = Queue("work", f"bullmq+rediss://127.0.0.1:{plain.port}/0?socket_connect_timeout=0.5")

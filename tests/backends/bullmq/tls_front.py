@@ -12,8 +12,8 @@ TLS = Path(__file__).parent / "tls"
 
 
 @asynccontextmanager
-async def tls_front(port: int) -> AsyncIterator[int]:
-    """The port on which the server behind `port` of 127.0.0.1 is reached by TLS only."""
+async def tls_front(port: int, host: str = "127.0.0.1") -> AsyncIterator[int]:
+    """The port of the host on which the server behind `port` of 127.0.0.1 is reached by TLS only."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(TLS / "certificate.pem", TLS / "key.pem")
     links: set[asyncio.Task[None]] = set()
@@ -30,7 +30,7 @@ async def tls_front(port: int) -> AsyncIterator[int]:
         to_server = await asyncio.open_connection("127.0.0.1", port)
         await asyncio.gather(pump(reader, to_server[1]), pump(to_server[0], writer))
 
-    front = await asyncio.start_server(link, "127.0.0.1", 0, ssl=context)
+    front = await asyncio.start_server(link, host, 0, ssl=context)
     try:
         yield front.sockets[0].getsockname()[1]
     finally:

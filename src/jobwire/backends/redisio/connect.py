@@ -218,6 +218,9 @@ class RedisStore:
         url = self._server.url if self._server is not None else self.address.driver_url
         given = parse_url(url) if copied is None else copied.options
         options: dict[str, Any] = {"socket_connect_timeout": _CONNECT_TIMEOUT, **given, **_FIXED}
+        if copied is None and given.get("connection_class") is SSLConnection:
+            # Drivers before version 6 do not compare the name by themselves.
+            options.setdefault("ssl_check_hostname", given.get("ssl_cert_reqs") != "none")
         watchers = {name: options.pop(f"sentinel_{name}", None) for name in ("username", "password", "tls")}
         # Not for a unix socket, which is given by its path.
         if "path" not in options and options.setdefault("socket_keepalive", True):
