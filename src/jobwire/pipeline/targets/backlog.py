@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from operator import neg
 from typing import Any
 
+import pandas as pd
+
 from jobwire.pipeline.targets.hours import QueueKey
 
 COLUMNS = ("store", "queue", "state", "created_at", "scheduled_at", "seen_at")
@@ -47,7 +49,7 @@ def backlogs(jobs: Any) -> dict[QueueKey, Backlog]:
     found: dict[QueueKey, Backlog] = {}
     for (store, queue), rows in there.groupby(["store", "queue"]):
         at = newest[store].to_pydatetime()
-        due = rows["scheduled_at"].fillna(rows["created_at"])
+        due = pd.to_datetime(rows["scheduled_at"], utc=True).fillna(pd.to_datetime(rows["created_at"], utc=True))
         ready = rows["state"].isin(("waiting", "paused")) | ((rows["state"] == "delayed") & (due <= at))
         since = due[ready].dropna()
         found[QueueKey(store, queue)] = Backlog(

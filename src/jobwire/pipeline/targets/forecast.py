@@ -21,6 +21,7 @@ _BUSY_TIME = timedelta(days=7)
 """The busiest hour of this time is the one that slots are computed for."""
 SPARE = 0.8
 """The share of the time in which slots may be busy, if there is no target for the waiting time."""
+_CHANCE = 1.02
 _MOST_SLOTS = 100_000
 
 
@@ -45,9 +46,14 @@ class Forecast:
     target: Target | None
 
     @property
+    def behind(self) -> bool:
+        """Returns whether more jobs are ready than end in a minute. Fewer are on their way to a worker."""
+        return self.backlog is not None and self.backlog.ready > self.ended_per_hour / 60
+
+    @property
     def grows(self) -> bool:
-        """Returns whether jobs are ready and more are added than end."""
-        return bool(self.backlog and self.backlog.ready) and self.added_per_hour >= self.ended_per_hour
+        """Returns whether the queue is behind and more jobs are added than end, by more than chance."""
+        return self.behind and self.added_per_hour > self.ended_per_hour * _CHANCE
 
 
 def forecast(

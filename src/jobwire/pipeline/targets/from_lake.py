@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -14,6 +14,7 @@ from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.lake.tables import columns_of
 from jobwire.pipeline.targets.backlog import COLUMNS, STATES, Backlog, backlogs
 from jobwire.pipeline.targets.hours import HOUR, Hours, QueueKey, hours_of
 
@@ -51,6 +52,25 @@ def observed_until(queues: Sequence[Hours], runs: Sequence[Mapping[str, Any]], s
     read = [run["started_at"] for run in runs if run["command"] == "ingest" and run["outcome"] == "ok"]
     newest = max([*read, *seen, *last_hours])
     return newest if newest not in last_hours else newest + HOUR
+
+
+def read_beginnings(lake: Lake, queues: Sequence[Hours]) -> dict[QueueKey, datetime]:
+    """Returns when the first thing happened that the lake has of each queue. Reads the first days of queues only."""
+    first = {hours.key: hours.first for hours in queues}
+    found: dict[QueueKey, datetime] = {}
+    for table, column in (("silver/jobs", "created_at"), ("silver/attempts", "started_at")):
+        pointer = lake.pointer(table)
+        days = sorted({at.date().isoformat() for at in first.values()} & set(pointer.parts)) if pointer else []
+        schema = columns_of(table).arrow
+        for day in days if pointer else ():
+            folder = f"{table}/{pointer.parts[day].folder}" if pointer else ""
+            rows = lake.files.table(folder, schema, ["store", "queue", column]).to_pandas()
+            for (store, queue), times in rows.groupby(["store", "queue"])[column]:
+                key = QueueKey(store, queue)
+                within = times[times >= first[key]] if key in first else times.head(0)
+                if within.notna().any():
+                    found[key] = min(within.min().to_pydatetime(), found.get(key, datetime.max.replace(tzinfo=UTC)))
+    return {key: at for key, at in found.items() if at < first[key] + HOUR}
 
 
 def read_unfinished(lake: Lake) -> Any:

@@ -58,7 +58,9 @@ def run(
         progress("building", 0, None)
         built = build(spark, tables)
         progress("drawing", 0, None)
-        written = report(tables, out, png=png, spark=None if table_format == "parquet" else spark())
+        written = report(
+            tables, out, png=png, targets=chosen.targets, spark=None if table_format == "parquet" else spark()
+        )
     if as_json:
         emit({"ingest": taken.as_dict(), "build": asdict(built), "report": written.as_dict()})
     else:

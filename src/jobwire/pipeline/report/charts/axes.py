@@ -12,10 +12,10 @@ from jobwire.look.palette import INK
 
 Drawing: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
-WIDE, HALF = 1000, 484
-"""Widths in pixels of drawings that take the page's whole width and half of it."""
-ROW, FRAME = 28, 72
-"""Height of a row, and of axis, title and legend around all rows."""
+WIDE, HALF, PHONE = 1000, 484, 350
+"""Widths in pixels of drawings that take the page's whole width, half of it, and the screen of a phone."""
+ROW, HIGH_ROW, FRAME = 28, 40, 72
+"""Height of a row, of one with a text over its dots, and of axis, title and legend around all rows."""
 
 COUNT = "datum.value == 0 ? '0' : format(datum.value, '~s')"
 PERCENT = "format(datum.value, '~g') + ' %'"
@@ -91,6 +91,7 @@ def colours(
     return alt.Color("part:N", scale=scale, legend=shown if legend else None)
 
 
-def texts(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str) -> alt.Chart:
-    """Returns the `text` of each row, beside its position on x."""
-    return chart(rows).mark_text(align="left", dx=8, color=INK).encode(y=y, x=alt.X(f"{x}:Q"), text="text:N")
+def texts(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str, *, over: bool = False) -> alt.Chart:
+    """Returns the `text` of each row, beside its position on x or over it."""
+    marks = chart(rows).mark_text(align="left", color=INK, dx=-4 if over else 8, dy=-13 if over else 0)
+    return marks.encode(y=y, x=alt.X(f"{x}:Q"), text="text:N")

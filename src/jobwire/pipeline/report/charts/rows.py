@@ -12,6 +12,7 @@ from jobwire.pipeline.report.charts.axes import (
     COUNT,
     DURATION,
     FRAME,
+    HIGH_ROW,
     NUMBER,
     PERCENT,
     ROW,
@@ -69,21 +70,21 @@ def bars(frame: Frame, colour: str, *, percent: bool, unit: str, width: int) -> 
 
 
 def percentile_ranges(frame: Frame, *, unit: str, width: int) -> Drawing:
-    """Returns for each `label` a line from p50 to p99 (ms) with a dot at each percentile, and `text` beside it."""
+    """Returns for each `label` a line from p50 to p99 (ms) with a dot at each percentile, `text` over that of p95."""
     clamped = frame.assign(**{level: frame[level].clip(lower=1) for level in LEVEL})
     spans = clamped[["label", "text", *LEVEL]].to_dict("records")
     dots: list[dict[str, Any]] = [
         {"label": row["label"], "part": level, "ms": row[level]} for row in spans for level in LEVEL
     ]
-    ends = {row["label"]: (row["p99"], row["text"]) for row in spans}
+    ends = {row["label"]: (row["p95"], row["text"]) for row in spans} | {"": (max(row["p99"] for row in spans), "")}
     scale = room(ends, width, low=min(row["p50"] for row in spans) / 1.4, log=True)
     places = duration_places([dot["ms"] for dot in dots], 8 if width == WIDE else 5)
     y = row_axis(list(frame["label"]), width)
     x = alt.X("p50:Q", title=unit, scale=scale, axis=alt.Axis(values=places, labelExpr=DURATION, grid=True))
     lines = chart(spans).mark_rule(strokeWidth=3, color=GRID).encode(y=y, x=x, x2="p99:Q")
     points = chart(dots).mark_circle(size=80, opacity=1).encode(y=y, x="ms:Q", color=colours(LEVEL, symbol="circle"))
-    height = ROW * len(frame) + FRAME
-    return alt.layer(lines, points, texts(spans, y, "p99")).properties(width=width, height=height)
+    height = HIGH_ROW * len(frame) + FRAME
+    return alt.layer(lines, points, texts(spans, y, "p95", over=True)).properties(width=width, height=height)
 
 
 def _counting(width: int) -> alt.Axis:
