@@ -10,10 +10,11 @@ from typing import Any, cast
 
 from jobwire import settings_file, spelling
 from jobwire.errors import InvalidOption
+from jobwire.pipeline.history.tenants import NO_TENANTS, Tenants, parse_tenants
 from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, KEY_VARIABLE, Privacy, parse_rules
 from jobwire.pipeline.targets.target import NO_TARGETS, Targets, parse_targets
 
-_KEYS = ("privacy", "targets")
+_KEYS = ("privacy", "targets", "tenants")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class PipelineSettings:
 
     privacy: Privacy = EVERYTHING_KEPT
     targets: Targets = NO_TARGETS
+    tenants: Tenants = NO_TENANTS
 
 
 def read_settings(file: Path | None = None) -> PipelineSettings:
@@ -46,10 +48,12 @@ def parse_settings(given: Any) -> PipelineSettings:
             raise InvalidOption(
                 "pipeline", key, f"must have {', '.join(_KEYS)} only{f'; did you mean {near}?' if near else ''}"
             )
-    privacy = _table("pipeline.privacy", section.get("privacy", {}))
+    privacy, targets, tenants = (_table(f"pipeline.{key}", section.get(key, {})) for key in _KEYS)
+    rules = parse_rules(privacy, os.environ.get(KEY_VARIABLE), "pipeline.privacy")
     return PipelineSettings(
-        privacy=parse_rules(privacy, os.environ.get(KEY_VARIABLE), "pipeline.privacy"),
-        targets=parse_targets(_table("pipeline.targets", section.get("targets", {})), "pipeline.targets"),
+        privacy=rules,
+        targets=parse_targets(targets, "pipeline.targets"),
+        tenants=parse_tenants(tenants, rules, "pipeline.tenants"),
     )
 
 

@@ -96,7 +96,7 @@ class _Observed:
 
 
 def _observed(lake: Lake, tables: Mapping[str, pd.DataFrame], log: Sequence[Mapping[str, Any]]) -> _Observed | None:
-    """Returns the queues as far as they were observed; None for a lake without queues."""
+    """Returns the queues as far as they were observed, or None for a lake without queues."""
     if tables["throughput_hourly"].empty:
         return None
     plain = lake.format == "parquet"

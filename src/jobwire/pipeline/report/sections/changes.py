@@ -18,7 +18,7 @@ _RULE = (
 
 
 def changes(frames: Frames, outlook: Outlook) -> Section | None:
-    """Returns what is different from last week; None if the lake has less than two weeks."""
+    """Returns what is different from last week, or None if the lake has less than two weeks."""
     if not outlook.compared:
         return None
     found = list(outlook.changes)

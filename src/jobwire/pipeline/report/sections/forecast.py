@@ -1,4 +1,4 @@
-"""When queues will be empty, and how many jobs must run at a time."""
+"""The time until queues are empty, and how many jobs must run at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASSUMES = (
 
 
 def forecast(frames: Frames, outlook: Outlook) -> Section | None:
-    """Returns the forecast of each queue; None if no queue has anything to tell."""
+    """Returns the forecast of each queue, or None if there is none."""
     found = [one for one in outlook.forecasts if (one.backlog and one.backlog.ready) or one.slots is not None]
     if not found:
         return None

@@ -14,7 +14,7 @@ _ALERTS = {"fast": "burns fast", "slow": "burns slowly"}
 
 
 def targets(frames: Frames, outlook: Outlook) -> Section | None:
-    """Returns how much of its budget each queue has spent; None if no queue has a target."""
+    """Returns how much of its budget each queue has spent, or None if no queue has a target."""
     if not outlook.targets.targets:
         return None
     found = sorted(outlook.budgets, key=lambda one: (one.alert is None, one.left))
