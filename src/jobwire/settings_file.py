@@ -34,10 +34,11 @@ def nearest(folder: Path) -> SettingsFile | None:
 def read(file: Path) -> SettingsFile | None:
     """Returns the settings in a file; None for a pyproject.toml without any. Raises InvalidOption for wrong TOML."""
     own = file.name != "pyproject.toml"
+    stored = file.read_bytes()
     try:
-        values: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+        values: Any = tomllib.loads(stored.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        if not own:
+        if not own and b"tool.jobwire" not in stored:
             return None  # the file of another tool, which reports its errors itself
         raise InvalidOption("settings", str(file), f"must be valid TOML: {error}") from error
     for key in () if own else ("tool", "jobwire"):

@@ -92,6 +92,8 @@ def test_a_number_is_found_where_it_stands_alone_and_short_values_are_left_alone
     scrub = Scrubber([4915112345, 17, "ab", "O'Neil & Co"])
     assert scrub.text("no 4915112345, 149151123456, 17 ab") == "no ***, 149151123456, 17 ab"
     assert scrub.text("to=O%27Neil%20%26%20Co o'neil & co") == "to=*** ***"
+    assert scrub.json('{"a":"O\\u0027Neil \\u0026 Co"}') == '{"a":"***"}'
+    assert Scrubber(["ann+1@x.org"]).json('{"a":"ann\\u002b1@x.org"}') == '{"a":"***"}'
     assert scrub.json('{"a":4915112345,"opts":"{\\"n\\":4915112345}"}') == '{"a":"***","opts":"{\\"n\\":\\"***\\"}"}'
 
 
@@ -139,6 +141,15 @@ def test_settings_come_from_the_nearest_file_or_the_one_that_is_given(
     assert [str(rule) for rule in read_settings(tmp_path / "pyproject.toml").privacy.rules] == ["mail $.cc = drop"]
     with pytest.raises(InvalidOption, match="must be a file"):
         read_settings(tmp_path / "none.toml")
+
+
+def test_a_file_that_cannot_be_read_is_refused_rather_than_taken_as_no_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.jobwire.pipeline.privacy.mail]\n"$.cc" = drop\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidOption, match="must be valid TOML"):
+        read_settings()
 
 
 def test_a_lake_refuses_a_run_without_a_rule_that_it_was_written_under_unless_it_is_lifted(lake: str) -> None:

@@ -168,7 +168,7 @@ def _event(row: _Row, rules: QueueRules, scrub: Scrubber | None, outcomes: Colle
     data: Any = codec.loads(row["data"]) if row["data"] else {}
     if isinstance(data, dict):
         kept = {name: each for name, each in cast("_Row", data).items() if name not in outcomes}
-        data = kept | _searched(kept, scrub)
+        data = _without_messages(kept) if scrub is None else kept | _searched(kept, scrub)
     if scrub is not None and scrub.finds_in_id(row["job_id"]):
         hashed = rules.digest(row["job_id"]) if rules.key else MASK
         own_id = row["id"].replace(row["job_id"], hashed)
@@ -176,10 +176,14 @@ def _event(row: _Row, rules: QueueRules, scrub: Scrubber | None, outcomes: Colle
     return row | {"data": json_text(data)}
 
 
-def _searched(data: _Row, scrub: Scrubber | None) -> _Row:
-    """Returns the texts of an event without covered values. Without the job, errors lose their message."""
-    if scrub is not None:
-        texts = {name: each for name, each in data.items() if isinstance(each, str) and name not in _NEVER_PRIVATE}
-        return {name: scrub.value(each) for name, each in texts.items()}
+def _searched(data: _Row, scrub: Scrubber) -> _Row:
+    """Returns the texts of an event without covered values."""
+    texts = {name: each for name, each in data.items() if isinstance(each, str) and name not in _NEVER_PRIVATE}
+    return {name: scrub.value(each) for name, each in texts.items()}
+
+
+def _without_messages(data: _Row) -> _Row:
+    """Returns what is left of an event whose job is gone: what orders its life, names, and the kind of its error."""
+    kept = {name: each for name, each in data.items() if name in _NEVER_PRIVATE or name == "name"}
     errors = {name: data[name] for name in ("error", "failedReason") if data.get(name) is not None}
-    return {name: without_message(str(each)) for name, each in errors.items()}
+    return kept | {name: without_message(str(each)) for name, each in errors.items()}

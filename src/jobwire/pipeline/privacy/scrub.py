@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
@@ -21,6 +22,8 @@ from jobwire.pipeline.privacy.covering import MASK, is_name
 _SHORTEST_TEXT = 3
 _SHORTEST_NUMBER = 5
 _SHORTEST_NUMBER_IN_ID = 9
+_SIMPLE = re.compile(r"[A-Za-z0-9 @.,:;_%+-]+")
+"""Texts that JSON writes as they are, also within another text."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 
@@ -29,27 +32,38 @@ class Scrubber:
     """Finds the covered values of one job in its other texts."""
 
     def __init__(self, values: Iterable[str | int | float]) -> None:
-        texts = {form for value in values for form in _forms(value)}
-        self._exact = texts
-        longest_first = sorted(texts, key=lambda one: (-len(one), one))
-        self._pattern = re.compile("|".join(map(_alone, longest_first)), re.IGNORECASE) if texts else None
+        self._exact = {form for value in values for form in _forms(value)}
+        self._lowered = [form.lower() for form in self._exact]
+        self._simple = all(_SIMPLE.fullmatch(form) for form in self._exact)
 
     def __bool__(self) -> bool:
-        return self._pattern is not None
+        return bool(self._exact)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longest_first = sorted(self._exact, key=lambda one: (-len(one), one))
+        return re.compile("|".join(map(_alone, longest_first)), re.IGNORECASE)
+
+    def _may_be_in(self, text: str) -> bool:
+        """Returns False if none of the values can be in a text. Most texts have none, and a pattern for each job takes
+        five times as long as all the rest. Values that JSON within JSON writes otherwise are always looked for."""
+        if not self._exact:
+            return False
+        return not self._simple or "\\u" in text or any(map(text.lower().__contains__, self._lowered))
 
     def text(self, text: str | None) -> str | None:
         """Returns the text without the values."""
-        return text if text is None or self._pattern is None else self._pattern.sub(MASK, text)
+        return self._pattern.sub(MASK, text) if text and self._may_be_in(text) else text
 
     def finds_in_id(self, job_id: str) -> bool:
-        if self._pattern is None:
+        if not self._may_be_in(job_id):
             return False
         found = self._pattern.finditer(job_id)
         return any(len(one[0]) >= _SHORTEST_NUMBER_IN_ID or not _NUMBER.fullmatch(one[0]) for one in found)
 
     def json(self, text: str | None) -> str | None:
         """Returns a JSON text without the values, still JSON; as it is if they are not in it."""
-        if text is None or self._pattern is None:
+        if not text or not self._may_be_in(text):
             return text
         try:
             value = codec.loads(text)
@@ -106,6 +120,8 @@ def _forms(value: str | int | float) -> set[str]:
     text = value.strip() if isinstance(value, str) else str(value)
     if len(text) < (_SHORTEST_NUMBER if _NUMBER.fullmatch(text) else _SHORTEST_TEXT):
         return set()
+    if _SIMPLE.fullmatch(text):
+        return {text, quote(text, safe=""), quote_plus(text)} if not text.isalnum() else {text}
     written = (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
     return {*written, quote(text), quote(text, safe=""), quote_plus(text)}
 
