@@ -154,7 +154,7 @@ def test_without_targets_or_figures_the_command_names_what_is_missing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["pipeline", "slo"]) == 1
-    assert "pipeline.targets: must have targets" in capsys.readouterr().err
+    assert "pipeline.targets: must have a queue" in capsys.readouterr().err
     (tmp_path / "jobwire.toml").write_text('[pipeline.targets."*"]\nfailure_rate = 0.5\n')
     assert main(["pipeline", "slo"]) == 1
     assert "has no figures yet" in capsys.readouterr().err

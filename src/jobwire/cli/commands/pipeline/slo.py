@@ -43,7 +43,11 @@ def slo(
 
     targets = read_settings(settings_file).targets
     if not targets.targets:
-        raise InvalidOption("pipeline.targets", None, 'must have targets, such as emails = { wait_p95 = "30s" }')
+        raise InvalidOption(
+            "pipeline.targets",
+            None,
+            'must have a queue: write [pipeline.targets.emails] with wait_p95 = "30s" into jobwire.toml',
+        )
     picture = read_picture(Lake(lake))
     found = budgets(picture.queues, picture.backlogs, targets, picture.until)
     if metrics is not None:

@@ -52,7 +52,9 @@ def tenants(
 
     chosen = read_settings(settings_file).tenants
     if not chosen.paths:
-        raise InvalidOption("pipeline.tenants", None, 'must have a path for a queue, such as emails = "$.tenant"')
+        raise InvalidOption(
+            "pipeline.tenants", None, 'must have a queue: write emails = "$.tenant" under it into jobwire.toml'
+        )
     first, end = moment_or_none("--from", since), moment_or_none("--to", until)
     with staged(quiet=as_json) as progress:
         spark = started(master, settings(conf), progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -67,18 +66,11 @@ def duration_places(known: Sequence[float], most: int) -> list[int]:
     return inside[:: max(1, -(-len(inside) // most))]
 
 
-def room(ends: Mapping[str, tuple[float, str]], width: int, low: float = 0.0, log: bool = False) -> alt.Scale:
-    """Returns a scale on which the text beside each end still fits; ends are label: (value, text)."""
-    scaled = math.log if log else float
+def room(ends: Mapping[str, tuple[float, str]], width: int) -> alt.Scale:
+    """Returns a scale from 0 on which the text beside each end still fits; ends are label: (value, text)."""
     plot = width - min(width * 0.4, max(len(label) for label in ends) * _LETTER * 1.1) - 20
-    begin = scaled(low)
-    top = max(
-        begin + (scaled(value) - begin) / max(0.25, 1 - (len(text) * _LETTER + 14) / plot)
-        for value, text in ends.values()
-    )
-    if log:
-        return alt.Scale(type="log", nice=False, domain=[low, math.exp(top)])
-    return alt.Scale(domain=[low, top or 1], nice=False)
+    top = max(value / max(0.25, 1 - (len(text) * _LETTER + 14) / plot) for value, text in ends.values())
+    return alt.Scale(domain=[0, top or 1], nice=False)
 
 
 def colours(
@@ -91,7 +83,16 @@ def colours(
     return alt.Color("part:N", scale=scale, legend=shown if legend else None)
 
 
-def texts(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str, *, over: bool = False) -> alt.Chart:
-    """Returns the `text` of each row, beside its position on x or over it."""
-    marks = chart(rows).mark_text(align="left", color=INK, dx=-4 if over else 8, dy=-13 if over else 0)
-    return marks.encode(y=y, x=alt.X(f"{x}:Q"), text="text:N")
+def texts(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str) -> alt.Chart:
+    """Returns the `text` of each row, beside its position on x."""
+    return chart(rows).mark_text(align="left", dx=8, color=INK).encode(y=y, x=alt.X(f"{x}:Q"), text="text:N")
+
+
+def texts_over(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str, middle: float) -> list[alt.Chart]:
+    """Returns the `text` of each row over its position on x: to the right of it, or to the left beyond the middle, so
+    that it stays within the chart."""
+    low, high = ([row for row in rows if (row[x] > middle) is beyond] for beyond in (False, True))
+    right = chart(low).mark_text(align="left", dx=-4, dy=-13, color=INK)
+    left = chart(high).mark_text(align="right", dx=4, dy=-13, color=INK)
+    sides = [side for side, own in ((right, low), (left, high)) if own]
+    return [side.encode(y=y, x=alt.X(f"{x}:Q"), text="text:N") for side in sides]
