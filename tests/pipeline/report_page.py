@@ -22,6 +22,7 @@ class Page(HTMLParser):
         self.rows: list[list[str]] = []
         self._open: list[str] = []
         self._section = ""
+        self._sentence = False
         self.feed(text)
         self.close()
         assert self._open == []
@@ -58,12 +59,19 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
+        if tag in ("h2", "p"):
+            self._sentence = False
 
     def handle_data(self, data: str) -> None:
         if "style" in self._open or not data.strip():
             return
-        self.texts.append(data)
-        if self._open[-1] == "h2":
+        in_sentence = bool({"h2", "p"} & {*self._open}) and "section" in self._open
+        if in_sentence and self._sentence:
+            self.texts[-1] += data
+        else:
+            self.texts.append(data)
+        self._sentence = in_sentence
+        if "h2" in self._open:
             self.findings[self._section] = self.findings.get(self._section, "") + data
         if "td" in self._open:
             self.rows[-1][-1] += data

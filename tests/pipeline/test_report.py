@@ -42,7 +42,7 @@ def momentary(tmp_path_factory):
 
 
 def test_the_page_needs_nothing_but_itself(page, folder):
-    local = {f"{table}.csv" for table in samples.week()} | {f"#{section}" for section in page.findings}
+    local = {f"{table}.csv" for table in samples.week()} | {f"#{name}" for name in page.ids}
 
     assert set(page.references) <= local
     assert not {"script", "link", "img", "iframe", "object", "style-src"} & set(page.tags)
@@ -55,6 +55,34 @@ def test_the_page_needs_nothing_but_itself(page, folder):
 def test_every_link_leads_somewhere(page, folder):
     for reference in page.references:
         assert reference[1:] in page.ids if reference.startswith("#") else (folder / reference).exists()
+
+
+def test_what_a_finding_names_is_linked_to_its_row(folder):
+    text = (folder / "report.html").read_text()
+    finding = re.search(r'<section id="failures">.*?<h2>(.*?)</h2>', text, re.DOTALL)[1]
+    links = dict(re.findall(r'<a href="#([^"]+)">([^<]+)</a>', finding))
+    assert set(links.values()) == {"emails", "ConnectionError"}
+    for anchor, name in links.items():
+        row = re.search(rf'<tr id="{anchor}">(.*?)</tr>', text)[1]
+        assert re.sub("<[^>]*>", " ", row).split()[0] == name
+
+
+def test_every_chart_is_there_for_a_wide_page_and_for_a_phone(folder):
+    text = (folder / "report.html").read_text()
+    wide, narrow = (re.findall(rf'<div class="{kind}"><svg [^>]*?width="(\d+)"', text) for kind in ("wide", "narrow"))
+    assert len(wide) == len(narrow) > 10
+    assert max(map(int, narrow)) <= 360
+
+
+def test_a_label_begins_at_the_dot_of_its_own_percentile(momentary, tmp_path):
+    write_report(samples.moment(), tmp_path, title="t", period=samples.MOMENT)
+    text = (tmp_path / "report.html").read_text()
+    chart = re.search(r'<svg [^>]*aria-label="Running time by job name".*?</svg>', text, re.DOTALL)[0]
+    dots = [float(x) for x in re.findall(r'translate\(([\d.]+),[\d.]+\)" d="[^"]*" fill="#4a90c2"', chart)]
+    labels = [float(x) for x in re.findall(r'<text [^>]*translate\(([\d.]+),[\d.]+\)"[^>]*>p95 ', chart)]
+    assert len(labels) >= 4
+    for label in labels:
+        assert min(abs(abs(label - dot) - 4) for dot in dots) < 1
 
 
 def test_ids_of_many_charts_on_one_page_do_not_meet(page):

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobwire.pipeline.history import latency_sketch
-from jobwire.pipeline.report import frames, period, sketches, wording
+from jobwire.pipeline.lake import sketches
+from jobwire.pipeline.report import frames, period, wording
 from jobwire.pipeline.report.charts import duration_bounds
 from jobwire.pipeline.report.frames import Frames
 from jobwire.pipeline.report.percentiles import overall, pooled

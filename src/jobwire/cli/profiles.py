@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
-from jobwire import spelling
+from jobwire import settings_file, spelling
 from jobwire.cli.exit_codes import WrongUsage
+from jobwire.errors import InvalidOption
+from jobwire.settings_file import FILE, KEYS
 
-FILE = "jobwire.toml"
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEYS = ("store", "stores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +72,19 @@ def located(url: str | None, store: str | None) -> str | None:
 
 def find(folder: Path) -> Profiles | None:
     """Returns the profiles of the nearest file, from the folder upwards."""
-    for place in (folder, *folder.parents):
-        for name, inside in ((FILE, ()), ("pyproject.toml", ("tool", "jobwire"))):
-            file = place / name
-            if file.is_file():
-                section: Any = _read(file)
-                for key in inside:
-                    section = cast("dict[str, Any]", section).get(key) if isinstance(section, dict) else None
-                if isinstance(section, dict):
-                    return _profiles(file, cast("dict[str, Any]", section))
-    return None
-
-
-def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        if file.name != FILE:
-            return {}  # the file of another tool, which reports its errors itself
-        raise WrongUsage(f"{file} is not valid TOML: {error}") from None
+        found = settings_file.nearest(folder)
+    except InvalidOption as error:
+        raise WrongUsage(f"{error.value} is not valid TOML: {error.__cause__}") from None
+    return None if found is None else _profiles(found.file, found.values)
 
 
 def _profiles(file: Path, section: dict[str, Any]) -> Profiles:
     for key in section:
-        if key not in _KEYS:
-            near = spelling.closest(key, _KEYS)
-            raise WrongUsage(
-                f"{file} has an unknown key {key!r}; {f'did you mean {near}?' if near else 'known are store, stores'}"
-            )
+        if key not in KEYS:
+            near = spelling.closest(key, KEYS)
+            hint = f"did you mean {near}?" if near else f"known are {', '.join(KEYS)}"
+            raise WrongUsage(f"{file} has an unknown key {key!r}; {hint}")
     stores, default = section.get("stores", {}), section.get("store")
     if not isinstance(stores, dict) or not all(isinstance(one, str) for one in cast("dict[str, Any]", stores).values()):
         raise WrongUsage(f'{file}: stores must be a table of names and URLs, such as prod = "bullmq+redis://host"')

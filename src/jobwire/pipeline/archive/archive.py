@@ -8,6 +8,7 @@ fingerprint.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from jobwire.counted import counted
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.schemas import JOBS
+from jobwire.pipeline.privacy.record import record_rules
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy, QueueRules
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.address import reached, store_name
@@ -51,6 +54,8 @@ class ArchiveResult:
     """Finished jobs that can't be read. They stay in the queue."""
     verified: int
     purged: int
+    private: tuple[str, ...]
+    """The rules of privacy that the jobs were archived under."""
     kept: int
     """Jobs that the store did not purge: changed since they were archived, or still needed by a parent."""
 
@@ -66,10 +71,14 @@ def archive(
     before: datetime,
     *,
     purge: bool = False,
+    privacy: Privacy = EVERYTHING_KEPT,
     progress: Progress = silent,
 ) -> ArchiveResult:
     """Copies jobs that finished before the time into the lake's table `archive`, reads them back and compares. With
-    `purge`, removes from the queue exactly those that were found equal and are unchanged in the store."""
+    `purge`, removes from the queue exactly those that were found equal and are unchanged in the store.
+
+    What the rules of `privacy` cover is not archived, and is lost once the job is purged. The rules are kept with each
+    job."""
     if before.tzinfo is None:
         raise InvalidOption("before", before, "must carry a time zone")
     store = store_name(url)
@@ -78,7 +87,9 @@ def archive(
         lake.run("archive", store=store, queue=queue, before=before.isoformat()) as record,
         reached(url) as reachable,
     ):
-        source = _Source(reachable, store, queue, before.astimezone(UTC))
+        record_rules(lake, privacy)
+        rules = privacy.of_queue(queue)
+        source = _Source(reachable, store, queue, before.astimezone(UTC), privacy)
         progress("read", 0, None)
         found = source.finished(spark).persist()
         try:
@@ -86,7 +97,7 @@ def archive(
             progress("read", total, total)
             jobs = found.where("malformed IS NULL")
             progress("archive", 0, total)
-            archived = _add_new(lake, jobs, record.id) if total else 0
+            archived = _add_new(lake, jobs, record.id, rules) if total else 0
             progress("archive", archived, total)
             equal = _equal(lake, jobs) if total else None
             verified = equal.count() if equal is not None else 0
@@ -114,6 +125,7 @@ def archive(
             verified=verified,
             purged=purged,
             kept=kept,
+            private=() if rules is None else tuple(rules.described),
         )
         record.rows_in, record.rows_out = total, archived
         record.note(**result.as_dict())
@@ -128,11 +140,18 @@ class _Source:
     store: str
     queue: str
     before: datetime
+    privacy: Privacy
 
     def finished(self, spark: SparkSession) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-        options = {"url": self.url, "queue": self.queue, "store": self.store, "states": FINISHED}
+        options = {
+            "url": self.url,
+            "queue": self.queue,
+            "store": self.store,
+            "states": FINISHED,
+            **self.privacy.options,
+        }
         reader = spark.read.format("jobwire").options(**options)
         jobs = reader.option("finished_before", self.before.isoformat()).load()
         ended = F.col("finished_at") < F.lit(self.before)
@@ -173,7 +192,7 @@ def _totals(found: DataFrame) -> tuple[int, int]:
     return total, malformed
 
 
-def _add_new(lake: Lake, jobs: DataFrame, run: str) -> int:
+def _add_new(lake: Lake, jobs: DataFrame, run: str, rules: QueueRules | None) -> int:
     """Appends the jobs that the archive does not have. Returns how many there were."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
@@ -183,7 +202,8 @@ def _add_new(lake: Lake, jobs: DataFrame, run: str) -> int:
     new = dated.join(there, [*_KEY], "left_anti").withColumn("archived_at", F.current_timestamp())
     if new.isEmpty():
         return 0
-    return lake.append("archive", new.withColumn("run", F.lit(run)), run)
+    private = F.lit(None if rules is None else json.dumps(rules.described)).cast("string")
+    return lake.append("archive", new.withColumn("run", F.lit(run)).withColumn("private", private), run)
 
 
 def _equal(lake: Lake, jobs: DataFrame) -> DataFrame:

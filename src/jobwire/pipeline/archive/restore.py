@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -35,6 +36,8 @@ class RestoreResult:
     there_before: int
     missing: tuple[str, ...]
     """Ids that were asked for and are not in the archive."""
+    private: tuple[str, ...] = ()
+    """Rules of privacy under which some of the jobs were archived: what they cover is not restored as it was."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,7 +71,8 @@ def restore(
         jobs = _chosen(lake.table(spark, "archive"), origin, ids, where).persist()
         try:
             there = {row["id"] for row in jobs.select("id").collect()} if ids is not None else set[str]()
-            found, restored = _put(jobs, control.url, store, queue)
+            rules = [row["private"] for row in jobs.where("private is not null").select("private").distinct().collect()]
+            found, restored = _put(jobs.select(*JOBS.names), control.url, store, queue)
         finally:
             jobs.unpersist()
         progress("restore", found, found)
@@ -80,6 +84,7 @@ def restore(
             restored=restored,
             there_before=found - restored,
             missing=tuple(one for one in ids or () if one not in there),
+            private=tuple(sorted({rule for text in rules for rule in json.loads(text)})),
         )
         record.rows_in, record.rows_out = found, restored
         record.note(**result.as_dict())
@@ -100,7 +105,7 @@ def _chosen(archived: DataFrame, origin: tuple[str, str], ids: Sequence[str] | N
         except AnalysisException as error:
             raise InvalidOption("where", where, f"must be a condition in SQL: {str(error).splitlines()[0]}") from error
     last = Window.partitionBy("id").orderBy(F.desc("finished_at"), F.desc("archived_at"))
-    return rows.withColumn("_age", F.row_number().over(last)).where("_age = 1").select(*JOBS.names)
+    return rows.withColumn("_age", F.row_number().over(last)).where("_age = 1").select(*JOBS.names, "private")
 
 
 def _put(jobs: DataFrame, url: str, store: str, queue: str) -> tuple[int, int]:

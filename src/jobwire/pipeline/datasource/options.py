@@ -11,6 +11,7 @@ from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.model import State
 from jobwire.pipeline.datasource.source_options import DEFAULT_PARTS, SourceOptions
 from jobwire.pipeline.datasource.tables import TABLES
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, from_option
 from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.redact import redact_url
 from jobwire.spelling import closest
@@ -32,6 +33,7 @@ KNOWN = {
     "pushdown": "true: take filters of the query along; needs spark.sql.python.filterPushdown.enabled",
     "max_rows": "events in one micro-batch, at most (default: all there are)",
     "run": "names the load: ids derived from rows are the same in every attempt of one run",
+    "privacy_secret": "rules of privacy for what is read, as Privacy.options writes them",
     "size_limit": "largest job to write, in bytes (default 10 MB; 0: none)",
 }
 _SPARKS_OWN = {"path", "checkpointlocation"}
@@ -73,6 +75,7 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         pushdown=_flag(options, "pushdown"),
         max_rows=_whole(options, "max_rows", minimum=1),
         run=options.get("run"),
+        privacy=from_option(options["privacy_secret"]) if "privacy_secret" in options else EVERYTHING_KEPT,
         size_limit=10 * 1024 * 1024 if size_limit is None else size_limit or None,
     )
 

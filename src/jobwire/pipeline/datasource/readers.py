@@ -20,8 +20,10 @@ from jobwire import urls
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.datasource.pushdown import narrowed
 from jobwire.pipeline.datasource.source_options import SourceOptions
+from jobwire.pipeline.privacy.batches import private_events, private_jobs
 from jobwire.pipeline.stores.address import reached
 from jobwire.pipeline.stores.boundary import QueueStore, list_queues, open_store
+from jobwire.pipeline.stores.dialect import dialect_of
 
 _LOOK_EVERY = 15.0
 
@@ -72,7 +74,8 @@ class JobsReader(Reading, DataSourceReader):
             return
         queue, place = partition.value
         with self.store(queue) as store:
-            yield from store.read_jobs(place, self._options.wanted)
+            found = store.read_jobs(place, self._options.wanted)
+            yield from private_jobs(found, self._options.privacy, queue, dialect_of(self._options.address.protocol))
 
 
 class FilteringJobsReader(JobsReader):
@@ -101,7 +104,8 @@ class _Events(Reading):
             return
         queue, place = partition.value
         with self.store(queue) as store:
-            yield from store.read_events(place)
+            rules, dialect = self._options.privacy.of_queue(queue), dialect_of(self._options.address.protocol)
+            yield from private_events(store.read_events(place), rules, store.payloads, dialect)
 
 
 class EventsReader(_Events, DataSourceReader):

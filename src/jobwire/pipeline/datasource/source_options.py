@@ -7,6 +7,7 @@ from datetime import datetime
 
 from jobwire import urls
 from jobwire.errors import InvalidOption
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy
 from jobwire.pipeline.stores.address import checked
 from jobwire.pipeline.stores.boundary import Wanted
 
@@ -30,6 +31,7 @@ class SourceOptions:
     max_rows: int | None
     run: str | None
     size_limit: int | None
+    privacy: Privacy = EVERYTHING_KEPT
 
     @property
     def address(self) -> urls.Address:

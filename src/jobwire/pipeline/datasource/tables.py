@@ -18,7 +18,12 @@ from jobwire.pipeline.stores.campaigns.address import database_name
 
 _ANY_TABLE = frozenset({"url", "table", "store", "parts"})
 _TIMES = frozenset({"created_from", "created_before", "finished_from", "finished_before"})
-_QUEUES = _ANY_TABLE | _TIMES | {"queue", "queues", "states", "names", "pushdown", "max_rows", "run", "size_limit"}
+_QUEUES = (
+    _ANY_TABLE
+    | _TIMES
+    | {"queue", "queues", "states", "names", "pushdown", "max_rows", "run", "size_limit"}
+    | {"privacy_secret"}
+)
 
 
 def _no_default() -> str:

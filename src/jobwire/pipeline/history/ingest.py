@@ -27,6 +27,8 @@ from jobwire.pipeline.history.news import Look, has_news, last_look, record_look
 from jobwire.pipeline.history.snapshots import AnySource, seen, since_last_snapshot
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.run_log import Run
+from jobwire.pipeline.privacy.record import record_rules
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.session import session_of
 from jobwire.pipeline.spark.streams import STREAMS
@@ -56,6 +58,7 @@ class Source:
     url: str
     store: str
     queues: tuple[str, ...] | None = None
+    privacy: Privacy = EVERYTHING_KEPT
 
     @property
     def name(self) -> str:
@@ -65,7 +68,7 @@ class Source:
     @property
     def options(self) -> dict[str, str]:
         chosen = {} if self.queues is None else {"queues": json.dumps(self.queues)}
-        return {"url": self.url, "store": self.store, **chosen}
+        return {"url": self.url, "store": self.store, **chosen, **self.privacy.options}
 
     def look(self) -> str:
         """Returns a text that differs once a job was added, was removed or changed its state."""
@@ -118,9 +121,15 @@ class IngestResult:
         return {**asdict(self), "good": self.good}
 
 
-def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str] | None = None) -> list[AnySource]:
+def find_sources(
+    stack: ExitStack,
+    stores: Sequence[str],
+    queues: Collection[str] | None = None,
+    privacy: Privacy = EVERYTHING_KEPT,
+) -> list[AnySource]:
     """Returns the stores with all of their queues, or with those of the given names. A plain PostgreSQL URL is that of
-    a campaigns' database. Embedded servers run until the stack is closed."""
+    a campaigns' database. Embedded servers run until the stack is closed. The rules of `privacy` are applied to all
+    that is read from queues."""
     found: list[AnySource] = []
     missing = set(queues or ())
     for store in stores:
@@ -130,12 +139,12 @@ def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str
         url = stack.enter_context(reached(store))
         names = list_queues(urls.parse(url))
         if not queues:
-            found.append(Source(url, store_name(store)))
+            found.append(Source(url, store_name(store), privacy=privacy))
             continue
         chosen = tuple(name for name in names if name in queues)
         missing -= set(chosen)
         if chosen:
-            found.append(Source(url, store_name(store), chosen))
+            found.append(Source(url, store_name(store), chosen, privacy))
     if missing:
         rule = f"is in none of the stores: {', '.join(store_name(store) for store in stores if not is_database(store))}"
         raise InvalidOption("queue", min(missing), rule)
@@ -153,6 +162,7 @@ def ingest(
     """Ingests what is there now. A source that fails is reported; the others continue. Spark is not used if no source
     has anything new."""
     with lake.files.locked("ingest"), lake.run("ingest") as run, ThreadPoolExecutor(_AT_ONCE) as threads:
+        keep_rules(lake, sources)
         progress("looking", 0, len(sources))
         looks = threads.map(take_look, sources)
         steps = [_Step(source, now, last_look(lake, source)) for source, now in zip(sources, looks, strict=True)]
@@ -170,6 +180,13 @@ def ingest(
         results = [step.result for step in steps]
         record(run, results)
         return IngestResult(run.id, results)
+
+
+def keep_rules(lake: Lake, sources: Sequence[AnySource]) -> None:
+    """Records the rules of privacy of the sources, or refuses those that leave out an earlier one."""
+    for source in sources:
+        if isinstance(source, Source):
+            record_rules(lake, source.privacy)
 
 
 class _Step:

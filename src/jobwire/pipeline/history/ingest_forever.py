@@ -14,6 +14,7 @@ from jobwire.pipeline.history.ingest import (
     MAX_ROWS,
     IngestResult,
     SourceResult,
+    keep_rules,
     offsets_of,
     record,
     rows_of,
@@ -50,6 +51,7 @@ def follow(
     """
     pause, between = seconds("every", every, minimum=0.001), seconds("snapshot_every", snapshot_every)
     with lake.files.locked("ingest"), lake.run("ingest", continuous=True) as run:
+        keep_rules(lake, sources)
         followers = [_Follower(spark, lake, source, pause, max_rows) for source in sources]
         next_snapshot = time.monotonic()
         rounds = 0

@@ -272,6 +272,7 @@ RUNS = columns(
     "error string",
 )
 
-ARCHIVE = JOBS.plus("archived_at timestamp", "run string", "day date")
-"""Finished jobs whole, as `jobs` had them; `day` is that of finished_at. A job that ran again later is there twice,
+ARCHIVE = JOBS.plus("archived_at timestamp", "run string", "private string", "day date")
+"""Finished jobs whole, as `jobs` had them; `day` is that of finished_at, `private` the rules of privacy as a JSON array
+of texts, null if there were none. A job that ran again later is there twice,
 with two fingerprints."""

@@ -62,6 +62,8 @@ class Check:
     run: str
     lines: bool
     mapping: Mapping[str, str] = field(default_factory=dict[str, str])
+    private: bool = False
+    """Nothing of a rejected row is kept but the reason, without the value."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         backend = load_backend(self.options.address)
@@ -82,6 +84,8 @@ class Check:
                 job = job_of(backend, self.options, asked)
             except JobwireError as error:
                 reason = str(error.__cause__ if isinstance(error.__cause__, JobwireError) else error)
+                if self.private:
+                    return CheckedRow(None, reason=reason.partition(" (got ")[0], record="{}")
                 return CheckedRow(identity, reason=reason, record=_record(row))
             asked["payload"] = job.data.decode()
             return CheckedRow(**asked)

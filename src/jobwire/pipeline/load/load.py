@@ -29,6 +29,8 @@ from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.check import CHECKED, CONTENT, ORDINAL, Check
 from jobwire.pipeline.load.csv_files import CORRUPT, quoted
 from jobwire.pipeline.load.source import Loadable, loadable
+from jobwire.pipeline.privacy.record import has_rules
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
@@ -84,6 +86,7 @@ def load(
     invalid: Literal["quarantine", "fail"] = "quarantine",
     hold: bool = False,
     size_limit: int | None = None,
+    privacy: Privacy = EVERYTHING_KEPT,
     progress: Progress = silent,
 ) -> LoadResult:
     """Adds the source's rows to a queue, and checks afterwards that every one is there.
@@ -92,6 +95,7 @@ def load(
     are Spark's own for reading the files, for CSV those of its dialect: see csv_files.py. CSV values stay texts unless
     `infer`. Rows that can't become jobs go to the
     lake's quarantine; with `invalid="fail"`, or without a lake, they raise before anything is written.
+    If the queue has rules of privacy, in `privacy` or in the lake, the quarantine has the reasons without any value.
     """
     if invalid not in ("quarantine", "fail"):
         raise InvalidOption("invalid", invalid, "must be quarantine or fail")
@@ -99,7 +103,8 @@ def load(
     target = _target(to, queue, size_limit)
     rows = loadable(spark, source, kind, infer=infer, options=options)
     name = run or f"load-{digest(rows.identity, target.store, queue)}"
-    checked = _checked(rows, Check(target, name, rows.lines, mapping))
+    private = privacy.of_queue(queue) is not None or (lake is not None and has_rules(lake, queue))
+    checked = _checked(rows, Check(target, name, rows.lines, mapping, private))
     if lake is None:
         return _Loading(name, target, None, None, hold, progress).through(checked)
     with (

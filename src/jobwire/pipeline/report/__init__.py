@@ -19,21 +19,28 @@ from jobwire.pipeline.report.headline import headline, queues_at_a_glance
 from jobwire.pipeline.report.page import page
 from jobwire.pipeline.report.period import Period
 from jobwire.pipeline.report.sections import sections
+from jobwire.pipeline.targets.outlook import Outlook
 
 __all__ = ["Period", "write_report"]
 
 
 def write_report(
-    tables: Mapping[str, pd.DataFrame], folder: Path, *, title: str, period: Period, png: bool = False
+    tables: Mapping[str, pd.DataFrame],
+    folder: Path,
+    *,
+    title: str,
+    period: Period,
+    png: bool = False,
+    outlook: Outlook | None = None,
 ) -> Path:
     """Writes `report.html` into the folder, with `<table>.csv` and `<table>.json` of each table, and returns its path.
 
     The tables are those of history/gold.py by their names, `quality`, `gaps` and `runs`. The section of one that is
     missing or empty states it. With `png`, each chart is also written as `<chart>.png`. The page is replaced in one
-    step, so a reader never sees half of it.
+    step, so a reader never sees half of it. With an outlook, there are sections about targets, changes and what comes.
     """
     frames = Frames(tables)
-    parts = sections(frames, period)
+    parts = sections(frames, period, outlook)
     text = page(
         title,
         period,

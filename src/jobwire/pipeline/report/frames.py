@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.report.sketches import read_sketch
+from jobwire.pipeline.lake.sketches import read_sketch
 from jobwire.pipeline.report.wording import distinct, shorten
 
 Frame: TypeAlias = Any

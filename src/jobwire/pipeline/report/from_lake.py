@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,10 +16,12 @@ from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, columns_of
 from jobwire.pipeline.report import Period, write_report
+from jobwire.pipeline.targets.from_lake import Picture, picture, read_beginnings, read_unfinished
+from jobwire.pipeline.targets.hours import QueueKey
+from jobwire.pipeline.targets.outlook import outlook
+from jobwire.pipeline.targets.target import NO_TARGETS, Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import SparkSession
 
 _TIMES = ("hour", "day")
@@ -45,27 +48,61 @@ def report(
     until: datetime | None = None,
     title: str = "Job queues",
     png: bool = False,
+    targets: Targets = NO_TARGETS,
     spark: SparkSession | None = None,
 ) -> ReportResult:
-    """Writes the report of a period, or of all that the lake has, into the folder. The session is for other formats."""
+    """Writes the report of a period, or of all that the lake has, into the folder. The session is for other formats.
+
+    Rates are over the time that was observed: from the first thing that the lake has to the beginning of the last
+    ingest. A report up to the present has sections about targets, changes and what comes.
+    """
     names = [*SUMMARIES, *(name for name in CAMPAIGNS_IN_ONE if lake.pointer(name) is not None)]
     tables = {name.removeprefix("gold/"): _frame(lake, name, spark) for name in names if name.startswith("gold/")}
     hours = [hour for name in _HOURLY if name in tables for hour in tables[name]["hour"]]
     if not hours:
         raise JobwireError(f"the lake at {lake.root} has nothing to report yet: run `jobwire pipeline run` first")
+    log = read_runs(lake.root)
+    seen = _observed(lake, tables, log)
     start = since or min(hours).to_pydatetime()
     end = until or max(hours).to_pydatetime() + timedelta(hours=1)
     if end <= start:
         raise JobwireError(f"a report from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} covers no time")
     tables = {name: _within(frame, start, end) for name, frame in tables.items()}
-    tables["runs"] = pd.DataFrame(read_runs(lake.root))
+    tables["runs"] = pd.DataFrame(log)
+    present = None if seen is None or until is not None else outlook(seen.picture, targets, seen.began)
+    period = Period(start, end) if seen is None else seen.part_of(start, end)
     with lake.run("report") as run:
-        path = write_report(tables, folder, title=title, period=Period(start, end), png=png)
+        path = write_report(tables, folder, title=title, period=period, png=png, outlook=present)
         run.rows_in = sum(len(frame) for frame in tables.values())
         run.note(path=str(path))
     return ReportResult(
-        str(path), start.isoformat(), end.isoformat(), {name: len(frame) for name, frame in tables.items()}
+        str(path),
+        period.start.isoformat(),
+        period.end.isoformat(),
+        {name: len(frame) for name, frame in tables.items()},
     )
+
+
+@dataclass(frozen=True)
+class _Observed:
+    picture: Picture
+    began: Mapping[QueueKey, datetime]
+
+    def part_of(self, start: datetime, end: datetime) -> Period:
+        """Returns the part of a period that was observed, or all of it if none was."""
+        first = min(self.began.values(), default=start)
+        begin, until = max(start, first), min(end, self.picture.until)
+        return Period(begin, until) if begin < until else Period(start, end)
+
+
+def _observed(lake: Lake, tables: Mapping[str, pd.DataFrame], log: Sequence[Mapping[str, Any]]) -> _Observed | None:
+    """Returns the queues as far as they were observed, or None for a lake without queues."""
+    if tables["throughput_hourly"].empty:
+        return None
+    plain = lake.format == "parquet"
+    unfinished = read_unfinished(lake) if plain else pd.DataFrame()
+    found = picture(tables["throughput_hourly"], tables["latency_hourly"], unfinished, log)
+    return _Observed(found, read_beginnings(lake, found.queues) if plain else {})
 
 
 def _frame(lake: Lake, name: str, spark: SparkSession | None) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def queues_at_a_glance(frames: Frames) -> Grid | None:
         )
     figures = ("added", "completed", "failed", "retries", "wait p50", "wait p95", "run p50", "run p95")
     caption = "The queues" + (f", the busiest {_QUEUES} of {len(table)}" if len(table) > _QUEUES else "")
-    return Grid(caption, ("queue", "protocol", *figures), rows, frozenset(figures))
+    return Grid(caption, ("queue", "protocol", *figures), rows, frozenset(figures), "queue")
 
 
 def _level(figures: Frame, label: str, level: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
 from importlib.resources import files
@@ -14,6 +15,7 @@ from jobwire.pipeline.report.palette import CHART_FONT, DARK, PROTOCOL, dark_sty
 from jobwire.pipeline.report.parts import Cell, Chart, Figure, Grid, Section
 from jobwire.pipeline.report.period import Period
 
+_COLUMNS_ON_A_PHONE = 3
 _HERE = files("jobwire.pipeline.report")
 
 
@@ -39,7 +41,7 @@ def page(
             for section in sections
         ),
         glance=_grid(glance) if glance else "",
-        sections="\n".join(_section(section) for section in sections),
+        sections="\n".join(_section(section, glance) for section in sections),
         files=", ".join(f'<a href="{name}.csv">{name}</a>' for name in map(escape, tables)),
     )
 
@@ -68,19 +70,44 @@ def _figure(figure: Figure) -> str:
     )
 
 
-def _section(section: Section) -> str:
-    text = f"<p>{escape(section.text)}</p>" if section.text else ""
+def _section(section: Section, glance: Grid | None) -> str:
+    """Returns a section. What its sentences name is linked to its own rows, else to those of the queues."""
+    anchors = dict(glance.anchors) if glance else {}
+    for grid in section.grids:
+        anchors |= grid.anchors
+    text = f"<p>{_linked(section.text, anchors)}</p>" if section.text else ""
     charts = "\n".join(_chart(chart) for chart in section.charts)
     charts = f'<div class="charts">{charts}</div>' if charts else ""
+    finding = _linked(section.finding, anchors)
     return (
-        f'<section id="{section.key}"><h3>{escape(section.topic)}</h3><h2>{escape(section.finding)}</h2>{text}'
+        f'<section id="{section.key}"><h3>{escape(section.topic)}</h3><h2>{finding}</h2>{text}'
         f"{charts}{''.join(_grid(grid) for grid in section.grids)}</section>"
     )
 
 
+def _linked(text: str, anchors: Mapping[str, str]) -> str:
+    """Returns a sentence in which each name with a row is a link to it, at its first mention."""
+    if not anchors:
+        return escape(text)
+    longest_first = sorted(anchors, key=lambda name: (-len(name), name))
+    names = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
+    seen: set[str] = set()
+    parts: list[str] = []
+    end = 0
+    for found in names.finditer(text):
+        if found[0] not in seen:
+            seen.add(found[0])
+            parts.append(f'{escape(text[end : found.start()])}<a href="#{anchors[found[0]]}">{escape(found[0])}</a>')
+            end = found.end()
+    return "".join(parts) + escape(text[end:])
+
+
 def _chart(chart: Chart) -> str:
-    drawing = svg(chart.drawing, chart.caption)
-    return f'<figure class="span{chart.span}"><figcaption>{escape(chart.caption)}</figcaption>{drawing}</figure>'
+    wide, narrow = svg(chart.drawing, chart.caption), svg(chart.narrow, chart.caption)
+    return (
+        f'<figure class="span{chart.span}"><figcaption>{escape(chart.caption)}</figcaption>'
+        f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div></figure>'
+    )
 
 
 def _grid(grid: Grid) -> str:
@@ -89,13 +116,16 @@ def _grid(grid: Grid) -> str:
         f'<th scope="col" class="{side}">{escape(column)}</th>'
         for column, side in zip(grid.columns, sides, strict=True)
     )
+    ids = [f' id="{grid.key}-{number}"' if grid.key else "" for number in range(1, len(grid.rows) + 1)]
     body = "\n".join(
-        "<tr>" + "".join(_cell(cell, side) for cell, side in zip(row, sides, strict=True)) + "</tr>"
-        for row in grid.rows
+        f"<tr{own}>" + "".join(_cell(cell, side) for cell, side in zip(row, sides, strict=True)) + "</tr>"
+        for own, row in zip(ids, grid.rows, strict=True)
     )
+    size = " long" if len(grid.columns) > _COLUMNS_ON_A_PHONE else ""
+    caption = escape(grid.caption)
     return (
-        f'<div class="table"><table><caption>{escape(grid.caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="table{size}" tabindex="0" role="region" aria-label="{caption}">'
+        f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 

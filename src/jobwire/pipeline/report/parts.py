@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from jobwire.pipeline.report.charts import Drawing
+from jobwire.pipeline.report.charts import HALF, PHONE, WIDE, Drawing
+
+
+class Draws(Protocol):
+    """Makes a drawing of some width in pixels."""
+
+    def __call__(self, *, width: int) -> Drawing: ...
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing with the line above it. `span` is how many of the page's six columns it takes."""
+    """A drawing with the line above it. `span` is how many of the page's six columns it takes.
+
+    It is drawn twice, for the page's width and for a phone's: a drawing that is only made smaller can't be read.
+    """
 
     key: str
     caption: str
-    drawing: Drawing
+    draw: Draws
     span: int = 6
+
+    @property
+    def drawing(self) -> Drawing:
+        return self.draw(width=WIDE if self.span == 6 else HALF)
+
+    @property
+    def narrow(self) -> Drawing:
+        return self.draw(width=PHONE)
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,14 @@ class Grid:
     columns: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     figures: frozenset[str] = frozenset()
+    key: str = ""
+    """Sentences link what they name to the row that begins with it, in grids that have a key."""
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """Returns the ids of rows by what they begin with; of several, the first row's."""
+        begins = [row[0] if isinstance(row[0], str) else row[0].text for row in self.rows] if self.key else []
+        return {text: f"{self.key}-{number}" for number, text in reversed([*enumerate(begins, 1)])}
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from jobwire.pipeline.lake.sketches import GROWTH, Bars
 from jobwire.pipeline.report.frames import Column, Frame
-from jobwire.pipeline.report.sketches import GROWTH, Bars
 
 LEVELS = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 

@@ -115,6 +115,10 @@ class QueueStore(Protocol):
         """Returns those of the ids that the queue holds, in any state."""
         ...
 
+    def payloads(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """Returns the payloads, as JSON texts, of those of the ids that the queue holds."""
+        ...
+
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         """Removes finished jobs. In one step with the removal, the store checks for each that it is still in this state
         and has this fingerprint."""

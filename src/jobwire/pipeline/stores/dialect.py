@@ -83,6 +83,10 @@ class Dialect(ABC):
     """An event `delayed` after a start means that the run failed. Elsewhere the job was handed back unharmed."""
     event_words: ClassVar[EventWords]
     """The protocol's own words for each kind of event in the silver tables."""
+    outcome_members: ClassVar[Collection[str]] = ()
+    """Members of an event's data that hold what a job returned, or the progress that it reported."""
+    children_members: ClassVar[Collection[str]] = ()
+    """Members of `raw` that hold the outcomes of a job's children, by keys that end with `:<queue>:<id>`."""
     retried_from: ClassVar[Collection[str]] = ()
     """An event `waiting` whose field `prev` is one of these means that the job is tried again."""
 

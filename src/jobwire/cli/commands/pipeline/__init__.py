@@ -12,6 +12,8 @@ from jobwire.cli.commands.pipeline.load import load
 from jobwire.cli.commands.pipeline.move import move
 from jobwire.cli.commands.pipeline.report import report
 from jobwire.cli.commands.pipeline.run import run
+from jobwire.cli.commands.pipeline.slo import slo
+from jobwire.cli.commands.pipeline.tenants import tenants
 from jobwire.cli.parameters import examples
 
 HISTORY = "History and reports"
@@ -38,6 +40,13 @@ app.command(
 )(ingest)
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline build --from 2026-01-01 --to 2026-02-01"))(build)
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline report --out ./monday --png"))(report)
+app.command(
+    rich_help_panel=HISTORY,
+    epilog=examples("jobwire pipeline slo", "jobwire pipeline slo --metrics /var/lib/node_exporter/jobwire.prom"),
+)(slo)
+app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline tenants --from 2026-05-01 --to 2026-06-01"))(
+    tenants
+)
 app.command(
     rich_help_panel=DATA,
     epilog=examples(

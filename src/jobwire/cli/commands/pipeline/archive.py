@@ -15,6 +15,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     LakeRoot,
     Master,
     OneQueue,
+    SettingsFile,
     moment,
     settings,
 )
@@ -37,6 +38,7 @@ def archive(
     purge: Annotated[
         bool, typer.Option("--purge", metavar="", help="Then remove those that are unchanged from the queue.")
     ] = False,
+    settings_file: SettingsFile = None,
     lake: LakeRoot = LAKE,
     table_format: Format = "parquet",
     master: Master = None,
@@ -49,12 +51,15 @@ def archive(
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.archive.archive import archive as keep
     from jobwire.pipeline.lake.lake import Lake
+    from jobwire.pipeline.settings import read_settings
 
-    until = moment("--before", before)
+    until, privacy = moment("--before", before), read_settings(settings_file).privacy
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         spark = started(master, settings(conf), progress)
-        result = keep(spark, tables, store or urls.default_url(), queue, until, purge=purge, progress=progress)
+        result = keep(
+            spark, tables, store or urls.default_url(), queue, until, purge=purge, privacy=privacy, progress=progress
+        )
     if as_json:
         emit(result.as_dict())
         return
@@ -63,6 +68,8 @@ def archive(
         f"{counted(result.read, 'finished job')}: {result.archived:,} archived, {result.there_before:,} archived before"
     )
     out.print(f"{result.verified:,} read back equal")
+    if result.private:
+        out.print(f"archived under the rules of privacy {', '.join(result.private)}", markup=False)
     if result.malformed:
         out.print(f"[yellow]{result.malformed:,} can't be read, and stay in the queue[/yellow]")
     if purge:
@@ -126,5 +133,8 @@ def restore(
     console().print(
         f"{result.restored:,} of {counted(result.found, 'job')} restored, {result.there_before:,} there before"
     )
+    if result.private:
+        rules = ", ".join(result.private)
+        console().print(f"archived under rules of privacy, so not as they were: {printable(rules)}", markup=False)
     for one in result.missing:
         console().print(f"not in the archive: {printable(one)}", markup=False)

@@ -16,6 +16,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     LakeRoot,
     Master,
     Queues,
+    SettingsFile,
     Stores,
     settings,
 )
@@ -29,6 +30,7 @@ def ingest(
     stores: Stores = None,
     *,
     queues: Queues = None,
+    settings_file: SettingsFile = None,
     lake: LakeRoot = LAKE,
     continuous: Annotated[
         bool, typer.Option("--continuous/--once", help="Run until Ctrl-C, or ingest what is there and end.")
@@ -49,10 +51,12 @@ def ingest(
     from jobwire.pipeline.history.ingest import ingest as take_in
     from jobwire.pipeline.history.ingest_forever import follow
     from jobwire.pipeline.lake.lake import Lake
+    from jobwire.pipeline.settings import read_settings
 
+    chosen = read_settings(settings_file)
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues)
+        sources = find_sources(stack, stores or [urls.default_url()], queues, chosen.privacy)
         little = None if continuous else tables
         spark = session_when_needed(master, settings(conf), progress, little)
         if continuous:

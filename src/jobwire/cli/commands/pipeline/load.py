@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, OneQueue, pairs, settings
+from jobwire.cli.commands.pipeline.parameters import (
+    LAKE,
+    Conf,
+    Format,
+    LakeRoot,
+    Master,
+    OneQueue,
+    SettingsFile,
+    pairs,
+    settings,
+)
 from jobwire.cli.parameters import Json
 from jobwire.counted import counted
 
@@ -68,6 +78,7 @@ def load(
             show_default=False,
         ),
     ] = None,
+    settings_file: SettingsFile = None,
     lake: LakeRoot = LAKE,
     table_format: Format = "parquet",
     master: Master = None,
@@ -79,7 +90,9 @@ def load(
     from jobwire.cli.output import emit
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.load.load import load as bring_in
+    from jobwire.pipeline.settings import read_settings
 
+    privacy = read_settings(settings_file).privacy
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         spark = started(master, settings(conf), progress)
@@ -96,6 +109,7 @@ def load(
             infer=infer,
             invalid=invalid.value,
             hold=hold,
+            privacy=privacy,
             progress=progress,
         )
     if as_json:

@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, moment_or_none, settings
+from jobwire.cli.commands.pipeline.parameters import (
+    LAKE,
+    Conf,
+    Format,
+    LakeRoot,
+    Master,
+    SettingsFile,
+    moment_or_none,
+    settings,
+)
 from jobwire.cli.parameters import Json
 
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report is written.")]
@@ -24,6 +33,7 @@ def report(
     out: Out = OUT,
     title: Annotated[str, typer.Option(metavar="TEXT", help="The report's title.")] = "Job queues",
     png: Png = False,
+    settings_file: SettingsFile = None,
     lake: LakeRoot = LAKE,
     table_format: Format = "parquet",
     master: Master = None,
@@ -35,7 +45,9 @@ def report(
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.report.from_lake import report as write
+    from jobwire.pipeline.settings import read_settings
 
+    targets = read_settings(settings_file).targets
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         spark = started(master, settings(conf), progress) if table_format != "parquet" else None
@@ -47,6 +59,7 @@ def report(
             until=moment_or_none("--to", until),
             title=title,
             png=png,
+            targets=targets,
             spark=spark,
         )
     if as_json:

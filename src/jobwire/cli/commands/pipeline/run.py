@@ -18,6 +18,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     LakeRoot,
     Master,
     Queues,
+    SettingsFile,
     Stores,
     settings,
 )
@@ -29,6 +30,7 @@ def run(
     stores: Stores = None,
     *,
     queues: Queues = None,
+    settings_file: SettingsFile = None,
     lake: LakeRoot = LAKE,
     out: Out = OUT,
     png: Png = False,
@@ -45,16 +47,20 @@ def run(
     from jobwire.pipeline.history.ingest import find_sources, ingest
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.report.from_lake import report
+    from jobwire.pipeline.settings import read_settings
 
+    chosen = read_settings(settings_file)
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues)
+        sources = find_sources(stack, stores or [urls.default_url()], queues, chosen.privacy)
         spark = session_when_needed(master, settings(conf), progress, tables)
         taken = ingest(spark, tables, sources, progress=progress)
         progress("building", 0, None)
         built = build(spark, tables)
         progress("drawing", 0, None)
-        written = report(tables, out, png=png, spark=None if table_format == "parquet" else spark())
+        written = report(
+            tables, out, png=png, targets=chosen.targets, spark=None if table_format == "parquet" else spark()
+        )
     if as_json:
         emit({"ingest": taken.as_dict(), "build": asdict(built), "report": written.as_dict()})
     else:

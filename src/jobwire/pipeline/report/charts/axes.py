@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -12,10 +11,10 @@ from jobwire.look.palette import INK
 
 Drawing: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
-WIDE, HALF = 1000, 484
-"""Widths in pixels of drawings that take the page's whole width and half of it."""
-ROW, FRAME = 28, 72
-"""Height of a row, and of axis, title and legend around all rows."""
+WIDE, HALF, PHONE = 1000, 484, 350
+"""Widths in pixels of drawings that take the page's whole width, half of it, and the screen of a phone."""
+ROW, HIGH_ROW, FRAME = 28, 40, 72
+"""Height of a row, of one with a text over its dots, and of axis, title and legend around all rows."""
 
 COUNT = "datum.value == 0 ? '0' : format(datum.value, '~s')"
 PERCENT = "format(datum.value, '~g') + ' %'"
@@ -67,18 +66,11 @@ def duration_places(known: Sequence[float], most: int) -> list[int]:
     return inside[:: max(1, -(-len(inside) // most))]
 
 
-def room(ends: Mapping[str, tuple[float, str]], width: int, low: float = 0.0, log: bool = False) -> alt.Scale:
-    """Returns a scale on which the text beside each end still fits; ends are label: (value, text)."""
-    scaled = math.log if log else float
+def room(ends: Mapping[str, tuple[float, str]], width: int) -> alt.Scale:
+    """Returns a scale from 0 on which the text beside each end still fits; ends are label: (value, text)."""
     plot = width - min(width * 0.4, max(len(label) for label in ends) * _LETTER * 1.1) - 20
-    begin = scaled(low)
-    top = max(
-        begin + (scaled(value) - begin) / max(0.25, 1 - (len(text) * _LETTER + 14) / plot)
-        for value, text in ends.values()
-    )
-    if log:
-        return alt.Scale(type="log", nice=False, domain=[low, math.exp(top)])
-    return alt.Scale(domain=[low, top or 1], nice=False)
+    top = max(value / max(0.25, 1 - (len(text) * _LETTER + 14) / plot) for value, text in ends.values())
+    return alt.Scale(domain=[0, top or 1], nice=False)
 
 
 def colours(
@@ -94,3 +86,13 @@ def colours(
 def texts(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str) -> alt.Chart:
     """Returns the `text` of each row, beside its position on x."""
     return chart(rows).mark_text(align="left", dx=8, color=INK).encode(y=y, x=alt.X(f"{x}:Q"), text="text:N")
+
+
+def texts_over(rows: Sequence[Mapping[Any, Any]], y: alt.Y, x: str, middle: float) -> list[alt.Chart]:
+    """Returns the `text` of each row over its position on x: to the right of it, or to the left beyond the middle, so
+    that it stays within the chart."""
+    low, high = ([row for row in rows if (row[x] > middle) is beyond] for beyond in (False, True))
+    right = chart(low).mark_text(align="left", dx=-4, dy=-13, color=INK)
+    left = chart(high).mark_text(align="right", dx=4, dy=-13, color=INK)
+    sides = [side for side, own in ((right, low), (left, high)) if own]
+    return [side.encode(y=y, x=alt.X(f"{x}:Q"), text="text:N") for side in sides]

@@ -9,7 +9,7 @@ from itertools import pairwise
 import altair as alt
 
 from jobwire.look.palette import MUTED, PAPER
-from jobwire.pipeline.report.charts.axes import FRAME, ROUND_DURATIONS, Drawing, chart
+from jobwire.pipeline.report.charts.axes import FRAME, PHONE, ROUND_DURATIONS, Drawing, chart
 from jobwire.pipeline.report.frames import Column, Frame
 from jobwire.pipeline.report.palette import HEAT
 
@@ -40,9 +40,10 @@ def heat_map(
         titleColor=MUTED,
         titleFontSize=11,
         titleFontWeight="normal",
-        titleOrient="left",
+        titleOrient="top" if width == PHONE else "left",
         titlePadding=20,
         offset=14,
+        columns=3 if width == PHONE else 0,
     )
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
     return (
@@ -53,7 +54,7 @@ def heat_map(
             y=alt.Y("row:N", scale=alt.Scale(domain=list(rows)), title=None),
             color=alt.Color("shade:N", scale=alt.Scale(domain=shades, range=paints), legend=legend),
         )
-        .properties(width=width, height=22 * len(rows) + FRAME)
+        .properties(width=width, height=22 * len(rows) + FRAME + (40 if width == PHONE else 0))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +13,11 @@ from jobwire.pipeline.report.charts.axes import (
     COUNT,
     DURATION,
     FRAME,
+    HALF,
+    HIGH_ROW,
     NUMBER,
     PERCENT,
+    PHONE,
     ROW,
     WIDE,
     Drawing,
@@ -23,6 +27,7 @@ from jobwire.pipeline.report.charts.axes import (
     room,
     row_axis,
     texts,
+    texts_over,
 )
 from jobwire.pipeline.report.frames import Frame
 from jobwire.pipeline.report.palette import LEVEL
@@ -59,7 +64,8 @@ def bars(frame: Frame, colour: str, *, percent: bool, unit: str, width: int) -> 
     """Returns one bar for each `label` of its `value`, with `text` at its end; percentages have a scale up to 100."""
     rows = frame[["label", "value", "text"]].to_dict("records")
     ends = {row["label"]: (100 if percent else row["value"], row["text"]) for row in rows}
-    places: dict[str, Any] = {"values": [0, 25, 50, 75, 100]} if percent else {"tickCount": 5}
+    parts = [0, 50, 100] if width == PHONE else [0, 25, 50, 75, 100]
+    places: dict[str, Any] = {"values": parts} if percent else {"tickCount": 3 if width == PHONE else 5}
     axis = alt.Axis(labelExpr=PERCENT if percent else NUMBER, grid=True, **places)
     y = row_axis(list(frame["label"]), width)
     x = alt.X("value:Q", title=unit, axis=axis, scale=room(ends, width))
@@ -69,21 +75,24 @@ def bars(frame: Frame, colour: str, *, percent: bool, unit: str, width: int) -> 
 
 
 def percentile_ranges(frame: Frame, *, unit: str, width: int) -> Drawing:
-    """Returns for each `label` a line from p50 to p99 (ms) with a dot at each percentile, and `text` beside it."""
+    """Returns for each `label` a line from p50 to p99 (ms) with a dot at each percentile, `text` over that of p95."""
     clamped = frame.assign(**{level: frame[level].clip(lower=1) for level in LEVEL})
     spans = clamped[["label", "text", *LEVEL]].to_dict("records")
     dots: list[dict[str, Any]] = [
         {"label": row["label"], "part": level, "ms": row[level]} for row in spans for level in LEVEL
     ]
-    ends = {row["label"]: (row["p99"], row["text"]) for row in spans}
-    scale = room(ends, width, low=min(row["p50"] for row in spans) / 1.4, log=True)
-    places = duration_places([dot["ms"] for dot in dots], 8 if width == WIDE else 5)
+    low, high = min(row["p50"] for row in spans) / 1.4, max(row["p99"] for row in spans) * 1.4
+    scale = alt.Scale(type="log", nice=False, domain=[low, high])
+    places = duration_places([dot["ms"] for dot in dots], 8 if width == WIDE else 5 if width == HALF else 3)
     y = row_axis(list(frame["label"]), width)
     x = alt.X("p50:Q", title=unit, scale=scale, axis=alt.Axis(values=places, labelExpr=DURATION, grid=True))
     lines = chart(spans).mark_rule(strokeWidth=3, color=GRID).encode(y=y, x=x, x2="p99:Q")
     points = chart(dots).mark_circle(size=80, opacity=1).encode(y=y, x="ms:Q", color=colours(LEVEL, symbol="circle"))
-    height = ROW * len(frame) + FRAME
-    return alt.layer(lines, points, texts(spans, y, "p99")).properties(width=width, height=height)
+    if width == PHONE:
+        spans = [{**row, "text": row["text"].partition(" · ")[0]} for row in spans]
+    names = texts_over(spans, y, "p95", middle=math.sqrt(low * high))
+    height = HIGH_ROW * len(frame) + FRAME
+    return alt.layer(lines, points, *names).properties(width=width, height=height)
 
 
 def _counting(width: int) -> alt.Axis:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 
 import pandas as pd
 
 from jobwire.look.palette import OUTCOME
-from jobwire.pipeline.report.charts import HALF, WIDE, Drawing, bars, stacked_bars, stacked_over_time
+from jobwire.pipeline.report.charts import HALF, WIDE, bars, stacked_bars, stacked_over_time
 from jobwire.pipeline.report.frames import Frame, Frames
 from jobwire.pipeline.report.parts import Cell, Chart, Grid, Section
 from jobwire.pipeline.report.period import Period
@@ -124,12 +125,12 @@ def _course(hours: Frame, period: Period) -> Chart:
     at = hours["hour"].dt.floor("h" if period.grain == "hour" else "D").rename("at")
     allowed = hours.assign(**{_ALLOWED: hours["delivery_rate"].fillna(0) * 60})
     course = allowed.groupby(at)[["sent", "failed", _ALLOWED]].sum().reindex(period.buckets(), fill_value=0)
-    drawing: Drawing = stacked_over_time(
+    drawing = partial(
+        stacked_over_time,
         course.rename_axis("at").reset_index(),
         _PARTS,
         period.step,
         unit=f"messages per {period.grain}",
-        width=WIDE,
         line=_ALLOWED,
     )
     return Chart("campaigns", f"Messages per {period.grain}, and what the rates of the campaigns allow", drawing)
@@ -142,7 +143,7 @@ def _busiest(totals: Frame, width: int) -> Chart:
         f"{count(sent)} of {count(rate)}" if rate > 0 else count(sent)
         for sent, rate in zip(rows["busiest_sent"], rows["delivery_rate"], strict=True)
     ]
-    drawing = bars(rows, OUTCOME["completed"], percent=False, unit="per cent of the delivery rate", width=width)
+    drawing = partial(bars, rows, OUTCOME["completed"], percent=False, unit="per cent of the delivery rate")
     caption = "The busiest minute of each campaign, of what its rate allows"
     return Chart("campaigns-rate", caption, drawing, span=3 if width == HALF else 6)
 
@@ -156,7 +157,7 @@ def _by_reason(reasons: Counter[str]) -> Chart:
         others = {"label": f"{len(rest)} other reasons", "failed": rest["failed"].sum()}
         rows = pd.concat([rows.iloc[: _REASONS - 1], pd.DataFrame([others])], ignore_index=True)
     rows["text"] = [f"{count(value)} · {share(value, reasons.total())}" for value in rows["failed"]]
-    drawing = stacked_bars(rows, {"failed": OUTCOME["failed"]}, unit="failed messages", width=HALF)
+    drawing = partial(stacked_bars, rows, {"failed": OUTCOME["failed"]}, unit="failed messages")
     return Chart("campaigns-failures", "Failed messages by reason", drawing, span=3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pandas as pd
 
@@ -95,7 +96,7 @@ def _by_class(totals: Column, names: dict[str, str], width: int) -> Chart:
         others = {"label": f"{len(rest)} other classes", "failures": rest["failures"].sum()}
         rows = pd.concat([rows.iloc[: _CLASSES - 1], pd.DataFrame([others])], ignore_index=True)
     rows["text"] = [f"{count(value)} · {share(value, totals.sum())}" for value in rows["failures"]]
-    drawing = stacked_bars(rows, {"failures": OUTCOME["failed"]}, unit="failed runs", width=width)
+    drawing = partial(stacked_bars, rows, {"failures": OUTCOME["failed"]}, unit="failed runs")
     return Chart("failures", "Failed runs by class of error", drawing, span=3 if width == HALF else 6)
 
 
@@ -108,12 +109,12 @@ def _by_day(table: Frame, totals: Column, names: dict[str, str], period: Period)
     course = table.assign(part=part).pivot_table(index="day", columns="part", values="failures", aggfunc="sum")
     days = period.days()
     course = course.reindex(index=days, columns=list(parts)).fillna(0).rename_axis("at").reset_index()
-    drawing = stacked_over_time(
+    drawing = partial(
+        stacked_over_time,
         course,
         parts,
         timedelta(days=1),
         unit="failed runs per day",
-        width=HALF,
         height=ROW * min(len(totals), _CLASSES) + FRAME,
     )
     return Chart("failures-daily", "Failed runs per day", drawing, span=3)
@@ -136,4 +137,4 @@ def _samples(table: Frame, names: dict[str, str]) -> Grid:
         for row in groups.to_dict("records")
     ]
     columns = ("class", "queue", "failed runs", "jobs", "last (UTC)", "sample")
-    return Grid("The most frequent failures", columns, rows, frozenset({"failed runs", "jobs"}))
+    return Grid("The most frequent failures", columns, rows, frozenset({"failed runs", "jobs"}), "failure")

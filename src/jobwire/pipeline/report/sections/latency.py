@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from jobwire.pipeline.report.charts import (
-    HALF,
-    WIDE,
     duration_bounds,
     heat_map,
     percentile_ranges,
@@ -69,7 +68,7 @@ def _course(table: Frame, kind: str, period: Period) -> Chart:
     figures = pooled(table.assign(at=at), ["at"], kind).set_index("at")[list(LEVELS)]
     course = figures.reindex(period.buckets()).rename_axis("at").reset_index()
     unit = "waiting time" if kind == "wait" else "running time"
-    drawing = percentiles_over_time(course, period.step, unit=unit, width=HALF)
+    drawing = partial(percentiles_over_time, course, period.step, unit=unit)
     return Chart(f"latency-{kind}", _TITLES[kind], drawing, span=3)
 
 
@@ -77,7 +76,7 @@ def _by_queue(table: Frame, kind: str) -> Chart:
     queues = pooled(table, ["label"], kind).sort_values("p95", ascending=False, kind="stable").head(_QUEUES)
     queues["text"] = [f"p95 {duration(value)}" for value in queues["p95"]]
     unit = "waiting time" if kind == "wait" else "running time"
-    return Chart(f"latency-{kind}", _TITLES[kind], percentile_ranges(queues, unit=unit, width=HALF), span=3)
+    return Chart(f"latency-{kind}", _TITLES[kind], partial(percentile_ranges, queues, unit=unit), span=3)
 
 
 def _heat(table: Frame, period: Period) -> Chart:
@@ -105,5 +104,5 @@ def _heat(table: Frame, period: Period) -> Chart:
     figures = pooled(cells[cells["row"].isin(rows)], ["row", "column"], "wait").rename(columns={"p95": "value"})
     bounds = duration_bounds(figures["value"])
     titles = (across, "p95 wait")
-    drawing = heat_map(figures, rows=rows, columns=columns, bounds=bounds, said=duration, titles=titles, width=WIDE)
+    drawing = partial(heat_map, figures, rows=rows, columns=columns, bounds=bounds, said=duration, titles=titles)
     return Chart("latency-heat", caption, drawing)

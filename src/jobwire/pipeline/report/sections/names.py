@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from jobwire.pipeline.report.charts import WIDE, percentile_ranges
+from functools import partial
+
+from jobwire.pipeline.report.charts import percentile_ranges
 from jobwire.pipeline.report.frames import Frame, Frames
 from jobwire.pipeline.report.parts import Chart, Section
 from jobwire.pipeline.report.percentiles import pooled
@@ -61,4 +63,4 @@ def _chart(figures: Frame) -> Chart:
     caption = "Running time by job name" + (
         f", the slowest {_NAMES} of {len(figures)}" if len(figures) > _NAMES else ""
     )
-    return Chart("names", caption, percentile_ranges(rows, unit="running time", width=WIDE))
+    return Chart("names", caption, partial(percentile_ranges, rows, unit="running time"))

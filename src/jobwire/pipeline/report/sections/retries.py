@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from jobwire.look.palette import OUTCOME
-from jobwire.pipeline.report.charts import HALF, bars, stacked_bars
+from jobwire.pipeline.report.charts import bars, stacked_bars
 from jobwire.pipeline.report.forgotten import forgotten_runs, queues_that_forget
 from jobwire.pipeline.report.frames import Frame, Frames
 from jobwire.pipeline.report.parts import Chart, Section
@@ -73,7 +75,7 @@ def _by_attempts(again: Frame) -> Chart:
         f"{count(done)} of {count(jobs)}" for done, jobs in zip(rows["completed"], rows["jobs"], strict=True)
     ]
     parts = {"completed": OUTCOME["completed"], "failed": OUTCOME["failed"]}
-    drawing = stacked_bars(rows, parts, unit="jobs", width=HALF)
+    drawing = partial(stacked_bars, rows, parts, unit="jobs")
     return Chart("retries", "Jobs that were retried, by runs they took", drawing, span=3)
 
 
@@ -84,5 +86,6 @@ def _by_queue(queues: Frame) -> Chart:
     rows["text"] = [
         f"{share(done, jobs)} of {count(jobs)}" for done, jobs in zip(rows["succeeded"], rows["jobs"], strict=True)
     ]
-    drawing = bars(rows, OUTCOME["completed"], percent=True, unit="retried jobs that succeeded in the end", width=HALF)
+    unit = "retried jobs that succeeded in the end"
+    drawing = partial(bars, rows, OUTCOME["completed"], percent=True, unit=unit)
     return Chart("retries-queues", "What retries brought home, by queue", drawing, span=3)

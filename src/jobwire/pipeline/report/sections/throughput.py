@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from jobwire.look.palette import OUTCOME
-from jobwire.pipeline.report.charts import HALF, WIDE, Drawing, stacked_bars, stacked_over_time
+from jobwire.pipeline.report.charts import Drawing, stacked_bars, stacked_over_time
 from jobwire.pipeline.report.frames import OUTCOMES, Frame, Frames
 from jobwire.pipeline.report.parts import Chart, Section
 from jobwire.pipeline.report.period import Period
@@ -65,20 +67,27 @@ def _balance(by_queue: Frame) -> str:
 def _compared(by_queue: Frame) -> list[Chart]:
     rows = by_queue.head(_QUEUES_COMPARED).reset_index()
     rows["text"] = [count(value) for value in rows["work"]]
-    drawing = stacked_bars(rows, OUTCOME, unit="jobs that ended", width=WIDE)
+    drawing = partial(stacked_bars, rows, OUTCOME, unit="jobs that ended")
     return [Chart("throughput", "Jobs that ended, by queue and outcome", drawing)]
 
 
 def _courses(table: Frame, queues: list[str], period: Period) -> list[Chart]:
-    charts = [Chart("throughput", f"All queues: jobs added and ended per {period.grain}", _drawn(table, period, WIDE))]
+    charts = [
+        Chart(
+            "throughput",
+            f"All queues: jobs added and ended per {period.grain}",
+            partial(_drawn, table, period, whole=True),
+        )
+    ]
     if len(queues) > 1:
         for number, queue in enumerate(queues[:_QUEUES_DRAWN], 1):
-            drawing = _drawn(table[table["label"] == queue], period, HALF)
+            drawing = partial(_drawn, table[table["label"] == queue], period, whole=False)
             charts.append(Chart(f"throughput-{number}", f"{queue}: jobs ended per {period.grain}", drawing, span=3))
     return charts
 
 
-def _drawn(table: Frame, period: Period, width: int) -> Drawing:
+def _drawn(table: Frame, period: Period, *, whole: bool, width: int) -> Drawing:
+    """Returns the course of all queues, with what was added, or that of one."""
     at = table["hour"].dt.floor("h" if period.grain == "hour" else "D").rename("at")
     course = table.groupby(at)[["added", *OUTCOMES]].sum().reindex(period.buckets(), fill_value=0)
     return stacked_over_time(
@@ -87,7 +96,7 @@ def _drawn(table: Frame, period: Period, width: int) -> Drawing:
         period.step,
         unit=f"jobs per {period.grain}",
         width=width,
-        height=250 if width == WIDE else 165,
-        line="added" if width == WIDE else None,
-        legend=width == WIDE,
+        height=250 if whole else 165,
+        line="added" if whole else None,
+        legend=whole,
     )

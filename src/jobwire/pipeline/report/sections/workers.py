@@ -7,11 +7,12 @@ has a load of 4. As long as no load exceeds 1 it is shown in per cent, else as j
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pandas as pd
 
 from jobwire.look.palette import OUTCOME
-from jobwire.pipeline.report.charts import WIDE, bars, heat_map
+from jobwire.pipeline.report.charts import bars, heat_map
 from jobwire.pipeline.report.frames import Frame, Frames
 from jobwire.pipeline.report.parts import Chart, Section
 from jobwire.pipeline.report.period import Period
@@ -83,7 +84,7 @@ def _by_worker(totals: Frame, single: bool) -> Chart:
     texts = zip(rows["load"], rows["runs"], strict=True)
     rows["text"] = [f"{_said(load, single)} · {plural(runs, 'run')}" for load, runs in texts]
     unit = "time spent on runs" if single else "jobs at a time, on average"
-    drawing = bars(rows, OUTCOME["completed"], percent=single, unit=unit, width=WIDE)
+    drawing = partial(bars, rows, OUTCOME["completed"], percent=single, unit=unit)
     return Chart("workers", _caption("Load by worker", totals), drawing)
 
 
@@ -97,14 +98,14 @@ def _course(hours: Frame, totals: Frame, single: bool) -> Chart:
     cells["row"] = cells["worker"].map(rows)
     top = float(cells["value"].max())
     bounds = [10.0, 25.0, 50.0, 75.0, 90.0] if single else [top * part / 6 for part in range(1, 6)]
-    drawing = heat_map(
+    drawing = partial(
+        heat_map,
         cells,
         rows=list(rows),
         columns=[f"{number:02}" for number in range(24)],
         bounds=bounds,
         said=lambda bound: f"{bound:.0f} %" if single else f"{bound:.1f}",
         titles=("hour of day (UTC)", "time spent on runs" if single else "jobs at a time"),
-        width=WIDE,
     )
     return Chart("workers", _caption("Load by worker and hour of day", totals), drawing)
 

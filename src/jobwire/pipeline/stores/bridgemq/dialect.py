@@ -35,6 +35,8 @@ class BridgeDialect(Dialect):
         "retried": ("retried",),
     }
 
+    outcome_members = ("result",)
+
     def server(self, folder: Path) -> embedded.Server:
         return embedded.valkey(folder)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import pyarrow as pa
@@ -23,14 +23,23 @@ _PRESENT_STEP = 2_000
 
 def present(index: Index, ids: Sequence[str]) -> Collection[str]:
     """Returns the ids that belong to jobs of this type: a namespace has one set of ids for all types."""
-    found: set[str] = set()
+    return set(_documents(index, ids))
+
+
+def payloads(index: Index, ids: Sequence[str]) -> Mapping[str, str]:
+    """Returns the payloads of those of the ids that belong to jobs of this type."""
+    return {job_id: as_text(document.get("payload")) for job_id, document in _documents(index, ids).items()}
+
+
+def _documents(index: Index, ids: Sequence[str]) -> dict[str, codec.Document]:
+    found: dict[str, codec.Document] = {}
     for start in range(0, len(ids), _PRESENT_STEP):
         some = ids[start : start + _PRESENT_STEP]
         documents: list[Any] = index.connection.call("MGET", *(index.keys.data(job_id) for job_id in some))
         for job_id, data in zip(some, documents, strict=True):
             document = codec.parse(data) if data is not None else None
             if document is not None and document.get("type") == index.kind:
-                found.add(job_id)
+                found[job_id] = document
     return found
 
 

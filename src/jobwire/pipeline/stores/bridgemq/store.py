@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -48,6 +48,9 @@ class BridgemqStore:
 
     def present(self, ids: Sequence[str]) -> Collection[str]:
         return finished.present(self._index, ids)
+
+    def payloads(self, ids: Sequence[str]) -> Mapping[str, str]:
+        return finished.payloads(self._index, ids)
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._index, stamps)

@@ -48,6 +48,8 @@ class BullDialect(Dialect):
         "paused": ("paused",),
         "resumed": ("resumed",),
     }
+    outcome_members = ("returnvalue", "data")
+    children_members = (":processed", ":failed")
     retried_from = ("active", "failed", "completed")  # it has no word for a retry: the job is waiting again
 
     def server(self, folder: Path) -> embedded.Server:

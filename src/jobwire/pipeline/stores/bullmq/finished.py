@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,20 @@ def present(connection: RedisConnection, keys: Keys, ids: Sequence[str]) -> Coll
         some = ids[start : start + _PRESENT_STEP]
         answers = connection.calls([("HEXISTS", keys.job(job_id), "timestamp") for job_id in some])
         found.update(job_id for job_id, answer in zip(some, answers, strict=True) if answer == 1)
+    return found
+
+
+def payloads(connection: RedisConnection, keys: Keys, ids: Sequence[str]) -> Mapping[str, str]:
+    """Returns the payloads of the jobs that exist, whatever their bytes are."""
+    found: dict[str, str] = {}
+    for start in range(0, len(ids), _PRESENT_STEP):
+        some = ids[start : start + _PRESENT_STEP]
+        answers = connection.calls([("HGET", keys.job(job_id), "data") for job_id in some])
+        found |= {
+            job_id: answer.decode(errors="backslashreplace")
+            for job_id, answer in zip(some, answers, strict=True)
+            if isinstance(answer, bytes)
+        }
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +51,9 @@ class BullmqStore:
 
     def present(self, ids: Sequence[str]) -> Collection[str]:
         return finished.present(self._connection, self._keys, ids)
+
+    def payloads(self, ids: Sequence[str]) -> Mapping[str, str]:
+        return finished.payloads(self._connection, self._keys, ids)
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._connection, self._keys, stamps)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
 
 from jobwire.backends.monque.codec import key_of
 from jobwire.backends.monque.connection.clock import now_ms
+from jobwire.backends.monque.payload import from_bson
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.monque import events, finished, jobs, partitions, purge
 from jobwire.pipeline.stores.monque.events import Events, Part
 from jobwire.pipeline.stores.monque.mongo import Collections
 from jobwire.pipeline.stores.monque.partitions import Partition
+from jobwire.pipeline.stores.monque.rows import json_text
 from jobwire.urls import Address
 
 _SIX_HOURS = 6 * 3_600_000
@@ -57,6 +59,13 @@ class MonqueStore:
         with self._collections.reaching():
             condition = {"_id": {"$in": list(keys)}, "name": self._queue}
             return {keys[found["_id"]] for found in self._collections.jobs.find(condition, {"_id": 1})}
+
+    def payloads(self, ids: Sequence[str]) -> Mapping[str, str]:
+        keys = {key_of(one): one for one in ids}
+        with self._collections.reaching():
+            condition = {"_id": {"$in": list(keys)}, "name": self._queue}
+            found = self._collections.jobs.find(condition, {"data": 1})
+            return {keys[one["_id"]]: json_text(from_bson(one.get("data"))) for one in found}
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._collections, self._queue, stamps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 
@@ -62,6 +62,12 @@ class PgBossStore:
         known = [one for one in ids if is_id(one)]
         found = {job_id for (job_id,) in self._database.ask(query, [self._queue, known])}
         return {one for one in known if one.lower() in found}
+
+    def payloads(self, ids: Sequence[str]) -> Mapping[str, str]:
+        query = f"SELECT j.id::text, coalesce(j.data::text, 'null') FROM {self._table.name} j WHERE j.name = $1 AND j.id = ANY ($2::uuid[])"  # noqa: S608, E501
+        known = [one for one in ids if is_id(one)]
+        found: dict[str, str] = dict(self._database.ask(query, [self._queue, known]))
+        return {one: found[one.lower()] for one in known if one.lower() in found}
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._database, self._table, self._queue, stamps)

@@ -1,0 +1,1 @@
+"""Targets of queues and what their figures say about them: error budgets, forecasts, changes. Needs no Spark."""
