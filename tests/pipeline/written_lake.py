@@ -64,7 +64,7 @@ def _part(table: str, row: Mapping[str, Any]) -> str:
 
 def job(number: int, day: int = 0, **more: Any) -> dict[str, Any]:
     """A silver job of a day after Monday."""
-    at = MONDAY + timedelta(days=day, minutes=number)
+    at = MONDAY + timedelta(days=day, minutes=number % 1440)
     state = "failed" if number % 5 == 0 else "completed"
     return {
         "store": STORE,

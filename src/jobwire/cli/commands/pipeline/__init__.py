@@ -7,6 +7,7 @@ import typer
 from jobwire.cli.commands.pipeline.archive import archive, restore
 from jobwire.cli.commands.pipeline.build import build
 from jobwire.cli.commands.pipeline.doctor import doctor
+from jobwire.cli.commands.pipeline.export import export
 from jobwire.cli.commands.pipeline.ingest import ingest
 from jobwire.cli.commands.pipeline.load import load
 from jobwire.cli.commands.pipeline.move import move
@@ -48,6 +49,13 @@ app.command(
         "jobwire pipeline sql --views lake.duckdb",
     ),
 )(sql)
+app.command(
+    rich_help_panel=HISTORY,
+    epilog=examples(
+        "jobwire pipeline export --format delta --to ./delta",
+        "jobwire pipeline export --format iceberg --to ./iceberg --table silver_jobs --table gold_latency_hourly",
+    ),
+)(export)
 app.command(
     rich_help_panel=DATA,
     epilog=examples(
