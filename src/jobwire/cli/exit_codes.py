@@ -12,6 +12,8 @@ USAGE = 2
 UNREACHABLE = 3
 NOTHING_FOUND = 4
 """There is no such queue, job or schedule, or no job matches."""
+FAILED_CHECKS = 5
+"""The work was done, and checks of data quality have failed, which `--fail-on quality` makes an error."""
 INTERRUPTED = 130
 READER_GONE = 141
 

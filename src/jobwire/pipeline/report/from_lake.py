@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pandas as pd
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.lake import SUMMARIES, Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.lake.schemas import RUNS
 from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, columns_of
 from jobwire.pipeline.report import Period, write_report
 
@@ -58,14 +60,22 @@ def report(
     if end <= start:
         raise JobwireError(f"a report from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} covers no time")
     tables = {name: _within(frame, start, end) for name, frame in tables.items()}
-    tables["runs"] = pd.DataFrame(read_runs(lake.root))
+    tables["runs"] = pd.DataFrame(read_runs(lake.root), columns=pd.Index(RUNS.names))
     with lake.run("report") as run:
         path = write_report(tables, folder, title=title, period=Period(start, end), png=png)
         run.rows_in = sum(len(frame) for frame in tables.values())
-        run.note(path=str(path))
+        run.note(path=str(path), until=end.isoformat())
     return ReportResult(
         str(path), start.isoformat(), end.isoformat(), {name: len(frame) for name, frame in tables.items()}
     )
+
+
+def since_last(root: str) -> datetime | None:
+    """Returns where a report begins that continues the last one: with the last hour of that one, which may have had
+    more to come. None if there was none."""
+    done = [run for run in read_runs(root) if (run["command"], run["outcome"]) == ("report", "ok")]
+    until = next((found for run in reversed(done) if (found := orjson.loads(run["notes"]).get("until"))), None)
+    return None if until is None else datetime.fromisoformat(until) - timedelta(hours=1)
 
 
 def _frame(lake: Lake, name: str, spark: SparkSession | None) -> pd.DataFrame:
