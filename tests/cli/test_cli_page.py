@@ -71,6 +71,7 @@ def test_the_exit_codes_of_the_page_are_those_of_the_program() -> None:
     rows = dict(re.findall(r"^\| (\d+) \| (\w+)", PAGE, re.MULTILINE))
     codes = (exit_codes.DONE, exit_codes.REFUSED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.NOTHING_FOUND)
     assert [rows[str(code)] for code in codes] == ["done", "refused", "usage", "the", "nothing"]
+    assert rows[str(exit_codes.FAILED_CHECKS)] == "failed"
 
 
 def test_a_paragraph_of_help_is_one_line_that_the_terminal_wraps() -> None:

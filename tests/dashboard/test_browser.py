@@ -135,7 +135,7 @@ async def _campaign(campaigns):
 def _lake(folder):
     at = datetime(2030, 1, 7, 9, tzinfo=UTC)
     row = {"store": TEXTS[0], "queue": HOSTILE, "name": TEXTS[1], "hour": at, "completed": 5, "failed": 2, "runs": 7}
-    failure = {"day": at.date(), "error_class": TEXTS[2], "sample": " ".join(TEXTS), "failures": 2, "jobs": 2}
+    failure = {"day": at.date(), "error_class": TEXTS[2], "sample_error": " ".join(TEXTS), "failures": 2, "jobs": 2}
     latency = {"wait_sketch": '{"100": 7}', "run_sketch": '{"200": 7}'}
     tables = {"throughput_hourly": [row], "latency_hourly": [row | latency], "failures_daily": [row | failure]}
     return publish(folder / "lake", tables)

@@ -34,7 +34,7 @@ def _tables():
         "failures_daily": [
             {
                 "store": STORE, "queue": "mail", "name": "mail", "day": MONDAY.date(), "error_class": "TimeoutError",
-                "failures": 40, "jobs": 20, "sample": f"TimeoutError: password=hunter2 {TEXTS[0]}",
+                "failures": 40, "jobs": 20, "sample_error": f"TimeoutError: password=hunter2 {TEXTS[0]}",
                 "first_at": MONDAY, "last_at": MONDAY + timedelta(hours=3),
             }
         ],
@@ -100,7 +100,7 @@ async def test_a_new_publication_is_seen_and_a_missing_lake_is_said_to_be_empty(
 async def test_hostile_texts_of_a_lake_are_shown_as_text(tmp_path, unique):
     hostile = " ".join(TEXTS)
     tables = {
-        name: [row | {"queue": hostile, "error_class": hostile, "sample": hostile} for row in rows]
+        name: [row | {"queue": hostile, "error_class": hostile, "sample_error": hostile} for row in rows]
         for name, rows in _tables().items()
     }
     app = dashboard({"shop": f"memory:{unique}"}, lake=publish(tmp_path / "lake", tables))

@@ -68,7 +68,7 @@ def silver_event(number: int, kind: str, minute: float, job: str | None = "7", *
         "kind": kind,
         "native_kind": kind,
         "job_id": job,
-        "at": at(minute),
+        "happened_at": at(minute),
         "data": json.dumps(more),
         "day": at(minute).date(),
         **columns,

@@ -23,7 +23,7 @@ from jobwire.pipeline.history.gold_changes import GoldChanges
 from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake
 from jobwire.pipeline.lake.pointers import read_pointer, read_table
 from jobwire.pipeline.lake.run_log import read_runs
-from jobwire.pipeline.lake.schemas import SNAPSHOTS
+from jobwire.pipeline.lake.schemas import SILVER_EVENTS, SNAPSHOTS
 from jobwire.pipeline.lake.tables import GOLD_BY_DAY
 from pipeline.literal_rows import NOON, PGBOSS, at, bronze_events, event, frame, snapshot, values
 
@@ -198,6 +198,19 @@ def test_gold_is_made_again_for_the_days_that_a_change_reaches(spark: Any, lake:
     copied.publish(copied.stage("silver/attempts", runs, "again"), ["2026-03-01"])
     assert GoldChanges(copied).days == reached.days
     assert GoldChanges(copied).parts("silver/attempts") == reached.parts("silver/attempts")
+
+
+def test_tables_with_the_columns_of_another_release_are_made_again(spark: Any, lake: str, at_once: Lake) -> None:
+    shutil.copytree(at_once.root, lake)
+    for table in ("silver/events", "gold/failures_daily"):
+        pointer = Path(lake, table, "_current.json")
+        pointer.write_text(pointer.read_text().replace("happened_at timestamp", "at timestamp").replace("sample_", ""))
+
+    build(spark, Lake(lake))
+
+    assert read_pointer(lake, "silver/events").columns == SILVER_EVENTS.ddl
+    assert checksums(Lake(lake)) == checksums(at_once)
+    build(no_session, Lake(lake))
 
 
 def test_a_lake_without_rows_builds_empty_tables(spark: Any, lake: str) -> None:

@@ -42,7 +42,7 @@ def test_an_event_keeps_its_words_and_gets_ours(spark: Any) -> None:
             "kind": "started",
             "native_kind": "active",
             "job_id": "7",
-            "at": at(3),
+            "happened_at": at(3),
             "data": '{"prev": "waiting"}',
             "day": NOON.date(),
         },
@@ -121,7 +121,7 @@ def test_malformed_events_are_left_out(spark: Any) -> None:
 def test_a_gap_has_the_time_at_which_it_was_found(spark: Any) -> None:
     gap = event(0, "gap", 0, job=None, after="1-0", before="9-0") | {"at": None, "ingested_at": at(5)}
 
-    assert only(of_events.silver_events(bronze_events(spark, gap)), "kind", "at") == ("gap", at(5))
+    assert only(of_events.silver_events(bronze_events(spark, gap)), "kind", "happened_at") == ("gap", at(5))
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ def test_gaps_have_their_bounds(spark: Any) -> None:
     assert_rows(
         found,
         GAPS,
-        {**BULLMQ, "after": "1-0", "before": "9-0", "lost": 41, "at": NOON},
-        {**BULLMQ, "after": "10-0", "before": "20-0", "at": at(1)},
+        {**BULLMQ, "after": "1-0", "before": "9-0", "lost": 41, "noticed_at": NOON},
+        {**BULLMQ, "after": "10-0", "before": "20-0", "noticed_at": at(1)},
     )
 
 
@@ -105,7 +105,7 @@ def test_checks_say_what_someone_should_look_at(spark: Any) -> None:
         frame(spark, QUARANTINE, [{**BULLMQ, "source": "events", "id": "1", "reason": "no time"}]),
     )
 
-    assert values(found.where("store like 'bullmq%'"), "check", "value", "ok") == [
+    assert values(found.where("store like 'bullmq%'"), "check_name", "value", "ok") == [
         ("attempts", 2, True),
         ("duplicate events", 1, True),
         ("events", 1, True),
@@ -119,7 +119,7 @@ def test_checks_say_what_someone_should_look_at(spark: Any) -> None:
         ("runs of unknown workers", 1, True),
         ("started before ready", 1, False),
     ]
-    assert values(found.where("store like 'pgboss%'"), "check", "value") == [
+    assert values(found.where("store like 'pgboss%'"), "check_name", "value") == [
         ("duplicate events", 0),
         ("events", 1),
         ("gaps", 0),

@@ -79,7 +79,7 @@ def test_names_that_look_like_markup_stay_text(tmp_path, period):
     names = {"emails": HOSTILE, "welcome": HOSTILE, "mail-1": HOSTILE, "invoices": LONG, "thumbnails": ODD}
     tables = renamed(samples.week() if period is samples.WEEK else samples.moment(), names)
     tables["failures_daily"]["error_class"] = HOSTILE
-    tables["failures_daily"]["sample"] = "</td></table><img src=x onerror=alert(1)>"
+    tables["failures_daily"]["sample_error"] = "</td></table><img src=x onerror=alert(1)>"
     tables["quality"]["note"] = HOSTILE
     page = written(tables, tmp_path, period)
 

@@ -26,6 +26,9 @@ _EXTRAS = {
         ("fastapi", "jinja2", "pydantic", "starlette", "uvicorn"), ("the HTTP API and the dashboard", "web")
     ),
     "psycopg": ("PostgreSQL", "postgres"),
+    "duckdb": ("SQL", "sql"),
+    "deltalake": ("Delta", "delta"),
+    "pyiceberg": ("Iceberg", "iceberg"),
     "prometheus_client": ("the metrics", "observe"),
 }
 

@@ -12,8 +12,8 @@ USAGE = 2
 UNREACHABLE = 3
 NOTHING_FOUND = 4
 """There is no such queue, job or schedule, or no job matches."""
-BUDGET_BURNS = 5
-"""The error budget of a queue is spent too fast."""
+FAILED_CHECKS = 5
+"""The work was done, and a check failed: data quality with `--fail-on quality`, or an error budget."""
 INTERRUPTED = 130
 READER_GONE = 141
 

@@ -262,6 +262,6 @@ def _failure(key: tuple[str, str, str], rows: Sequence[Any], days: Sequence[Any]
         sum(row["jobs"] for row in rows),
         min((row["first_at"] for row in rows if row["first_at"]), default=None),
         max((row["last_at"] for row in rows if row["last_at"]), default=None),
-        newest["sample"] or "",
+        newest["sample_error"] or "",
         list(per_day.values()),
     )

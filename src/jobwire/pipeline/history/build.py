@@ -9,7 +9,8 @@
 * Tables of campaigns are made by build_campaigns.py, if a campaigns' database was ingested.
 
 What was built up to is recorded last. A build that was interrupted leaves whole tables, and the next one does the same
-work again. If nothing was ingested since the last build, there is nothing to do, and Spark is not used.
+work again. If nothing was ingested since the last build, there is nothing to do, and Spark is not used. Tables with the
+columns of another release are made again whole.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake
 from jobwire.pipeline.lake.run_log import Run
-from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, DELIVERIES_BY_DAY, GOLD_BY_DAY
+from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, DELIVERIES_BY_DAY, GOLD_BY_DAY, columns_of
 from jobwire.pipeline.spark.session import for_little, session_of
 from jobwire.pipeline.spark.utc import utc_day
 
@@ -68,7 +69,7 @@ def build(spark: AnySession, lake: Lake, since: date | None = None, until: date 
     with lake.files.locked("build"), lake.run("build", since=_text(since), until=_text(until)) as run:
         bronze = lake.bronze_state()
         if since is None and until is None:
-            if lake.files.read(_BUILT) == bronze:
+            if lake.files.read(_BUILT) == bronze and _has_present_columns(lake):
                 run.note(unchanged=True)
                 return _result(lake, run, (), 0)
             result = _build(session_of(spark), lake, run)
@@ -136,7 +137,8 @@ class _Build:
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""
         self.rows_in = self._new_rows
-        if not self._before["events"] and not self._before["snapshots"]:
+        known = self._before["events"] or self._before["snapshots"]
+        if not known or not _has_present_columns(self._lake):
             self._make_all()
         elif self._new_rows:
             events, snapshots = self._since_marks(self._events), self._snapshots_since_marks()
@@ -277,6 +279,12 @@ class _Build:
 
     def _publish(self, name: str, rows: DataFrame, replacing: Collection[str] | None = None) -> None:
         self._lake.publish(self._lake.stage(name, rows, self._run.id), replacing)
+
+
+def _has_present_columns(lake: Lake) -> bool:
+    """Returns whether the tables of silver and gold have the columns of this release."""
+    pointers = [(name, lake.pointer(name)) for name in (*BY_DAY, *SUMMARIES)]
+    return all(pointer is None or pointer.columns == columns_of(name).ddl for name, pointer in pointers)
 
 
 def _time(micros: int) -> Column:

@@ -120,7 +120,7 @@ def failures_daily(attempts: DataFrame) -> DataFrame:
         .agg(
             F.count("*").alias("failures"),
             F.count_distinct("job_id").alias("jobs"),
-            F.min_by("error", F.struct("at", "job_id", "attempt")).alias("sample"),
+            F.min_by("error", F.struct("at", "job_id", "attempt")).alias("sample_error"),
             F.min("at").alias("first_at"),
             F.max("at").alias("last_at"),
         )

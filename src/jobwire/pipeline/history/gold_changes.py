@@ -14,7 +14,7 @@ from typing import Any
 
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import Part
-from jobwire.pipeline.lake.tables import GOLD_BY_DAY, REACHING
+from jobwire.pipeline.lake.tables import GOLD_BY_DAY, REACHING, columns_of
 
 _RECORD = "checkpoints/gold.json"
 
@@ -44,7 +44,8 @@ class GoldChanges:
         self._lake.files.write(_RECORD, record)
 
     def _changed_days(self, record: Mapping[str, Mapping[str, Any]] | None) -> list[str] | None:
-        if record is None or any(self._lake.pointer(name) is None for name in GOLD_BY_DAY):
+        pointers = {name: self._lake.pointer(name) for name in GOLD_BY_DAY}
+        if record is None or any(one is None or one.columns != columns_of(name).ddl for name, one in pointers.items()):
             return None
         days: set[str] = set()
         for name, parts in self._now.items():

@@ -101,7 +101,7 @@ def gaps(events: DataFrame) -> DataFrame:
             F.get_json_object(data, "$.after").alias("after"),
             F.get_json_object(data, "$.before").alias("before"),
             F.get_json_object(data, "$.lost").try_cast("bigint").alias("lost"),
-            "at",
+            F.col("happened_at").alias("noticed_at"),
         )
         .select(*GAPS.names)
     )
@@ -116,7 +116,7 @@ def checks(
         .unionByName(_tally(events, read=-F.count("*")))
         .groupBy(*_OF_A_QUEUE)
         .agg(F.sum("value").alias("value"))
-        .withColumn("check", F.lit("duplicate events"))
+        .withColumn("check_name", F.lit("duplicate events"))
     )
     found = [
         duplicates,
@@ -141,7 +141,7 @@ def checks(
             },
         ),
     ]
-    check = F.col("check")
+    check = F.col("check_name")
     notes = [F.when(check == name, note) for name, note in (_HARMLESS | _TO_LOOK_AT).items()]
     return (
         reduce(DataFrame.unionByName, found)
@@ -152,6 +152,6 @@ def checks(
 
 
 def _tally(rows: DataFrame, **measures: Column) -> DataFrame:
-    """Returns each measure of each queue as a row `store, queue, check, value`, all in one pass."""
+    """Returns each measure of each queue as a row `store, queue, check_name, value`, all in one pass."""
     wide = rows.groupBy(*_OF_A_QUEUE).agg(*(measure.alias(name) for name, measure in measures.items()))
-    return wide.unpivot(_OF_A_QUEUE, tuple(measures), "check", "value")
+    return wide.unpivot(_OF_A_QUEUE, tuple(measures), "check_name", "value")

@@ -63,7 +63,7 @@ def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
 
 def _cut(events: DataFrame) -> DataFrame:
     """Returns each job's events from one start, or one add, to the next as one row."""
-    kind, at = F.col("kind"), F.col("at")
+    kind, at = F.col("kind"), F.col("happened_at")
     of_job = Window.partitionBy(F.xxhash64(*JOB_KEY), *reversed(JOB_KEY)).orderBy("event_order")
     over_to_children = F.col("native_kind") == "waiting-children"
     of_runs = (
@@ -74,8 +74,9 @@ def _cut(events: DataFrame) -> DataFrame:
         .withColumn("life", F.count_if((kind == "added") & reusing_ids()).over(of_job))
     )
     started = kind == "started"
+    ended = F.struct("event_order", "kind", at.alias("at"), "error")
     due = F.when(kind.isin("added", "stalled", *_HANDED_BACK), due_at())
-    ready = F.max(F.when(kind.isin("added", "stalled", *_HANDED_BACK), F.struct("event_order", "at")))
+    ready = F.max(F.when(kind.isin("added", "stalled", *_HANDED_BACK), F.struct("event_order", at.alias("at"))))
     delayed = F.max(F.when(due.isNotNull(), F.struct("event_order", due.alias("due"))))
     return (
         of_runs.groupBy(F.xxhash64(*JOB_KEY).alias("key"), *JOB_KEY, "run", "life")
@@ -84,7 +85,7 @@ def _cut(events: DataFrame) -> DataFrame:
             F.max(F.when(started, F.col("worker"))).alias("worker"),
             F.max(F.when(started, _own_number())).alias("own_number"),
             F.max(F.when(started, _own_ready_time())).alias("own_ready_at"),
-            F.min(F.when(~started & (kind != "added"), F.struct("event_order", "kind", "at", "error"))).alias("end"),
+            F.min(F.when(~started & (kind != "added"), ended)).alias("end"),
             F.min(F.when(kind == "stalled", at)).alias("stalled_at"),
             F.bool_or(kind == "added").alias("added"),
             ready.alias("ready"),

@@ -52,7 +52,7 @@ def silver_events(bronze: DataFrame) -> DataFrame:
         F.coalesce(F.when(again, "retried"), *words, F.lit("other")).alias("kind"),
         native.alias("native_kind"),
         "job_id",
-        moment.alias("at"),
+        moment.alias("happened_at"),
         "worker",
         _named(F.col("name"), F.coalesce("error", "failed_reason")).alias("error"),
         "data",
@@ -74,9 +74,8 @@ def event_order() -> Column:
     in_stream = [number for one in all_dialects() if (number := one.number_in_stream()) is not None]
     ranks = [F.when(F.col("kind") == kind, rank) for rank, kind in enumerate(_ORDER_AT_ONE_MOMENT)]
     last = F.lit(len(ranks))
-    return F.struct(
-        "at", F.coalesce(*in_stream, F.lit(0)).alias("in_stream"), F.coalesce(*ranks, last).alias("rank"), "id"
-    )
+    numbers = (F.coalesce(*in_stream, F.lit(0)).alias("in_stream"), F.coalesce(*ranks, last).alias("rank"))
+    return F.struct("happened_at", *numbers, "id")
 
 
 def reusing_ids() -> Column:
@@ -93,7 +92,7 @@ def of_stores(which: Callable[[Dialect], bool]) -> Column:
 def due_at() -> Column:
     """Returns when an added, delayed or handed back job may run; null if its event does not have that time."""
     due = F.coalesce(*(dialect.due_time() for dialect in all_dialects()))
-    return F.when(due.isNotNull(), F.greatest(due, "at"))
+    return F.when(due.isNotNull(), F.greatest(due, "happened_at"))
 
 
 def _named(name: Column, error: Column) -> Column:

@@ -127,8 +127,8 @@ def _reported(events: DataFrame) -> DataFrame:
     states = [F.when(kind.isin(*kinds), state) for state, kinds in _LEFT_IN.items()]
     of_life = (
         events.where("job_id is not null and kind not in ('progress', 'other', 'paused', 'resumed', 'gap')")
-        .withColumn("added_at", F.max(F.when(kind == "added", F.col("at"))).over(same))
-        .where(~reusing_ids() | F.col("added_at").isNull() | (F.col("at") >= F.col("added_at")))
+        .withColumn("added_at", F.max(F.when(kind == "added", F.col("happened_at"))).over(same))
+        .where(~reusing_ids() | F.col("added_at").isNull() | (F.col("happened_at") >= F.col("added_at")))
         .withColumn("event_order", event_order())
         .withColumn("state", F.coalesce(*states))
         .withColumn("due_at", F.when(kind.isin("added", "delayed"), due_at()))
@@ -140,7 +140,7 @@ def _reported(events: DataFrame) -> DataFrame:
         return F.max_by(name, F.when(F.col(name).isNotNull(), order)).alias(name)
 
     def time_of(*kinds: str) -> Column:
-        return F.max(F.when(kind.isin(*kinds), F.col("at")))
+        return F.max(F.when(kind.isin(*kinds), F.col("happened_at")))
 
     return (
         of_life.groupBy(F.xxhash64(*JOB_KEY).alias("key"), *JOB_KEY)
@@ -152,8 +152,8 @@ def _reported(events: DataFrame) -> DataFrame:
             last("worker"),
             last("due_at"),
             F.max("added_at").alias("added_at"),
-            F.max(F.when(F.col("state").isNotNull(), F.col("at"))).alias("state_at"),
-            F.min("at").alias("first_at"),
+            F.max(F.when(F.col("state").isNotNull(), F.col("happened_at"))).alias("state_at"),
+            F.min("happened_at").alias("first_at"),
             time_of("started").alias("started_at"),
             time_of(*FINISHED).alias("finished_at"),
             F.count_if(kind == "started").alias("starts"),

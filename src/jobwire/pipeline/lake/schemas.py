@@ -1,7 +1,8 @@
 """The columns of every table, defined once: Arrow and Spark schemas are both made from here.
 
 Times are UTC timestamps, payloads and other values of a job are JSON texts, every table begins with `store, queue`.
-Those about campaigns are in campaign_schemas.py.
+Those about campaigns are in campaign_schemas.py. No name is a reserved word of PostgreSQL, DuckDB, Spark, BigQuery or
+Snowflake in a published table, so that a query works in each of them without quotes.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ SILVER_EVENTS = columns(
     "kind string",  # one vocabulary, see jobwire.pipeline.history.silver_jobs
     "native_kind string",
     "job_id string",
-    "at timestamp",
+    "happened_at timestamp",
     "worker string",
     "error string",
     "data string",
@@ -230,7 +231,7 @@ FAILURES_DAILY = columns(
     "error_class string",
     "failures bigint",  # failed runs
     "jobs bigint",  # distinct jobs among them
-    "sample string",  # the first error of the class that day, whole
+    "sample_error string",  # the first error of the class that day, whole
     "first_at timestamp",
     "last_at timestamp",
 )
@@ -255,9 +256,9 @@ RETRIES = columns(
     "share double",  # of all the queue's and name's successes: what the n-th run brought
 )
 
-GAPS = columns("store string", "queue string", "after string", "before string", "lost bigint", "at timestamp")
+GAPS = columns("store string", "queue string", "after string", "before string", "lost bigint", "noticed_at timestamp")
 
-QUALITY = columns("check string", "store string", "queue string", "value bigint", "ok boolean", "note string")
+QUALITY = columns("check_name string", "store string", "queue string", "value bigint", "ok boolean", "note string")
 
 RUNS = columns(
     "run string",

@@ -23,5 +23,5 @@ def queues_that_forget(frames: Frames) -> str:
 
 def _of_queues(frames: Frames) -> Column:
     checks = frames.quality
-    found = checks[(checks["check"] == CHECK) & (checks["value"] > 0)]
+    found = checks[(checks["check_name"] == CHECK) & (checks["value"] > 0)]
     return found.groupby("label")["value"].sum()

@@ -21,10 +21,10 @@ OUTCOMES = ("completed", "failed")
 _COLUMNS = {
     "throughput_hourly": ("store queue name hour", "added started completed failed stalled retried"),
     "latency_hourly": ("store queue name hour wait_sketch run_sketch", "runs"),
-    "failures_daily": ("store queue name day error_class sample first_at last_at", "failures jobs"),
+    "failures_daily": ("store queue name day error_class sample_error first_at last_at", "failures jobs"),
     "workers_hourly": ("store queue worker hour", "runs busy_ms utilisation"),
     "retries": ("store queue name", "attempts jobs succeeded"),
-    "quality": ("check store queue ok note", "value"),
+    "quality": ("check_name store queue ok note", "value"),
     "gaps": ("store queue after before", "lost"),
     "runs": ("command started_at ended_at outcome", "rows_in rows_out"),
     "campaign_hourly": (

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pandas as pd
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.lake import SUMMARIES, Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.lake.schemas import RUNS
 from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, columns_of
 from jobwire.pipeline.report import Period, write_report
 from jobwire.pipeline.targets.from_lake import Picture, picture, read_beginnings, read_unfinished
@@ -68,13 +70,13 @@ def report(
     if end <= start:
         raise JobwireError(f"a report from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} covers no time")
     tables = {name: _within(frame, start, end) for name, frame in tables.items()}
-    tables["runs"] = pd.DataFrame(log)
+    tables["runs"] = pd.DataFrame(log, columns=pd.Index(RUNS.names))
     present = None if seen is None or until is not None else outlook(seen.picture, targets, seen.began)
     period = Period(start, end) if seen is None else seen.part_of(start, end)
     with lake.run("report") as run:
         path = write_report(tables, folder, title=title, period=period, png=png, outlook=present)
         run.rows_in = sum(len(frame) for frame in tables.values())
-        run.note(path=str(path))
+        run.note(path=str(path), until=end.isoformat())
     return ReportResult(
         str(path),
         period.start.isoformat(),
@@ -103,6 +105,14 @@ def _observed(lake: Lake, tables: Mapping[str, pd.DataFrame], log: Sequence[Mapp
     unfinished = read_unfinished(lake) if plain else pd.DataFrame()
     found = picture(tables["throughput_hourly"], tables["latency_hourly"], unfinished, log)
     return _Observed(found, read_beginnings(lake, found.queues) if plain else {})
+
+
+def since_last(root: str) -> datetime | None:
+    """Returns where a report begins that continues the last one: with the last hour of that one, which may have had
+    more to come. None if there was none."""
+    done = [run for run in read_runs(root) if (run["command"], run["outcome"]) == ("report", "ok")]
+    until = next((found for run in reversed(done) if (found := orjson.loads(run["notes"]).get("until"))), None)
+    return None if until is None else datetime.fromisoformat(until) - timedelta(hours=1)
 
 
 def _frame(lake: Lake, name: str, spark: SparkSession | None) -> pd.DataFrame:

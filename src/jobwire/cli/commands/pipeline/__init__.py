@@ -7,12 +7,15 @@ import typer
 from jobwire.cli.commands.pipeline.archive import archive, restore
 from jobwire.cli.commands.pipeline.build import build
 from jobwire.cli.commands.pipeline.doctor import doctor
+from jobwire.cli.commands.pipeline.export import export
 from jobwire.cli.commands.pipeline.ingest import ingest
+from jobwire.cli.commands.pipeline.lineage import lineage
 from jobwire.cli.commands.pipeline.load import load
 from jobwire.cli.commands.pipeline.move import move
 from jobwire.cli.commands.pipeline.report import report
 from jobwire.cli.commands.pipeline.run import run
 from jobwire.cli.commands.pipeline.slo import slo
+from jobwire.cli.commands.pipeline.sql import sql
 from jobwire.cli.commands.pipeline.tenants import tenants
 from jobwire.cli.parameters import examples
 
@@ -31,7 +34,7 @@ app.command(
     rich_help_panel=HISTORY,
     epilog=examples(
         "jobwire pipeline run bullmq+redis://cache:6379 pgboss+postgresql://db/main --lake ./lake",
-        "jobwire pipeline run --queue emails",
+        "jobwire pipeline run --queue emails --fail-on quality",
     ),
 )(run)
 app.command(
@@ -39,7 +42,25 @@ app.command(
     epilog=examples("jobwire pipeline ingest bullmq+redis://cache:6379 --continuous --every 30"),
 )(ingest)
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline build --from 2026-01-01 --to 2026-02-01"))(build)
-app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline report --out ./monday --png"))(report)
+app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline report --out ./monday --png --since-last"))(
+    report
+)
+app.command(
+    rich_help_panel=HISTORY,
+    epilog=examples(
+        "jobwire pipeline sql",
+        "jobwire pipeline sql 'select queue, count(*) as jobs from silver_jobs group by all'",
+        "jobwire pipeline sql - --csv < question.sql > answer.csv",
+        "jobwire pipeline sql --views lake.duckdb",
+    ),
+)(sql)
+app.command(
+    rich_help_panel=HISTORY,
+    epilog=examples(
+        "jobwire pipeline export --format delta --to ./delta",
+        "jobwire pipeline export --format iceberg --to ./iceberg --table silver_jobs --table gold_latency_hourly",
+    ),
+)(export)
 app.command(
     rich_help_panel=HISTORY,
     epilog=examples("jobwire pipeline slo", "jobwire pipeline slo --metrics /var/lib/node_exporter/jobwire.prom"),
@@ -68,4 +89,10 @@ app.command(
     rich_help_panel=DATA,
     epilog=examples("jobwire pipeline restore bullmq+redis://cache --queue emails --id 17 --id 18"),
 )(restore)
+app.command(
+    rich_help_panel=HEALTH,
+    epilog=examples(
+        "jobwire pipeline lineage --since-last >> events.jsonl", "jobwire pipeline lineage --namespace prod"
+    ),
+)(lineage)
 app.command(rich_help_panel=HEALTH, epilog=examples("jobwire pipeline doctor bullmq+redis://cache:6379"))(doctor)

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, moment_or_none, settings
+from jobwire.cli.commands.pipeline.parameters import (
+    LAKE,
+    Conf,
+    FailOn,
+    Format,
+    LakeRoot,
+    Master,
+    fails_on_quality,
+    moment_or_none,
+    settings,
+)
 from jobwire.cli.parameters import Json
 
 if TYPE_CHECKING:
@@ -26,16 +36,19 @@ def build(
     ] = None,
     lake: LakeRoot = LAKE,
     table_format: Format = "parquet",
+    fail_on: FailOn = None,
     master: Master = None,
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
     """Build the tables of jobs, runs and hourly figures from new ingested data, or again for some days."""
+    from jobwire.cli.commands.pipeline.quality import end_by_quality
     from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.output import emit
     from jobwire.pipeline.history.build import build as make
     from jobwire.pipeline.lake.lake import Lake
 
+    by_quality = fails_on_quality(fail_on)
     first, end = moment_or_none("--from", since), moment_or_none("--to", until)
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
@@ -46,6 +59,8 @@ def build(
         emit(asdict(result))
     else:
         show(result)
+    if by_quality:
+        end_by_quality(lake)
 
 
 def show(result: BuildResult) -> None:

@@ -50,6 +50,24 @@ SettingsFile = Annotated[
 ]
 
 
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on",
+        metavar="WHAT",
+        help="quality: end with exit code 5 if a check of data quality has failed. The work is done all the same.",
+        show_default=False,
+    ),
+]
+
+
+def fails_on_quality(given: str | None) -> bool:
+    """Returns whether failed checks of data quality are to be an error."""
+    if given not in (None, "quality"):
+        raise typer.BadParameter(f"--fail-on: write quality (got {given!r})")
+    return given is not None
+
+
 def settings(conf: list[str] | None) -> dict[str, str]:
     """Returns Spark's settings from the command line."""
     return pairs("--conf", conf)

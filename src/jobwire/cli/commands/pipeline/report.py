@@ -30,6 +30,10 @@ def report(
     *,
     since: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when.", show_default=False)] = None,
     until: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Until when.", show_default=False)] = None,
+    since_last: Annotated[
+        bool,
+        typer.Option("--since-last", metavar="", help="From the last hour of the last report.", show_default=False),
+    ] = False,
     out: Out = OUT,
     title: Annotated[str, typer.Option(metavar="TEXT", help="The report's title.")] = "Job queues",
     png: Png = False,
@@ -45,9 +49,13 @@ def report(
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.report.from_lake import report as write
+    from jobwire.pipeline.report.from_lake import since_last as end_of_last
     from jobwire.pipeline.settings import read_settings
 
     targets = read_settings(settings_file).targets
+    if since_last and since is not None:
+        raise typer.BadParameter("--since-last and --from: choose one")
+    start = end_of_last(lake) if since_last else moment_or_none("--from", since)
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         spark = started(master, settings(conf), progress) if table_format != "parquet" else None
@@ -55,7 +63,7 @@ def report(
         result = write(
             tables,
             out,
-            since=moment_or_none("--from", since),
+            since=start,
             until=moment_or_none("--to", until),
             title=title,
             png=png,

@@ -14,12 +14,14 @@ from jobwire.cli.commands.pipeline.ingest import show as show_ingest
 from jobwire.cli.commands.pipeline.parameters import (
     LAKE,
     Conf,
+    FailOn,
     Format,
     LakeRoot,
     Master,
     Queues,
     SettingsFile,
     Stores,
+    fails_on_quality,
     settings,
 )
 from jobwire.cli.commands.pipeline.report import OUT, Out, Png
@@ -35,12 +37,14 @@ def run(
     out: Out = OUT,
     png: Png = False,
     table_format: Format = "parquet",
+    fail_on: FailOn = None,
     master: Master = None,
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
     """Ingest, build and report, one after the other."""
     from jobwire import urls
+    from jobwire.cli.commands.pipeline.quality import end_by_quality
     from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.history.build import build
@@ -50,6 +54,7 @@ def run(
     from jobwire.pipeline.settings import read_settings
 
     chosen = read_settings(settings_file)
+    by_quality = fails_on_quality(fail_on)
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         sources = find_sources(stack, stores or [urls.default_url()], queues, chosen.privacy)
@@ -67,4 +72,6 @@ def run(
         show_ingest(taken)
         show_build(built)
         console().print(f"the report is in {written.path}")
+    if taken.good and by_quality:
+        end_by_quality(lake)
     raise typer.Exit(0 if taken.good else 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobwire.cli.commands.pipeline.parameters import LAKE, LakeRoot, SettingsFile
-from jobwire.cli.exit_codes import BUDGET_BURNS, DONE
+from jobwire.cli.exit_codes import DONE, FAILED_CHECKS
 from jobwire.cli.parameters import Json
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def slo(
         emit({"observed_until": picture.until.isoformat(), "budgets": [_as_dict(one) for one in found]})
     else:
         _show(found, picture.until)
-    raise typer.Exit(BUDGET_BURNS if any(one.alert for one in found) else DONE)
+    raise typer.Exit(FAILED_CHECKS if any(one.alert for one in found) else DONE)
 
 
 def _as_dict(one: Budget) -> dict[str, Any]:

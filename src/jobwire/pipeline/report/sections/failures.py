@@ -122,7 +122,10 @@ def _by_day(table: Frame, totals: Column, names: dict[str, str], period: Period)
 
 def _samples(table: Frame, names: dict[str, str]) -> Grid:
     groups = table.groupby(["error_class", "label"], sort=False).agg(
-        failures=("failures", "sum"), jobs=("jobs", "sum"), sample=("sample", "last"), last_at=("last_at", "max")
+        failures=("failures", "sum"),
+        jobs=("jobs", "sum"),
+        sample_error=("sample_error", "last"),
+        last_at=("last_at", "max"),
     )
     groups = groups.sort_values("failures", ascending=False, kind="stable").head(_ROWS).reset_index()
     rows = [
@@ -132,7 +135,7 @@ def _samples(table: Frame, names: dict[str, str]) -> Grid:
             count(row["failures"]),
             count(row["jobs"]),
             Cell("–" if pd.isna(row["last_at"]) else moment(row["last_at"]), "steady"),
-            Cell(shorten(row["sample"], 90) if row["sample"] else "", "quiet"),
+            Cell(shorten(row["sample_error"], 90) if row["sample_error"] else "", "quiet"),
         ]
         for row in groups.to_dict("records")
     ]

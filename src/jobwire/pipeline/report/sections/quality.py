@@ -23,7 +23,7 @@ def quality(frames: Frames, period: Period) -> Section:
     checks = checks.assign(
         bad=~checks["ok"].map(lambda ok: ok is not None and bool(ok) and not pd.isna(ok)).astype(bool)
     )
-    bad = list(dict.fromkeys(checks.loc[checks["bad"], "check"]))
+    bad = list(dict.fromkeys(checks.loc[checks["bad"], "check_name"]))
     grids = [_checks(checks, bad)] if len(checks) else []
     if len(gaps):
         grids.append(_gaps(gaps))
@@ -32,7 +32,7 @@ def quality(frames: Frames, period: Period) -> Section:
 
 
 def _verdict(checks: Frame, bad: list[str]) -> str:
-    number = checks["check"].nunique()
+    number = checks["check_name"].nunique()
     if not number:
         return "No check was made"
     if not bad:
@@ -69,9 +69,9 @@ def _consequence(frames: Frames) -> str:
 
 def _checks(checks: Frame, bad: list[str]) -> Grid:
     rows: list[list[str | Cell]] = []
-    passed = [name for name in dict.fromkeys(checks["check"]) if name not in bad]
+    passed = [name for name in dict.fromkeys(checks["check_name"]) if name not in bad]
     for name in [*bad, *passed]:
-        own = checks[checks["check"] == name]
+        own = checks[checks["check_name"] == name]
         worst = own[own["bad"]].sort_values("value", ascending=False, kind="stable")
         where = [
             f"{label or 'all'} {_value(value)}" for label, value in zip(worst["label"], worst["value"], strict=True)

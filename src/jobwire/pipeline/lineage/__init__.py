@@ -1,0 +1,1 @@
+"""Runs of the pipeline as events of OpenLineage."""

@@ -1,0 +1,3 @@
+from pipeline.written_lake import fill
+
+fill(".jobwire/lake")
