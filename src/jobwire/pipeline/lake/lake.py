@@ -313,6 +313,8 @@ class Lake:
             return
         for folder, path in zip(folders, paths, strict=True):
             rows = spark.read.format(self.format).load(path)
+            added = {name: kind for name, kind in columns.fields if name not in rows.columns}
+            rows = rows.withColumns({name: F.lit(None).cast(kind) for name, kind in added.items()})  # of older parts
             keys = [_day(key) for key, part in parts.items() if part.folder == folder]
             yield (rows.where(F.col(_PART).cast("string").isin(*keys)) if has_days(name) else rows).select(
                 *columns.names

@@ -16,13 +16,13 @@ import pyarrow as pa
 from jobwire import codec
 from jobwire.errors import MalformedPayload
 from jobwire.pipeline.lake.schemas import EVENTS, JOBS
-from jobwire.pipeline.privacy.covering import GONE, MASK, Covered, cover
+from jobwire.pipeline.privacy.covering import GONE, MASK, Covered, cover, is_name
 from jobwire.pipeline.privacy.rules import Privacy, QueueRules
 from jobwire.pipeline.privacy.scrub import Scrubber, json_text, without_message
 from jobwire.pipeline.stores.dialect import Dialect
 
 _DOCUMENTS = {"payload": "$", "result": "result", "progress": "progress"}
-_TEXTS = ("name", "error", "stacktrace", "parent", "unique_key", "worker")
+_TEXTS = ("error", "stacktrace", "parent", "unique_key")
 _JSON = ("result", "progress", "raw")
 _NEVER_PRIVATE = frozenset(
     ("prev", "delay", "due", "ready", "start_after", "started_on", "retry_count", "priority", "estimated", "worker")
@@ -46,7 +46,7 @@ def private_jobs(
         if children is not None:
             rows = [row | {"raw": children.covered(row["raw"])} for row in rows]
         if rules is not None:
-            rows = [_job(row, rules) for row in rows]
+            rows = [_job(row, rules, dialect.copies) for row in rows]
         yield pa.RecordBatch.from_pylist(rows, schema=JOBS.arrow)
 
 
@@ -68,30 +68,33 @@ def private_events(
         yield pa.RecordBatch.from_pylist(made, schema=EVENTS.arrow)
 
 
-def _job(row: _Row, rules: QueueRules) -> _Row:
+def _job(row: _Row, rules: QueueRules, copies: Mapping[str, str]) -> _Row:
     if row["malformed"] is not None:
-        return _malformed_job(row, rules)
+        return _malformed_job(row)
     covered = Covered()
     documents = {column: _document(row[column], kind, rules, covered) for column, kind in _DOCUMENTS.items()}
-    row = row | documents | {"raw": _without_payload(row["raw"])}
+    row = row | documents | {"raw": _without_copies(row["raw"], rules, copies)}
     own_words = {row["state"], row["native_state"], row["queue"]}
     scrub = Scrubber(covered.values - own_words)
     if not scrub:
         return row
     if scrub.finds_in_id(row["id"]):
-        return _malformed_job(row | {"malformed": ID_REASON}, rules) | {
-            "id": rules.digest(row["id"]) if rules.key else MASK
-        }
+        hashed = rules.digest(row["id"]) if rules.key else MASK
+        return _malformed_job(row | {"malformed": ID_REASON}) | {"id": hashed}
     row |= {column: scrub.text(row[column]) for column in _TEXTS}
+    if row["name"] is not None and not is_name(row["name"]):  # a name that a programmer chose may be a value by chance
+        row["name"] = scrub.text(row["name"])
     return row | {column: scrub.json(row[column]) for column in _JSON}
 
 
-def _without_payload(raw: str | None) -> str | None:
-    """Returns the native fields without the copy of the payload, in the protocol's own form, that some jobs have."""
-    if raw is None or '"data"' not in raw:
+def _without_copies(raw: str | None, rules: QueueRules, copies: Mapping[str, str]) -> str | None:
+    """Returns the native fields without those that hold a document once more, in the protocol's own form."""
+    covered = {rule.path.document for rule in rules.rules}
+    members = [member for member, document in copies.items() if document in covered]
+    if raw is None or not any(f'"{member}"' in raw for member in members):
         return raw
     fields = codec.loads(raw)
-    return raw if fields.pop("data", GONE) is GONE else json_text(fields)
+    return json_text({name: each for name, each in fields.items() if name not in members})
 
 
 class _Children:
@@ -102,9 +105,8 @@ class _Children:
 
     def are_in(self, batch: pa.RecordBatch) -> bool:
         marks = [f'"{member}"' for member in self._members]
-        return (
-            any(mark in (text or "") for text in batch.column("raw").to_pylist() for mark in marks) if marks else False
-        )
+        texts = cast("list[str | None]", batch.column("raw").to_pylist()) if marks else []
+        return any(mark in (text or "") for text in texts for mark in marks)
 
     def covered(self, raw: str | None) -> str | None:
         """Returns the native fields without outcomes of children whose queue has rules."""
@@ -124,7 +126,7 @@ class _Children:
         return self._privacy.of_queue(queue) is not None
 
 
-def _malformed_job(row: _Row, rules: QueueRules) -> _Row:
+def _malformed_job(row: _Row) -> _Row:
     """Returns a job that can't be read without anything that could hold a value of its payload."""
     emptied: _Row = dict.fromkeys(
         ("payload", "result", "progress", "error", "stacktrace", "unique_key", "parent", "name")

@@ -85,6 +85,9 @@ class Dialect(ABC):
     """The protocol's own words for each kind of event in the silver tables."""
     outcome_members: ClassVar[Collection[str]] = ()
     """Members of an event's data that hold what a job returned, or the progress that it reported."""
+    copies: ClassVar[Mapping[str, str]] = {}
+    """Members of `raw` that hold the payload (`$`), `result` or `progress` once more, with the document that they hold.
+    A job can be restored without them."""
     children_members: ClassVar[Collection[str]] = ()
     """Members of `raw` that hold the outcomes of a job's children, by keys that end with `:<queue>:<id>`."""
     retried_from: ClassVar[Collection[str]] = ()

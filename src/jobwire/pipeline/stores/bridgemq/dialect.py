@@ -36,6 +36,7 @@ class BridgeDialect(Dialect):
     }
 
     outcome_members = ("result",)
+    copies: ClassVar[Mapping[str, str]] = {"progress": "progress"}
 
     def server(self, folder: Path) -> embedded.Server:
         return embedded.valkey(folder)

@@ -49,6 +49,7 @@ class BullDialect(Dialect):
         "resumed": ("resumed",),
     }
     outcome_members = ("returnvalue", "data")
+    copies: ClassVar[Mapping[str, str]] = {"returnvalue": "result", "progress": "progress"}
     children_members = (":processed", ":failed")
     retried_from = ("active", "failed", "completed")  # it has no word for a retry: the job is waiting again
 

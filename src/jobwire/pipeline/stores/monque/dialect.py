@@ -37,6 +37,8 @@ class MonqueDialect(Dialect):
         "removed": ("removed",),
     }
 
+    copies: ClassVar[Mapping[str, str]] = {"data": "$"}
+
     def server(self, folder: Path) -> embedded.Server:
         return embedded.mongo(folder)
 

@@ -37,6 +37,8 @@ class PgBossDialect(Dialect):
         "cancelled": ("cancelled",),
     }
 
+    copies: ClassVar[Mapping[str, str]] = {"output": "result"}
+
     def server(self, folder: Path) -> embedded.Server:
         return embedded.postgres(folder)
 
