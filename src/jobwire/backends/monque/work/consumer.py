@@ -100,8 +100,8 @@ class MonqueConsumer:
         self._held += len(got)
         self._conclude(len(outcomes))
         next_in = 0.0 if more else None
-        # Only if nothing was claimed, since this read would delay the start of claimed jobs. A worker that was woken too
-        # late waits again at once, and reads the same then.
+        # Only if nothing was claimed, since this read would delay the start of claimed jobs. A worker that was woken
+        # too late waits again at once, and reads the same then.
         if free and not got and not more and (outcomes or not woken):
             # The verdicts must be returned. If the store is unavailable, `wait` reads the same and raises.
             with contextlib.suppress(StoreUnavailable):
