@@ -1,6 +1,6 @@
 """How long a job waits for an idle worker on each store: from its add to its handler, and from the time it is due.
 
-    python bench/waits.py [--rounds 5] [--jobs 60] [--only monque] [--results bench/results]
+    python -m bench.waits [--rounds 5] [--jobs 60] [--only monque] [--results bench/results]
 
 Writes `waits.json` and `waits.md`. The stores take turns, one after the other, so that none runs while another is
 measured. A wait for an added job begins before the call of `add`, which is then part of it.
@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from bench.machine import processor
 
 from jobwire import Queue, Worker, connect, embedded
 
@@ -94,6 +96,7 @@ async def _due(queue: Queue, began: asyncio.Queue[float]) -> float:
 
 def _write(folder: Path, rounds: dict[str, list[Waits]], options: argparse.Namespace) -> None:
     about = {
+        "machine": processor(),
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
         "rounds": options.rounds,
@@ -104,8 +107,8 @@ def _write(folder: Path, rounds: dict[str, list[Waits]], options: argparse.Names
     lines = [
         "# Waits of jobs for an idle worker",
         "",
-        f"Worker, producer and server on {about['cpus']} shared CPUs (load {about['load']} at the end), Python "
-        f"{about['python']}; {about['rounds']} rounds of {about['jobs']} jobs, the stores in turns. Milliseconds: the "
+        f"{about['machine']}, worker, producer and server on {about['cpus']} shared CPUs (load {about['load']} at the "
+        f"end), Python {about['python']}; {about['rounds']} rounds of {about['jobs']} jobs, the stores in turns. Milliseconds: the "
         "median of the rounds' medians, in brackets the best and the worst round's; p99 and the longest of all jobs.",
         "",
         "| | add to handler start | p99 | due to handler start | p99 | longest |",
