@@ -108,8 +108,9 @@ def _write(folder: Path, rounds: dict[str, list[Waits]], options: argparse.Names
         "# Waits of jobs for an idle worker",
         "",
         f"{about['machine']}, worker, producer and server on {about['cpus']} shared CPUs (load {about['load']} at the "
-        f"end), Python {about['python']}; {about['rounds']} rounds of {about['jobs']} jobs, the stores in turns. Milliseconds: the "
-        "median of the rounds' medians, in brackets the best and the worst round's; p99 and the longest of all jobs.",
+        f"end), Python {about['python']}; {about['rounds']} rounds of {about['jobs']} jobs, the stores in turns. "
+        "Milliseconds: the median of the rounds' medians, in brackets the best and the worst round's; p99 and the "
+        "longest of all jobs.",
         "",
         "| | add to handler start | p99 | due to handler start | p99 | longest |",
         "|---|---:|---:|---:|---:|---:|",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -159,3 +160,17 @@ async def test_a_worker_that_is_woken_too_late_asks_once(counted: Counted, monke
     assert not (await late.settle([], 10)).claims
     assert counted.read()["commands"] - before["commands"] == 1
     await late.close()
+
+
+def test_the_documentation_has_the_recorded_costs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "speed.md").read_text()
+    columns = ("add", "bulk add of 1000", *(f"drain, {number} in a call" for number in AT_ONCE))
+    for protocol, unit in (
+        ("bullmq", "commands"),
+        ("bridgemq", "commands"),
+        ("pgboss", "statements"),
+        ("monque", "commands"),
+    ):
+        costs = [RECORDED[protocol][scenario][unit] / JOBS[scenario] for scenario in columns]
+        row = " | ".join([f"| {protocol}, {unit}", *(f"{cost:.2f}" for cost in costs)])
+        assert row in page
