@@ -60,6 +60,8 @@ class MonqueConsumer:
         self._planner = Planner(settings, self._options, self._worker, store.address.tz)
         self._retention = Retention(store, side, settings)
         self._waiter = Waiter(store.clock)
+        self._waits = False
+        """True once the worker has waited."""
         self._id_is_ours = False
         self._identity = identity
         self._looking = self._instance.looking if self._instance else identity.looking
@@ -100,9 +102,9 @@ class MonqueConsumer:
         self._held += len(got)
         self._conclude(len(outcomes))
         next_in = 0.0 if more else None
-        # Only if nothing was claimed, since this read would delay the start of claimed jobs. A worker that was woken
-        # too late waits again at once, and reads the same then.
-        if free and not got and not more and (outcomes or not woken):
+        # Only if nothing was claimed, since this read would delay the start of claimed jobs. A worker that waits at the
+        # change stream reads the same at its next wait.
+        if free and not got and not more and not (self._waits and self._wakeup.listening):
             # The verdicts must be returned. If the store is unavailable, `wait` reads the same and raises.
             with contextlib.suppress(StoreUnavailable):
                 due = await self._claimer.next_due()
@@ -245,6 +247,7 @@ class MonqueConsumer:
     # --- waiting ----------------------------------------------------------------------------------------------------
 
     async def wait(self, timeout: float) -> None:
+        self._waits = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 if self._instance is not None:
