@@ -70,10 +70,13 @@ bench: $(READY) $(PEERS)  ## jobwire beside its peers on one server, as ratios, 
 	$(BIN)/python bench/pgboss/run.py
 	$(BIN)/python bench/monque/run.py
 	$(BIN)/python -m bench.bridgemq
+	$(BIN)/python -m bench.peers
+	$(BIN)/python -m bench.waits
 	$(BIN)/python -m bench.campaigns
 	$(BIN)/python -m bench.dashboard
 	$(BIN)/python -m bench.dashboard --load
 	$(BIN)/python -m bench.pipeline --all
+	$(BIN)/python -m bench.summary
 
 docs: $(READY)  ## the documentation as a site, into site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.bullmq import contenders, memory, picture, summary
 from bench.bullmq.race import Race
 from bench.bullmq.scenarios import scenarios
+from bench.machine import processor
 
 from jobwire import embedded
 
@@ -61,6 +62,7 @@ def _about(race: Race, rounds: int) -> dict[str, Any]:
     node = subprocess.run([contenders.NODE, "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "server": f"Valkey {server['valkey_version']}" if "valkey_version" in server else "Redis",
+        "machine": processor(),
         "cpus": os.cpu_count(),
         "rounds": rounds,
         "python": platform.python_version(),

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 from bench.bridgemq import backlog, picture, throughput
+from bench.machine import processor
 
 from jobwire import embedded
 
@@ -33,6 +34,7 @@ def main() -> None:
         results = asyncio.run(_measure(server.url, jobs, sizes, options.rounds))
     results["about"] = {
         "load": round(load, 1),
+        "machine": processor(),
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
         "rounds": options.rounds,

@@ -21,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from bench.machine import processor
 from bench.monque.contenders import CONTENDERS, QUEUE
 from pymongo import MongoClient
 
@@ -76,6 +77,7 @@ async def _drain(url: str, name: str, concurrency: int, total: int) -> float:
 def _about(rounds: int, load: float) -> dict[str, Any]:
     return {
         "server": "MongoDB 6.0, a replica set of one, write concern majority",
+        "machine": processor(),
         "cpus": os.cpu_count(),
         "load": round(load, 1),
         "rounds": rounds,

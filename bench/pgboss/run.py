@@ -23,6 +23,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from bench.machine import processor
 from bench.pgboss.contenders import Contender, contenders
 from bench.pgboss.scenarios import Scenario, scenarios
 
@@ -48,8 +49,14 @@ def main() -> None:
                     print(f"round {number + 1}  {scenario.name:<16} {rival.name:<26} {shown:>14}", flush=True)
         with psycopg.connect(server.url) as connection:
             version = str(connection.execute("SHOW server_version").fetchone()[0])  # type: ignore[index]
-    about = {"server": f"PostgreSQL {version}", "cpus": os.cpu_count(), "rounds": options.rounds,
-             "python": platform.python_version(), "durability": "off (throwaway server)"}  # fmt: skip
+    about = {
+        "server": f"PostgreSQL {version}",
+        "machine": processor(),
+        "cpus": os.cpu_count(),
+        "rounds": options.rounds,
+        "python": platform.python_version(),
+        "durability": "off (throwaway server)",
+    }
     _write(Path(options.results), chosen, rivals, {"about": about, "runs": runs})
 
 

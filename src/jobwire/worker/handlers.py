@@ -158,7 +158,11 @@ async def run_job(
         journal.failed(unread)
         return unread
     try:
-        return await _attempt(runner, job, on_begin)
+        try:
+            result = await runner(job, on_begin)
+        except (Snooze, RateLimited, WaitForChildren) as request:
+            return _put_back(job, request)
+        return Completed(claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if job.cancelled or (task is not None and task.cancelling() > 0):
@@ -173,14 +177,6 @@ async def run_job(
         raise
     except BaseException as error:  # KeyboardInterrupt and exceptions of the user's own are among these
         return failure(claim, error, journal)
-
-
-async def _attempt(runner: Runner, job: ActiveJob, on_begin: Begin) -> Outcome:
-    try:
-        result = await runner(job, on_begin)
-    except (Snooze, RateLimited, WaitForChildren) as request:
-        return _put_back(job, request)
-    return Completed(job.claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))
 
 
 def _put_back(job: ActiveJob, request: Snooze | RateLimited | WaitForChildren) -> Outcome:

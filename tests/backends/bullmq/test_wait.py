@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -12,10 +13,12 @@ from redis.asyncio import Redis
 from awaiting import eventually
 from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.work import wakeup
+from jobwire.backends.redisio.blocking import BlockingLink
 from jobwire.boundary import Backend, Completed, Consumer
 from jobwire.embedded import Server
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.options import NewJob
+from jobwire.rate import Rate
 
 from .jobs import add, claim, consumer
 from .peer import node
@@ -88,6 +91,78 @@ async def test_a_worker_sleeps_until_a_delayed_job_is_due(
     await waiting
     assert time.time() - added >= 0.29
     assert len(await claim(worker)) == 1
+
+
+@pytest.fixture
+def no_server_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the server block for ever, so that only a marker or the worker itself can end a wait."""
+    call = BlockingLink.call
+
+    async def without_timeout(self: BlockingLink, *command: Any, **options: Any) -> Any:
+        return await call(self, *(("BZPOPMIN", command[1], "0") if command[0] == "BZPOPMIN" else command), **options)
+
+    monkeypatch.setattr(BlockingLink, "call", without_timeout)
+
+
+@pytest.fixture
+def ended_waits(monkeypatch: pytest.MonkeyPatch) -> list[BlockingLink]:
+    """Collects the connections whose waits a worker has asked the server to end."""
+    unblock, asked = BlockingLink.unblock, list[BlockingLink]()
+
+    async def noted(self: BlockingLink) -> None:
+        asked.append(self)
+        await unblock(self)
+
+    monkeypatch.setattr(BlockingLink, "unblock", noted)
+    return asked
+
+
+@pytest.mark.usefixtures("no_server_timeout")
+@pytest.mark.parametrize("rate", [None, Rate(100, per=1)], ids=["early claim", "rate limit"])
+async def test_the_workers_own_timer_ends_the_wait_for_a_delayed_job(backend: Backend, rate: Rate | None) -> None:
+    worker = consumer(backend, name="w1", rate=rate)
+    await add(backend, NewJob(1, delay=0.3))
+    await worker.wait(FOR_EVER)
+    assert [one.job.id for one in await claim(worker)] == ["1"]
+    await worker.close()
+
+
+@pytest.mark.usefixtures("no_server_timeout")
+async def test_delayed_jobs_end_one_wait_each_and_no_later_one(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys, ended_waits: list[BlockingLink]
+) -> None:
+    for turn in range(1, 4):
+        await add(backend, NewJob(turn, delay=0.05))
+        await worker.wait(FOR_EVER)
+        assert [one.job.id for one in await claim(worker)] == [str(turn)]
+        assert len(ended_waits) == turn
+        await redis.delete(keys.marker)  # a claim leaves one
+    waiting = asyncio.create_task(worker.wait(FOR_EVER))
+    await eventually(lambda: blocked(redis, keys))
+    await add(backend, NewJob(4))
+    await waiting
+    assert [one.job.id for one in await claim(worker)] == ["4"]
+
+
+async def test_without_delayed_jobs_no_wait_is_ended_by_the_worker(
+    worker: Consumer, ended_waits: list[BlockingLink]
+) -> None:
+    await worker.wait(0.05)
+    assert not ended_waits
+
+
+async def test_a_worker_closes_while_it_ends_a_wait(backend: Backend, keys: Keys, redis: Redis) -> None:
+    """The worker is closed at many moments around the time when its delayed job is due."""
+    for turn in range(12):
+        worker = consumer(backend, name="w1")
+        await add(backend, NewJob(turn, delay=0.02))
+        waiting = asyncio.create_task(worker.wait(FOR_EVER))
+        await asyncio.sleep(0.016 + turn * 0.001)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        await worker.close()
+        assert await redis.llen(keys.active) == 0
+        await redis.delete(keys.wait, keys.marker, keys.delayed)
 
 
 async def test_a_ready_job_wakes_a_worker_that_sleeps_for_a_delayed_one(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, cast
 
 from jobwire import codec
@@ -58,6 +59,7 @@ def to_ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
+@lru_cache(maxsize=256)
 def from_ms(value: bytes | str | float | None) -> datetime | None:
     """Returns the time of stored milliseconds, or None if they are absent or not a valid time.
 

@@ -151,7 +151,8 @@ class BullConsumer:
         return (await self._settle([failed], 0)).verdicts[0]
 
     def _read(self, jobs: list[Any], token: str, now: int) -> list[Claim]:
-        queue, worker, stamp = self._keys.queue, self._settings.name, b"%d" % now
+        queue, stamp = self._keys.queue, b"%d" % now
+        worker = self._settings.name.encode() if self._settings.name else None
         max_starts = self._max_starts
         claims: list[Claim] = []
         pairs = iter(jobs)
@@ -162,8 +163,8 @@ class BullConsumer:
             # The reply has the hash as it was before this claim.
             raw["processedOn"] = stamp
             raw["ats"] = b"%d" % starts
-            if worker:
-                raw["pb"] = worker.encode()
+            if worker is not None:
+                raw["pb"] = worker
             job, problem = codec.read_job(queue, job_id.decode(errors="replace"), raw, State.ACTIVE, "active")
             if doomed is not None:
                 problem = doomed.decode(errors="replace")

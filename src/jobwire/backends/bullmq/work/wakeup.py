@@ -8,6 +8,10 @@ The command of an early claim is sent together with the wait. The server runs it
 worker has its job a round trip earlier than if it claimed afterwards (measured on an idle queue: two thirds of the time
 from add to handler). The command has a reply of its own. A job in that reply is claimed, whatever the reply to the wait
 was. An account that lacks a permission for this waits without early claims, or polls every second.
+
+An idle server ends a wait whose time is over only at its next tick, up to 100 ms later. So while it is known when the
+next delayed job is due, a timer of the worker ends the wait (measured on an idle server: 2 ms late at the median
+instead of 50).
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ LONGEST_WAIT_FOR_DUE = 10.0
 """The same while the time is known when the next delayed job is due."""
 POLL_EVERY = 1.0
 """The same for an account that may not wait for the marker."""
+_SHORTEST_WAIT = 0.005
+"""A wait this short is not sent to the server: the request to end it could arrive before it."""
 _SLACK = 2.0
 _WITHDRAWAL = 2.0
 _CLOSING = 3.0
@@ -65,6 +71,8 @@ class Wakeup:
         self._claimer = claimer
         self._link = store.blocking(keys.marker, keys.connection_name(worker))
         self._withdrawal: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        """The request to end the wait for a job that has come due."""
         self._taken: Marker | None = None
         self._polls = False
         self.claiming = False
@@ -83,15 +91,27 @@ class Wakeup:
                 block = min(block, (self.due_ms - now) / 1000)
             if block <= 0:
                 break
-            if self._polls:
+            if self._polls or block < _SHORTEST_WAIT:
                 await asyncio.sleep(min(block, POLL_EVERY))
                 break
-            marker, claimed = await self._take(max(block, 0.002))
+            timer = None if self.due_ms is None else asyncio.get_running_loop().call_later(block, self._end_wait)
+            try:
+                marker, claimed = await self._take(block)
+            finally:
+                if timer is not None:
+                    timer.cancel()
             if claimed or marker is None or marker[0] != b"1":
                 break
             self.due_ms = marker[1]
         if self.due_ms is not None and self.due_ms <= self._store.clock.last_known_ms():
             self.due_ms = None
+
+    def _end_wait(self) -> None:
+        self._ending = asyncio.create_task(self._unblock())
+
+    async def _unblock(self) -> None:
+        with suppress(JobwireError, TimeoutError):  # then the wait ends at the server's tick
+            await self._link.unblock()
 
     async def wake_another(self) -> None:
         """Wakes another worker that waits."""
@@ -105,6 +125,7 @@ class Wakeup:
 
     async def _take(self, block: float) -> tuple[Marker | None, bool]:
         """Waits for a marker. Returns the marker, and True if a job was claimed early."""
+        await self._ended()
         await self._link.connect(_SLACK)
         can_claim = self._link.can_unblock and self._store.clock.available
         early_claim = self._claimer.early_claim_command() if can_claim else None
@@ -189,8 +210,15 @@ class Wakeup:
         # NX: a marker that another client has set meanwhile is newer than the one taken.
         await self._store.call("ZADD", self._keys.marker, "NX", repr(marker[1]), marker[0])
 
+    async def _ended(self) -> None:
+        """Returns when the server has handled the request to end a wait: it must not end the next one."""
+        if self._ending is not None:
+            await asyncio.wait([self._ending])
+            self._ending = None
+
     async def withdrawn(self) -> None:
         """Returns when a cancelled wait has been withdrawn completely."""
+        await self._ended()
         if self._withdrawal is not None:
             await asyncio.shield(self._withdrawal)
             self._withdrawal = None
@@ -206,10 +234,11 @@ class Wakeup:
             async with asyncio.timeout(_CLOSING):
                 await self.withdrawn()
                 await self.leave_due()
-        if self._withdrawal is not None:
-            self._withdrawal.cancel()
-            await asyncio.wait([self._withdrawal])
-            self._withdrawal = None
+        for unfinished in (self._withdrawal, self._ending):
+            if unfinished is not None:
+                unfinished.cancel()
+                await asyncio.wait([unfinished])
+        self._withdrawal = self._ending = None
         await self._link.drop()
 
 

@@ -156,11 +156,17 @@ class Claimer:
             found = {one["_id"]: one for one in await self._store.jobs.find(mine).to_list()}
         return [found[key] for key in keys if key in found]
 
-    async def take_among_rivals(self, wanted: int, token: str, now: int) -> tuple[list[Document], bool]:
-        """Claims while other workers do. Returns the jobs, and whether there may be more."""
-        if wanted == 1:
+    async def take_among_rivals(
+        self, wanted: int, token: str, now: int, *, woken: bool = False
+    ) -> tuple[list[Document], bool]:
+        """Claims while other workers do. Returns the jobs, and whether there may be more.
+
+        A change wakes a worker of every process. All but one of them come too late, so a worker that was woken asks for
+        one job in one step: the others learn from one command that it is gone, and not from four.
+        """
+        if wanted == 1 or woken:
             one = await self._take_one(token, now)
-            return ([], False) if one is None else ([one], False)
+            return ([], False) if one is None else ([one], wanted > 1)
         for _ in range(_TRIES):
             found = await self._read(3 * wanted, now)
             if not found:
@@ -173,7 +179,7 @@ class Claimer:
             if result.matched_count == len(chosen):
                 return chosen, len(found) > len(chosen)
             self.note_rivals()
-            got = await self.won([one["_id"] for one in chosen], token)
+            got = await self.won([one["_id"] for one in chosen], token) if result.matched_count else []
             if got:
                 return got, True
         return [], True

@@ -60,6 +60,8 @@ class MonqueConsumer:
         self._planner = Planner(settings, self._options, self._worker, store.address.tz)
         self._retention = Retention(store, side, settings)
         self._waiter = Waiter(store.clock)
+        self._waits = False
+        """True once the worker has waited."""
         self._id_is_ours = False
         self._identity = identity
         self._looking = self._instance.looking if self._instance else identity.looking
@@ -82,13 +84,14 @@ class MonqueConsumer:
         idle = claim <= 0 or (self._waiter.quiet and not plan.reorders)
         wanted = 0 if idle or await self._side.paused_lately(self._settings.queue) else claim
         free = self._instance.reserve(wanted) if self._instance else wanted
+        woken, self._waiter.woken = self._waiter.woken, False
         if wanted and not free:
             await self.pass_on()  # a worker of another instance may have room
         got: list[Document] = []
         try:
             if plan.reorders or not free or self._claimer.crowded:
                 verdicts = await self._settle_alone(plan)
-                got, more, token = await self._claim_alone(free)
+                got, more, token = await self._claim_alone(free, woken=woken)
             else:
                 token = secrets.token_hex(8)
                 verdicts, got, more = await self._settle_and_claim(plan, free, token)
@@ -99,8 +102,9 @@ class MonqueConsumer:
         self._held += len(got)
         self._conclude(len(outcomes))
         next_in = 0.0 if more else None
-        # Only if nothing was claimed, since this read would delay the start of claimed jobs.
-        if free and not got and not more:
+        # Only if nothing was claimed, since this read would delay the start of claimed jobs. A worker that waits at the
+        # change stream reads the same at its next wait.
+        if free and not got and not more and not (self._waits and self._wakeup.listening):
             # The verdicts must be returned. If the store is unavailable, `wait` reads the same and raises.
             with contextlib.suppress(StoreUnavailable):
                 due = await self._claimer.next_due()
@@ -140,12 +144,13 @@ class MonqueConsumer:
             return [one.verdict for one in plan.planned]
         return await self._read_verdicts(plan)
 
-    async def _claim_alone(self, wanted: int) -> tuple[list[Document], bool, str]:
+    async def _claim_alone(self, wanted: int, *, woken: bool) -> tuple[list[Document], bool, str]:
         token = secrets.token_hex(8)
         if not wanted:
             return [], False, token
         if self._claimer.crowded:
-            got, more = await self._claimer.take_among_rivals(wanted, token, self._store.clock.now_ms())
+            now = self._store.clock.now_ms()
+            got, more = await self._claimer.take_among_rivals(wanted, token, now, woken=woken)
         else:
             _, got, more = await self._settle_and_claim(Plan(self._next_moment()), wanted, token)
         return got, more, token
@@ -242,6 +247,7 @@ class MonqueConsumer:
     # --- waiting ----------------------------------------------------------------------------------------------------
 
     async def wait(self, timeout: float) -> None:
+        self._waits = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 if self._instance is not None:

@@ -69,6 +69,8 @@ class Waiter:
         self.changed = asyncio.Event()
         self.informed = False
         """True if the queue has been read, and every change since then arrives here."""
+        self.woken = False
+        """True if the wait has ended because a job was due, and no claim has followed it yet."""
 
     def wake_at(self, due_ms: int) -> None:
         """Wakes the worker at this time, if it is earlier than the one known."""
@@ -148,6 +150,7 @@ class Wakeup:
                     waiter.wake_at(due)
                 waiter.informed = listening and self.listening and not waiter.look
             if waiter.is_due:
+                waiter.woken = True
                 return
             patience = self._store.clock.soon(waiter.due_ms) if waiter.due_ms is not None else None
             if not waiter.informed:
