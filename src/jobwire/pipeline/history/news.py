@@ -36,7 +36,7 @@ class Look:
     offsets: Any = None
     """The end of its stream at the end of the ingest."""
     failure: StoreUnavailable | None = None
-    """Why its store could not be reached, at any try."""
+    """The error of a store that could not be reached at any try."""
 
 
 def take_look(source: AnySource) -> Look:

@@ -31,17 +31,19 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 FAILURES = (StoreUnavailable, StoreRefused, EmbeddedFailed)
-"""Errors of one store, which say nothing about the others."""
+"""Errors of one store alone."""
 
 
 @dataclass(frozen=True)
 class Source:
     """A store of queues. `url` is the one by which Spark's processes reach it, `store` its name in the tables, `queues`
-    those that are wanted. None: all of them, including those that are created later."""
+    those that are wanted. None: all of them, including those that are created later. `parts` is about the number of
+    partitions to read in."""
 
     url: str
     store: str
     queues: tuple[str, ...] | None = None
+    parts: int | None = None
 
     @property
     def name(self) -> str:
@@ -51,7 +53,8 @@ class Source:
     @property
     def options(self) -> dict[str, str]:
         chosen = {} if self.queues is None else {"queues": json.dumps(self.queues)}
-        return {"url": self.url, "store": self.store, **chosen}
+        parts = {} if self.parts is None else {"parts": str(self.parts)}
+        return {"url": self.url, "store": self.store, **chosen, **parts}
 
     def look(self) -> str:
         """Returns a text that differs once a job was added, was removed or changed its state."""
@@ -85,6 +88,7 @@ class UnlistedSource:
     url: str
     store: str
     queues: tuple[str, ...]
+    parts: int | None = None
 
     @property
     def name(self) -> str:
@@ -105,10 +109,12 @@ class UnlistedSource:
         found = tuple(name for name in names if name in self.queues)
         if not found:
             raise InvalidOption("queue", min(self.queues), f"is not in {self.store}")
-        return Source(self.url, self.store, found)
+        return Source(self.url, self.store, found, self.parts)
 
 
-def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str] | None = None) -> list[AnySource]:
+def find_sources(
+    stack: ExitStack, stores: Sequence[str], queues: Collection[str] | None = None, *, parts: int | None = None
+) -> list[AnySource]:
     """Returns the stores with all of their queues, or with those of the given names. A plain PostgreSQL URL is that of
     a campaigns' database. Embedded servers run until the stack is closed.
 
@@ -118,11 +124,11 @@ def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str
     missing = set(queues or ())
     for store in stores:
         try:
-            source = find_database(store) if is_database(store) else _of_queues(stack, store, queues)
+            source = find_database(store) if is_database(store) else _of_queues(stack, store, queues, parts)
         except FAILURES:
             if len(stores) == 1:
                 raise
-            found.append(_failing(store, queues))
+            found.append(_failing(store, queues, parts))
             missing.clear()  # this store may have them
             continue
         if isinstance(source, Source):
@@ -135,18 +141,18 @@ def find_sources(stack: ExitStack, stores: Sequence[str], queues: Collection[str
     return found
 
 
-def _of_queues(stack: ExitStack, store: str, queues: Collection[str] | None) -> Source | None:
+def _of_queues(stack: ExitStack, store: str, queues: Collection[str] | None, parts: int | None) -> Source | None:
     url = stack.enter_context(reached(store))
     names = list_queues(urls.parse(url))
     if not queues:
-        return Source(url, store_name(store))
+        return Source(url, store_name(store), parts=parts)
     chosen = tuple(name for name in names if name in queues)
-    return Source(url, store_name(store), chosen) if chosen else None
+    return Source(url, store_name(store), chosen, parts) if chosen else None
 
 
-def _failing(store: str, queues: Collection[str] | None) -> AnySource:
+def _failing(store: str, queues: Collection[str] | None, parts: int | None) -> AnySource:
     if is_database(store):
         return CampaignSource(store, database_name(store))
     if not queues:
-        return Source(store, store_name(store))
-    return UnlistedSource(store, store_name(store), tuple(queues))
+        return Source(store, store_name(store), parts=parts)
+    return UnlistedSource(store, store_name(store), tuple(queues), parts)

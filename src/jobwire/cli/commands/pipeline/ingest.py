@@ -15,6 +15,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     Format,
     LakeRoot,
     Master,
+    Parts,
     Queues,
     Stores,
     settings,
@@ -29,6 +30,7 @@ def ingest(
     stores: Stores = None,
     *,
     queues: Queues = None,
+    parts: Parts = None,
     lake: LakeRoot = LAKE,
     continuous: Annotated[
         bool, typer.Option("--continuous/--once", help="Run until Ctrl-C, or ingest what is there and end.")
@@ -52,7 +54,7 @@ def ingest(
 
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues)
+        sources = find_sources(stack, stores or [urls.default_url()], queues, parts=parts)
         little = None if continuous else tables
         spark = session_when_needed(master, settings(conf), progress, little)
         if continuous:

@@ -17,6 +17,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     Format,
     LakeRoot,
     Master,
+    Parts,
     Queues,
     Stores,
     settings,
@@ -29,6 +30,7 @@ def run(
     stores: Stores = None,
     *,
     queues: Queues = None,
+    parts: Parts = None,
     lake: LakeRoot = LAKE,
     out: Out = OUT,
     png: Png = False,
@@ -48,7 +50,7 @@ def run(
 
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues)
+        sources = find_sources(stack, stores or [urls.default_url()], queues, parts=parts)
         spark = session_when_needed(master, settings(conf), progress, tables)
         taken = ingest(spark, tables, sources, progress=progress)
         progress("building", 0, None)
