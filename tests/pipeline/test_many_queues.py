@@ -126,6 +126,11 @@ def test_one_change_stream_serves_all_queues_of_a_monque_store(place: Callable[[
     assert {queue for queue, kind in kinds if kind == "added"} == set(start)
     assert kinds["q3", "removed"] == 1
 
+    with Queue("q4", url) as queue:
+        queue.add({"n": 2})
+    met = latest_offsets(partial(_connected, url), {**end, "q0": start["q0"]})
+    assert len({repr(offset) for offset in met.values()}) == 1, "a queue that was behind is read with the others again"
+
 
 def test_pieces_are_put_together_by_their_rows() -> None:
     pieces = [Piece((str(number),), None, rows) for number, rows in enumerate([500, 1, 1, 1, 500, 1])]

@@ -157,6 +157,8 @@ def test_a_plan_changes_nothing_and_tells_what_would_become_of_the_jobs(place: P
     assert (plan.ready, plan.delayed, plan.possible) == (41, 10, True)
     assert plan.schedules == ["often: every 10 s becomes cron */10 * * * * *"]
     assert "1 ms apart" in plan.priorities
+    assert plan.pause_seconds > 0
+    assert "to examine 51 jobs took" in plan.notes[-1]
 
 
 def test_a_move_that_finds_a_copy_changed_removes_nothing_and_can_be_abandoned(

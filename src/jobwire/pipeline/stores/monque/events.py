@@ -59,10 +59,13 @@ Part = Stretch | Standing
 class Events:
     """The events of queues that are read as one: one change stream has them all."""
 
-    def __init__(self, collections: Collections, queues: Sequence[str], store: str) -> None:
+    def __init__(
+        self, collections: Collections, queues: Sequence[str], store: str, now: ClusterTime | None = None
+    ) -> None:
         self._collections = collections
         self._queues = queues
         self._store = store
+        self._now = now
 
     def latest(self, start: Offset, max_rows: int | None) -> Offset:
         with self._collections.reaching():
@@ -98,7 +101,7 @@ class Events:
     # --- a replica set ----------------------------------------------------------------------------------------------
 
     def _latest_change(self, start: Offset, max_rows: int | None) -> Offset:
-        before, now = _cluster_time(start), self._collections.majority_time()
+        before, now = _cluster_time(start), self._now or self._collections.majority_time()
         if before == (0, 0):
             return _offset(start, now)
         try:

@@ -11,6 +11,7 @@ from jobwire.backends.monque.codec import key_of
 from jobwire.backends.monque.connection.clock import now_ms
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.monque import events, finished, jobs, partitions, purge
+from jobwire.pipeline.stores.monque.changes import ClusterTime
 from jobwire.pipeline.stores.monque.events import Events, Part
 from jobwire.pipeline.stores.monque.mongo import Collections
 from jobwire.pipeline.stores.monque.partitions import Partition
@@ -23,11 +24,13 @@ class MonqueStore:
     """Implements QueueStore. A queue is a name that jobs have: an unknown one is empty. All queues are in one
     collection, so that several are read as easily as one."""
 
-    def __init__(self, collections: Collections, queues: Sequence[str], name: str) -> None:
+    def __init__(
+        self, collections: Collections, queues: Sequence[str], name: str, now: ClusterTime | None = None
+    ) -> None:
         self._collections = collections
         self._queues = tuple(queues)
         self._name = name
-        self._events = Events(collections, self._queues, name)
+        self._events = Events(collections, self._queues, name, now)
 
     @property
     def _queue(self) -> str:
@@ -85,12 +88,17 @@ class MonqueConnection:
         self._collections = Collections(address)
         self._name = name
         self.merges = self._collections.streams
+        self._now: ClusterTime | None = None
 
     def queue(self, queues: Sequence[str]) -> MonqueStore:
-        return MonqueStore(self._collections, queues, self._name)
+        return MonqueStore(self._collections, queues, self._name, self._now)
 
     def expect(self, queues: Sequence[str]) -> None:
-        """Does nothing: a queue is known by its name."""
+        """Takes the time once for all of these queues: those that have different offsets now get the same one, and
+        are read together from then on."""
+        if self.merges:
+            with self._collections.reaching():
+                self._now = self._collections.majority_time()
 
     def sizes(self, queues: Sequence[str], wanted: Wanted) -> Mapping[str, int]:
         stages = [
