@@ -2,7 +2,7 @@
 
 A run without news is a whole `ingest`, from the list of queues to the run log, after one that has read everything.
 Planning is what the driver does before the first task of each half of an ingest: the newest offset of every queue, the
-partitions of its events, the partitions of its jobs. Jobs are added by the driver's own commands, not one by one.
+partitions of its events, the partitions of its jobs.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from itertools import permutations
 from typing import Any
 
@@ -241,3 +242,18 @@ def _finish(url: str, queue: str, data: Any, *, fails: bool) -> None:
         finally:
             worker.stop()
             thread.join()
+
+
+def test_several_tasks_add_the_jobs_where_each_has_a_due_time_of_its_own(
+    place: Place, spark: Any, lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("jobwire.pipeline.move.copy"), "_FEW", COUNT // 2)
+    here, there = place("pgboss"), place("monque")
+    filled(here, "mail", samples("pgboss", COUNT))
+    before = seen(here, "mail")
+
+    result = move(spark, Lake(lake), here, there, "mail")
+
+    after = seen(there, "mail")
+    assert after.ready == before.ready
+    assert (result.moved, result.left, result.verified.sound) == (COUNT, 0, True)
