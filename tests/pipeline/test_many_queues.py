@@ -14,6 +14,7 @@ from pymongo import MongoClient
 
 from jobwire import NewJob, urls
 from jobwire.backends.monque.address import collection_address
+from jobwire.errors import StoreRefused
 from jobwire.pipeline.datasource.planning import Piece, grouped, latest_offsets, plan_events, plan_jobs
 from jobwire.pipeline.history.ingest import Source, ingest
 from jobwire.pipeline.lake.lake import Lake
@@ -130,6 +131,14 @@ def test_one_change_stream_serves_all_queues_of_a_monque_store(place: Callable[[
         queue.add({"n": 2})
     met = latest_offsets(partial(_connected, url), {**end, "q0": start["q0"]})
     assert len({repr(offset) for offset in met.values()}) == 1, "a queue that was behind is read with the others again"
+
+
+def test_a_queue_that_does_not_exist_is_refused_among_others_too(place: Callable[[str], str]) -> None:
+    url = place("pgboss")
+    with Queue("mail", url) as queue:
+        queue.add({"n": 1})
+    with pytest.raises(StoreRefused, match="'nail' does not exist"):
+        plan_jobs(partial(_connected, url), ["mail", "nail"], Wanted(), 4)
 
 
 def test_pieces_are_put_together_by_their_rows() -> None:

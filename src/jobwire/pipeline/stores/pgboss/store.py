@@ -103,6 +103,9 @@ class PgBossConnection:
         self._now = Now(self._database)
 
     def sizes(self, queues: Sequence[str], wanted: Wanted) -> Mapping[str, int]:
+        self.expect(queues)
+        for queue in queues:
+            table_of(self._database, queue, self._tables)  # raises StoreRefused if it does not exist
         condition = partitions.condition_of(self._database, queues, wanted)
         rows = self._database.ask(self._database.fitted("sizes", condition=condition))
         return {str(name): int(count) for name, count in rows}
