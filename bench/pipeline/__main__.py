@@ -20,10 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench.pipeline import building, days, moves, picture, reading, running, summary, writing
+from bench.pipeline import building, days, many_queues, moves, picture, reading, running, summary, writing
 from bench.pipeline.places import apart
 
-PARTS = ("read", "events", "write", "build", "days", "run", "move")
+PARTS = ("read", "events", "write", "build", "days", "run", "queues", "move")
 
 
 def main() -> None:
@@ -41,6 +41,7 @@ def main() -> None:
             {"memory": options.memory},
         ),
         "run": (lambda at: running.measure(at, options.run_events, options.memory), {"memory": options.memory}),
+        "queues": (lambda at: apart(many_queues.measure, at, options.queues), {}),
         "move": (lambda at: apart(moves.measure, at, options.moved), {}),
     }
     for part in PARTS if options.all else options.only:
@@ -95,6 +96,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--day-events", type=int, default=100_000, help="events of a day")
     parser.add_argument("--days", type=_sizes, default=[2, 100, 300], help="days to build, with commas between")
     parser.add_argument("--run-events", type=int, default=5_000_000, help="events of the whole run")
+    parser.add_argument(
+        "--queues", type=_sizes, default=[1_000, 10_000], help="numbers of queues in a store, with commas between"
+    )
     parser.add_argument("--moved", type=int, default=50_000, help="jobs to move between each pair")
     parser.add_argument("--memory", default="4g", help="of Spark's driver, and of DuckDB, for build and run")
     parser.add_argument("--results", default=str(Path(__file__).parents[1] / "results"))

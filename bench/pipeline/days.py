@@ -5,8 +5,10 @@ The days before are built at once, in a process of their own. Bronze of a day is
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,6 +24,8 @@ from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.spark.utc import utc_day
 
 DAY_MS = 24 * 3_600_000
+BEGIN_MS = lives.BEGIN_MS - 365 * DAY_MS
+"""So early that no day lies in the future: files are younger than their rows."""
 
 
 def measure(folder: Path, events: int, days: list[int], memory: str) -> dict[str, Any]:
@@ -46,6 +50,10 @@ def _days_before(root: Path, events: int, day: int, memory: str) -> None:
         of_days = spark.range(1, day).withColumnRenamed("id", "number")
         _add(lake, _events(spark, jobs, of_days), _snapshot(spark, jobs, of_days), "before")
         build(spark, lake)
+    for folder in root.glob("bronze/events/*/day=*"):
+        ingested = datetime.fromisoformat(folder.name.partition("=")[2]).replace(tzinfo=UTC) + timedelta(days=1)
+        for file in folder.iterdir():
+            os.utime(file, (ingested.timestamp(), ingested.timestamp()))
 
 
 def _one_more(root: Path, events: int, day: int, memory: str) -> dict[str, Any]:
@@ -114,8 +122,8 @@ def _own(name: str) -> Column:
 
 def _pressed(name: str) -> Column:
     since = (F.unix_millis(name) - lives.BEGIN_MS) / (lives.SPAN_MS // DAY_MS)
-    return F.timestamp_millis((since + lives.BEGIN_MS + (F.col("number") - 1) * DAY_MS).cast("bigint"))
+    return F.timestamp_millis((since + BEGIN_MS + (F.col("number") - 1) * DAY_MS).cast("bigint"))
 
 
 def _end_of_day() -> Column:
-    return F.timestamp_millis(F.col("number") * DAY_MS + lives.BEGIN_MS + 3_600_000)
+    return F.timestamp_millis(F.col("number") * DAY_MS + BEGIN_MS + 3_600_000)

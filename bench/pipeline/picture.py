@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 import vl_convert
-from bench.pipeline.summary import DAYS_BAR, TITLES
+from bench.pipeline.summary import DAYS_BAR, QUEUES_BARS, TITLES
 
 INK, GRID = "#1d2733", "#e3e7ec"
 WAYS = {"build": "#3b76af", "Spark, three tables": "#a5c8e1", "DuckDB, three tables": "#edae49"}
@@ -24,6 +24,8 @@ def draw(results: dict[str, Any]) -> str:
         drawn += [_growth(results["build"]["found"]), _memory(results["build"]["found"])]
     if "days" in results:
         drawn.append(_days(results["days"]["found"]))
+    if "queues" in results:
+        drawn.append(_queues(results["queues"]["found"]))
     if "move" in results:
         drawn.append(_moves(results["move"]["found"]))
     spec = alt.vconcat(*drawn, spacing=36).resolve_scale(color="independent").to_dict()
@@ -115,6 +117,23 @@ def _days(found: dict[str, Any]) -> Any:
         subtitle=f"Dashed: the bar, {DAYS_BAR:g} times the second day",
     )
     return (bars + bar).properties(width=WIDTH, height=32 * len(rows) + 10, title=title)
+
+
+def _queues(found: list[dict[str, Any]]) -> Any:
+    most = max(row["queues"] for row in found)
+    rows = pd.DataFrame(
+        {"store": TITLES[row["protocol"]], "seconds": row["planned"], "shown": f"{row['planned']:.1f} s"}
+        for row in found
+        if row["queues"] == most
+    )
+    chart = alt.Chart(rows).encode(
+        y=alt.Y("store:N", title=None, sort=None), x=alt.X("seconds:Q", title="seconds to plan a read of all of them")
+    )
+    both = chart.mark_bar(size=16, color="#3b76af") + chart.mark_text(align="left", dx=5, color=INK).encode(
+        text="shown:N"
+    )
+    title = alt.TitleParams(f"A store with {most:,} queues", subtitle=f"The bar is {QUEUES_BARS['planned']:g} s")
+    return both.properties(width=WIDTH, height=130, title=title)
 
 
 def _moves(found: list[dict[str, Any]]) -> Any:

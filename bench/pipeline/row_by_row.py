@@ -23,7 +23,7 @@ from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.stores.boundary import Wanted
 from jobwire.pipeline.stores.pgboss import jobs
 from jobwire.pipeline.stores.pgboss.database import Database
-from jobwire.pipeline.stores.pgboss.table import find_table
+from jobwire.pipeline.stores.pgboss.table import table_of
 
 ASKED = JOBS.without(["store", "queue", "name", "position", "parent", "worker"])
 KINDS = ("obvious", "statement")
@@ -65,8 +65,8 @@ class _Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         database = _Overheard(urls.parse(self._url))
         try:
-            table = find_table(database, self._queue)
-            condition = jobs.condition_of(database, self._queue, Wanted())
+            table = table_of(database, self._queue, {})
+            condition = jobs.condition_of(database, [self._queue], Wanted())
             return [
                 InputPartition(self._statement(database, table, condition + part.condition))
                 for part in jobs.plan(database, table, condition, self._parts)

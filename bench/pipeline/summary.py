@@ -9,6 +9,8 @@ BARS = {"bullmq": 0.8, "bridgemq": 0.8, "monque": 0.8}
 TIMES_ROW_BY_ROW = 2.0
 DAYS_BAR, NO_NEWS_BAR = 1.5, 3.0
 """Times the second day, and seconds."""
+QUEUES_BARS = {"no_news": 10.0, "planned": 60.0}
+"""Seconds."""
 TITLES = {"bullmq": "BullMQ", "bridgemq": "BridgeMQ", "pgboss": "pg-boss", "monque": "Monque"}
 
 
@@ -21,6 +23,7 @@ def markdown(results: dict[str, Any]) -> str:
         "build": _build,
         "days": _days,
         "run": _run,
+        "queues": _queues,
         "move": _move,
     }
     lines = ["# The pipeline", ""]
@@ -194,6 +197,31 @@ def _run(found: dict[str, Any]) -> Iterable[str]:
         f"{found['rows']['silver/jobs']:,} jobs and {found['rows']['silver/attempts']:,} runs are in silver. "
         f"Java at most {java:,.0f} MiB, Python workers together {workers:,.0f} MiB."
     )
+
+
+def _queues(rows: list[dict[str, Any]]) -> Iterable[str]:
+    yield "## Many queues"
+    yield ""
+    yield (
+        "Stores with one job in each of very many queues. *Planned* is what the driver does before tasks can read all "
+        "of them: the list of queues, their newest offsets, the partitions of events and of jobs. *Without news* is a "
+        "whole ingest after one that has read everything, without Spark. Bars: "
+        f"{QUEUES_BARS['planned']:g} s to plan the largest number, {QUEUES_BARS['no_news']:g} s without news."
+    )
+    yield ""
+    yield "| store | queues | planned | | list | offsets | events | jobs | tasks | first ingest | without news | |"
+    yield "|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---|"
+    for row in rows:
+        steps = " | ".join(f"{seconds:.1f} s" for seconds in row["steps"].values())
+        news = row.get("no_news")
+        judged = "" if news is None else _judged(QUEUES_BARS["no_news"], news)
+        yield (
+            f"| {TITLES[row['protocol']]} | {row['queues']:,} | {row['planned']:.1f} s "
+            f"| {_judged(QUEUES_BARS['planned'], row['planned'])} | {steps} "
+            f"| {row['tasks']['events']} and {row['tasks']['jobs']} "
+            f"| {'' if news is None else format(row['first'], '.1f') + ' s'} "
+            f"| {'' if news is None else format(news, '.1f') + ' s'} | {judged} |"
+        )
 
 
 def _move(rows: list[dict[str, Any]]) -> Iterable[str]:

@@ -263,3 +263,35 @@ def test_a_build_that_is_killed_leaves_whole_tables_and_the_next_one_finishes_it
     build(spark, tables)
     assert checksums(tables) == checksums(at_once), f"killed while {fatal} was written"
     assert [row["outcome"] for row in read_runs(lake)] == ["ok", "interrupted", "ok"]
+
+
+def test_a_job_that_waited_for_long_is_made_again_from_its_own_days(spark: Any, tmp_path: Path) -> None:
+    once, twice = Lake(str(tmp_path / "once")), Lake(str(tmp_path / "twice"))
+    born = [event(0, "added", 0, "old", name="welcome"), event(1, "waiting", 0, "old")]
+    others = [row for day in range(10) for row in life(f"of-day-{day}", day * DAY + 30)]
+    ended = [event(0, "active", 11 * DAY, "old"), event(0, "completed", 11 * DAY + 1, "old")]
+    waiting = snapshot(0, "old", state="waiting", created_at=NOON)
+    for lake in (once, twice):
+        ingest(spark, lake, 10 * DAY, [*born, *others], [waiting])
+    build(spark, twice)
+    for lake in (once, twice):
+        ingest(spark, lake, 12 * DAY, ended, [waiting | {"state": "completed", "finished_at": at(11 * DAY + 1)}])
+
+    build(spark, twice)
+    build(spark, once)
+
+    assert values(twice.table(spark, "silver/jobs").where("id = 'old'"), "state", "day") == [("completed", NOON.date())]
+    assert checksums(twice) == checksums(once)
+
+
+def test_files_that_were_written_before_the_last_build_hold_nothing_new(spark: Any, lake: str) -> None:
+    tables = Lake(lake)
+    ingest(spark, tables, 0, life("1", 0), [])
+    [source] = tables.bronze_state()["events"]
+    written, after = at(0).timestamp(), int(at(3 * DAY).timestamp() * 1e6)
+    for file in Path(lake).glob("bronze/events/*/*/*"):
+        os.utime(file, (written, written))
+
+    assert tables.bronze_events(spark, {source: after}).count() == 0
+    assert tables.bronze_events(spark, {source: int(written * 1e6)}).count() == 4
+    assert tables.bronze_events(spark, {"another": after}).count() == 4

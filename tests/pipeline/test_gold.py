@@ -201,7 +201,7 @@ def test_retries_tell_what_each_further_run_bought(spark: Any) -> None:
     lost = [job("c", state="failed", attempts_made=3), job("d", state="failed", attempts_made=2)]
     waiting = [job("e", attempts_made=1)]
 
-    found = gold.retries(jobs(spark, *done, *second, *lost, *waiting))
+    found = gold.retries(gold.run_tallies(jobs(spark, *done, *second, *lost, *waiting)))
 
     assert_rows(
         found,
@@ -213,4 +213,5 @@ def test_retries_tell_what_each_further_run_bought(spark: Any) -> None:
 
 
 def test_where_nothing_succeeded_there_is_no_share(spark: Any) -> None:
-    assert only(gold.retries(jobs(spark, job(state="failed", attempts_made=1))), "succeeded", "share") == (0, None)
+    failed = gold.run_tallies(jobs(spark, job(state="failed", attempts_made=1)))
+    assert only(gold.retries(failed), "succeeded", "share") == (0, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from itertools import permutations
 from typing import Any
 
@@ -157,6 +158,8 @@ def test_a_plan_changes_nothing_and_tells_what_would_become_of_the_jobs(place: P
     assert (plan.ready, plan.delayed, plan.possible) == (41, 10, True)
     assert plan.schedules == ["often: every 10 s becomes cron */10 * * * * *"]
     assert "1 ms apart" in plan.priorities
+    assert plan.pause_seconds > 0
+    assert "to examine 51 jobs took" in plan.notes[-1]
 
 
 def test_a_move_that_finds_a_copy_changed_removes_nothing_and_can_be_abandoned(
@@ -239,3 +242,18 @@ def _finish(url: str, queue: str, data: Any, *, fails: bool) -> None:
         finally:
             worker.stop()
             thread.join()
+
+
+def test_several_tasks_add_the_jobs_where_each_has_a_due_time_of_its_own(
+    place: Place, spark: Any, lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("jobwire.pipeline.move.copy"), "_FEW", COUNT // 2)
+    here, there = place("pgboss"), place("monque")
+    filled(here, "mail", samples("pgboss", COUNT))
+    before = seen(here, "mail")
+
+    result = move(spark, Lake(lake), here, there, "mail")
+
+    after = seen(there, "mail")
+    assert after.ready == before.ready
+    assert (result.moved, result.left, result.verified.sound) == (COUNT, 0, True)

@@ -88,7 +88,7 @@ def test_gaps_have_their_bounds(spark: Any) -> None:
 def test_checks_say_what_someone_should_look_at(spark: Any) -> None:
     bronze = bronze_events(spark, event(0, "added", 0), event(0, "added", 0), event(0, "active", 1) | PGBOSS)
 
-    found = quality.checks(
+    counted = quality.tallies(
         bronze,
         silver_events(spark, silver_event(0, "added", 0), silver_event(0, "started", 1) | PGBOSS),
         jobs(
@@ -102,8 +102,9 @@ def test_checks_say_what_someone_should_look_at(spark: Any) -> None:
             attempt(1, None, ready_at=at(2), worker="w1", forgotten=2),
             attempt(3, 4, ready_at=at(2), forgotten=1),
         ),
-        frame(spark, QUARANTINE, [{**BULLMQ, "source": "events", "id": "1", "reason": "no time"}]),
     )
+    aside = frame(spark, QUARANTINE, [{**BULLMQ, "source": "events", "id": "1", "reason": "no time"}])
+    found = quality.checks(counted, aside)
 
     assert values(found.where("store like 'bullmq%'"), "check_name", "value", "ok") == [
         ("attempts", 2, True),

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobwire.pipeline.archive.restore import restore
     from jobwire.pipeline.history.build import build
-    from jobwire.pipeline.history.ingest import find_sources, ingest
+    from jobwire.pipeline.history.ingest import ingest
+    from jobwire.pipeline.history.sources import find_sources
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.lake.pointers import read_pointer, read_table
     from jobwire.pipeline.spark.session import spark_session
@@ -26,7 +27,7 @@ __all__ = ["Lake", "build", "find_sources", "ingest", "read_pointer", "read_tabl
 _HOMES = {
     "Lake": "lake.lake",
     "build": "history.build",
-    "find_sources": "history.ingest",
+    "find_sources": "history.sources",
     "ingest": "history.ingest",
     "read_pointer": "lake.pointers",
     "read_table": "lake.pointers",

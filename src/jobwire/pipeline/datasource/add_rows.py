@@ -53,25 +53,41 @@ async def _added(
     url: str, queue: str, job_of: JobOf, batches: Iterator[pa.RecordBatch], *, compare: bool
 ) -> AsyncIterator[pa.RecordBatch]:
     backend = load_backend(urls.parse(url))
+    under_way: asyncio.Task[pa.RecordBatch] | None = None
     try:
         await backend.open()
         for batch in batches:
             for start in range(0, batch.num_rows, CHUNK):
+                # The store adds one portion while the jobs of the next one are made.
                 rows = cast("list[dict[str, Any]]", batch.slice(start, CHUNK).to_pylist())
                 jobs = [job_of(backend, row) for row in rows]
-                refused = await _refusals(backend, queue, jobs)
-                if compare:
-                    refused = await _compared(backend, queue, jobs, refused)
-                yield pa.record_batch(
-                    [
-                        pa.array([row["id"] for row in rows], pa.string()),
-                        pa.array([identity_of(job) for job in jobs], pa.string()),
-                        pa.array(refused, pa.string()),
-                    ],
-                    schema=ANSWERS.arrow,
-                )
+                if under_way is not None:
+                    yield await under_way
+                under_way = asyncio.create_task(_answers(backend, queue, rows, jobs, compare=compare))
+                await asyncio.sleep(0)  # it is sent before the next jobs are made
+        if under_way is not None:
+            yield await under_way
     finally:
+        if under_way is not None and not under_way.done():
+            under_way.cancel()
+            await asyncio.wait([under_way])
         await backend.close()
+
+
+async def _answers(
+    backend: Backend, queue: str, rows: Sequence[Mapping[str, Any]], jobs: Sequence[PreparedJob], *, compare: bool
+) -> pa.RecordBatch:
+    refused = await _refusals(backend, queue, jobs)
+    if compare:
+        refused = await _compared(backend, queue, jobs, refused)
+    return pa.record_batch(
+        [
+            pa.array([row["id"] for row in rows], pa.string()),
+            pa.array([identity_of(job) for job in jobs], pa.string()),
+            pa.array(refused, pa.string()),
+        ],
+        schema=ANSWERS.arrow,
+    )
 
 
 async def _refusals(backend: Backend, queue: str, jobs: Sequence[PreparedJob]) -> list[str | None]:

@@ -1,6 +1,7 @@
 """Reads queues in Spark's processes: jobs in batch, events in batch and as a stream.
 
-Spark creates these objects in each of its processes and pickles them in between; each call opens the store for itself.
+Spark creates these objects in each of its processes and pickles them in between; each call opens the store for itself,
+once for all queues.
 """
 
 from __future__ import annotations
@@ -18,37 +19,32 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from jobwire import urls
 from jobwire.errors import InvalidOption
+from jobwire.pipeline.datasource.by_queue import by_queue
+from jobwire.pipeline.datasource.planning import as_partitions, latest_offsets, pieces_of, plan_events, plan_jobs
 from jobwire.pipeline.datasource.pushdown import narrowed
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.privacy.batches import private_events, private_jobs
 from jobwire.pipeline.stores.address import reached
-from jobwire.pipeline.stores.boundary import QueueStore, list_queues, open_store
+from jobwire.pipeline.stores.boundary import StoreConnection, connect, list_queues
 from jobwire.pipeline.stores.dialect import dialect_of
 
 _LOOK_EVERY = 15.0
 
 
-class Part(InputPartition):
-    """A partition of a read: the queue, and what the store needs to find the partition in it."""
-
-    def __init__(self, queue: str, place: Any) -> None:
-        super().__init__((queue, place))
-
-
 class Reading:
-    """The queues that are read, and how one of them is opened for the time of a call."""
+    """The queues that are read, and how they are opened for the time of a call."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     @contextmanager
-    def store(self, queue: str) -> Generator[QueueStore]:
+    def connected(self) -> Generator[StoreConnection]:
         with reached(self._options.url) as url:
-            store = open_store(urls.parse(url), queue, self._options.store)
+            connection = connect(urls.parse(url), self._options.store)
             try:
-                yield store
+                yield connection
             finally:
-                store.close()
+                connection.close()
 
     def queues(self) -> Sequence[str]:
         if self._options.queues is not None:
@@ -61,21 +57,15 @@ class JobsReader(Reading, DataSourceReader):
     """Reads all jobs of the queues, once, in balanced partitions."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        queues = self.queues()
-        found: list[InputPartition] = []
-        for queue in queues:
-            with self.store(queue) as store:
-                each = max(1, self._options.parts // len(queues))
-                found += [Part(queue, place) for place in store.plan_jobs(self._options.wanted, each)]
-        return found
+        return as_partitions(plan_jobs(self.connected, self.queues(), self._options.wanted, self._options.parts))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if partition.value is None:  # Spark's own stand-in for an empty plan
-            return
-        queue, place = partition.value
-        with self.store(queue) as store:
-            found = store.read_jobs(place, self._options.wanted)
-            yield from private_jobs(found, self._options.privacy, queue, dialect_of(self._options.address.protocol))
+        privacy, dialect = self._options.privacy, dialect_of(self._options.address.protocol)
+        with self.connected() as connection:
+            for piece in pieces_of(partition):
+                found = connection.queue(piece.queues).read_jobs(piece.part, self._options.wanted)
+                for queue, batches in by_queue(found, piece.queues, apart=bool(privacy.options)):
+                    yield from private_jobs(batches, privacy, queue, dialect)
 
 
 class FilteringJobsReader(JobsReader):
@@ -91,32 +81,24 @@ class FilteringJobsReader(JobsReader):
 
 class _Events(Reading):
     def plan(self, starts: Mapping[str, Any], ends: Mapping[str, Any]) -> Sequence[InputPartition]:
-        found: list[InputPartition] = []
-        for queue, end in ends.items():
-            with self.store(queue) as store:
-                start = starts.get(queue) or store.first_offset()
-                if start != end:
-                    found += [Part(queue, place) for place in store.plan_events(start, end)]
-        return found
+        spans = {queue: (starts.get(queue), end) for queue, end in ends.items() if starts.get(queue) != end}
+        return as_partitions(plan_events(self.connected, spans, self._options.parts))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if partition.value is None:
-            return
-        queue, place = partition.value
-        with self.store(queue) as store:
-            rules, dialect = self._options.privacy.of_queue(queue), dialect_of(self._options.address.protocol)
-            yield from private_events(store.read_events(place), rules, store.payloads, dialect)
+        privacy, dialect = self._options.privacy, dialect_of(self._options.address.protocol)
+        with self.connected() as connection:
+            for piece in pieces_of(partition):
+                found = connection.queue(piece.queues).read_events(piece.part)
+                for queue, batches in by_queue(found, piece.queues, apart=bool(privacy.options)):
+                    rules, payloads = privacy.of_queue(queue), connection.queue([queue]).payloads
+                    yield from private_events(batches, rules, payloads, dialect)
 
 
 class EventsReader(_Events, DataSourceReader):
     """Reads the events that the store still has, up to the moment of planning."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        ends: dict[str, Any] = {}
-        for queue in self.queues():
-            with self.store(queue) as store:
-                ends[queue] = store.latest_offset(store.first_offset(), None)
-        return self.plan({}, ends)
+        return self.plan({}, latest_offsets(self.connected, dict.fromkeys(self.queues())))
 
 
 class EventsStream(_Events, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -145,26 +127,20 @@ class EventsStream(_Events, DataSourceStreamReader, SupportsTriggerAvailableNow)
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         if self._bounded and self._targets is None:
-            self._targets = {queue: self._latest(queue, start.get(queue), None) for queue in self._current()}
-        ends = dict(start)
-        for queue in self._current() if self._targets is None else self._targets:
-            ends[queue] = self._latest(queue, start.get(queue), rows)
-        return ends
+            starts = {queue: start.get(queue) for queue in self._current()}
+            self._targets = dict(latest_offsets(self.connected, starts))
+        targets = self._targets
+        if targets is None:
+            starts = {queue: start.get(queue) for queue in self._current()}
+        else:
+            starts = {queue: start.get(queue) for queue, target in targets.items() if start.get(queue) != target}
+        return {**start, **latest_offsets(self.connected, starts, rows, targets)}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return self._targets
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         return self.plan(start, end)
-
-    def _latest(self, queue: str, start: dict[str, Any] | None, rows: int | None) -> dict[str, Any]:
-        target = (self._targets or {}).get(queue)
-        with self.store(queue) as store:
-            begin = start if start is not None else store.first_offset()
-            if target is not None and store.passed(begin, target):
-                return dict(begin)
-            latest = dict(store.latest_offset(begin, rows))
-            return target if target is not None and store.passed(latest, target) else latest
 
     def _current(self) -> Sequence[str]:
         """Returns the queues, looked up now and then: finding them can mean a scan of all keys of the store."""

@@ -35,7 +35,13 @@ from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake
 from jobwire.pipeline.lake.run_log import Run
-from jobwire.pipeline.lake.tables import CAMPAIGNS_IN_ONE, DELIVERIES_BY_DAY, GOLD_BY_DAY, columns_of
+from jobwire.pipeline.lake.tables import (
+    CAMPAIGNS_IN_ONE,
+    DELIVERIES_BY_DAY,
+    GOLD_BY_DAY,
+    TALLIES_DAILY,
+    columns_of,
+)
 from jobwire.pipeline.spark.session import for_little, session_of
 from jobwire.pipeline.spark.utc import utc_day
 
@@ -48,6 +54,8 @@ _BUILT = "checkpoints/built.json"
 _AT_A_TIME = 3
 _LITTLE = 1_000_000
 """Rows for which compiling the queries of a build takes longer than it saves."""
+_FEW_DAYS = 7
+"""Days of events that are read whole without a look at which of them are needed."""
 _KEY = ["store", "queue", "id"]
 _RUN_KEY = ["store", "queue", "job_id"]
 
@@ -181,26 +189,27 @@ class _Build:
                 of_days = self._events.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
                 self._publish("silver/events", silver_events(of_days), days)
             self.days = days
-            self._renew_jobs(touched, days)
+            self._renew_jobs(touched, snapshots, days)
         finally:
             touched.unpersist()
 
-    def _renew_jobs(self, touched: DataFrame, days: list[str]) -> None:
+    def _renew_jobs(self, touched: DataFrame, snapshots: DataFrame, days: list[str]) -> None:
+        """Makes the touched jobs and their runs again. `snapshots` are the rows of bronze that touch them."""
         of_run = touched.withColumnRenamed("id", "job_id")
-        seen = self._snapshots.join(touched, _KEY, "left_semi")
         old = _days(
             jobs=self._table("silver/jobs").join(touched, _KEY, "left_semi"),
-            runs=self._table("silver/attempts").join(of_run, _RUN_KEY, "left_semi"),
-            begun=seen.withColumn("day", utc_day(F.coalesce("created_at", "seen_at"))),
+            begun=snapshots.withColumn("day", utc_day(F.coalesce("created_at", "seen_at"))),
         )
         # No event of a job is older than the job, except by the difference of two clocks.
         from_day = _day_before(min([*days, *old["jobs"], *old["begun"]], default="1970-01-02"))
-        events = self._table("silver/events", from_day).join(of_run, _RUN_KEY, "left_semi").persist()
+        told, of_runs = self._days_of(of_run, from_day)
+        events = self._lake.table(self._spark, "silver/events", told).join(of_run, _RUN_KEY, "left_semi").persist()
+        seen = self._snapshots.join(touched, _KEY, "left_semi")
         jobs = silver_jobs(seen, events).persist()
         runs = attempts(events, jobs).persist()
         try:
             new = _days(jobs=jobs, runs=runs)
-            old["runs"] = [day for day in old["runs"] if day >= from_day]
+            old["runs"] = of_runs
             for name, what, rows, key in (
                 ("silver/jobs", "jobs", jobs, touched),
                 ("silver/attempts", "runs", runs, of_run),
@@ -213,16 +222,28 @@ class _Build:
             for frame in (events, jobs, runs):
                 frame.unpersist()
 
+    def _days_of(self, jobs: DataFrame, from_day: str) -> tuple[list[str], list[str]]:
+        """Returns the days from the given one on that have events of these jobs, and those that have their runs. One
+        job may have waited for a year: only the keys of all the days between are read."""
+        pointer = self._lake.pointer("silver/events")
+        range_of_days = [] if pointer is None else [day for day in pointer.parts if day >= from_day]
+        tables = {"runs": self._table("silver/attempts", from_day)}
+        if len(range_of_days) > _FEW_DAYS:
+            tables["events"] = self._lake.table(self._spark, "silver/events", set(range_of_days))
+        found = _days(**{name: rows.join(jobs, _RUN_KEY, "left_semi") for name, rows in tables.items()})
+        return found.get("events", range_of_days), found["runs"]
+
     def _make_gold(self, new_events: DataFrame, new_snapshots: DataFrame) -> None:
-        events, jobs, runs = (self._table(name) for name in BY_DAY)
         known = self._table("quarantine")
         self._publish("quarantine", quality.quarantine(new_events, new_snapshots, known))
-        tables = {
-            "gold/retries": gold.retries(jobs),
-            "gold/gaps": quality.gaps(events),
-            "gold/quality": quality.checks(self._events, events, jobs, runs, self._table("quarantine")),
-        }
         changes = GoldChanges(self._lake)
+        gaps = self._count_days(changes)
+        tallies = self._table(TALLIES_DAILY)
+        tables = {
+            "gold/retries": gold.retries(tallies),
+            "gold/gaps": gaps,
+            "gold/quality": quality.checks(tallies, self._table("quarantine")),
+        }
         if changes.days is None or changes.days:
             jobs = self._lake.table(self._spark, "silver/jobs", changes.parts("silver/jobs"))
             runs = self._lake.table(self._spark, "silver/attempts", changes.parts("silver/attempts"))
@@ -246,6 +267,20 @@ class _Build:
                 published.result()
         changes.record()
 
+    def _count_days(self, changes: GoldChanges) -> DataFrame:
+        """Counts the rows of the days of silver that have changed. Returns the gaps of all days."""
+        days = changes.silver_days
+        bronze, old_gaps = self._events, self._table("gold/gaps")
+        if days is not None:
+            bronze = bronze.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
+            old_gaps = old_gaps.where(~utc_day(F.col("noticed_at")).cast("string").isin(*days))
+        events, jobs, runs = (self._lake.table(self._spark, name, days) for name in BY_DAY)
+        if days is None or days:
+            counted = quality.tallies(bronze, events, jobs, runs).unionByName(gold.run_tallies(jobs))
+            self._publish(TALLIES_DAILY, counted, days)
+        new_gaps = quality.gaps(events)
+        return new_gaps if days is None else old_gaps.unionByName(new_gaps)
+
     def _fixed_events(self) -> tuple[DataFrame, dict[str, int]]:
         """Returns the bronze events of this moment, and for each source the time of its newest ingest in microseconds.
         Counts the new ones, and finds their days, on the way.
@@ -255,7 +290,8 @@ class _Build:
         events = self._lake.bronze_events(self._spark)
         day = F.date_format("day", "yyyy-MM-dd").alias("day")
         newest = F.max(F.unix_micros("ingested_at")).alias("mark")
-        found = self._since_marks(events).groupBy("source", day).agg(F.count("*").alias("rows"), newest).collect()
+        new = self._since_marks(self._lake.bronze_events(self._spark, self._before["events"]))
+        found = new.groupBy("source", day).agg(F.count("*").alias("rows"), newest).collect()
         marks: dict[str, int] = dict(self._before["events"])
         for row in found:
             marks[row["source"]] = max(row["mark"], marks.get(row["source"], 0))

@@ -16,12 +16,14 @@ from jobwire.pipeline.lake.schemas import (
     FAILURES_DAILY,
     LATENCY_HOURLY,
     RETRIES,
+    TALLIES,
     THROUGHPUT_HOURLY,
     WORKERS_HOURLY,
 )
 from jobwire.pipeline.spark.utc import HOUR_MS, hours_since_epoch, ms_between, utc_day, utc_hour
 
 _KIND_OF_JOB = ("store", "queue", "name")
+_FINISHED, _SUCCEEDED = "finished jobs", "jobs that succeeded"
 _COUNTS = THROUGHPUT_HOURLY.names[4:]
 _LEVELS = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
@@ -160,14 +162,30 @@ def workers_hourly(attempts: DataFrame) -> DataFrame:
     )
 
 
-def retries(jobs: DataFrame) -> DataFrame:
-    """Returns how many runs finished jobs took, and how many of them succeeded: rows beyond one run are the gain of
-    retries."""
-    of_kind = Window.partitionBy(*_KIND_OF_JOB)
+def run_tallies(jobs: DataFrame) -> DataFrame:
+    """Returns the counts of each day that `retries` is a sum of, in columns of TALLIES: how many runs finished jobs
+    took, and how many of them succeeded."""
     return (
         jobs.where("state in ('completed', 'failed')")
-        .groupBy(*_KIND_OF_JOB, F.greatest(F.lit(1), "attempts_made").alias("attempts"))
-        .agg(F.count("*").alias("jobs"), F.count_if(F.col("state") == "completed").alias("succeeded"))
+        .groupBy(*_KIND_OF_JOB, "day", F.greatest(F.lit(1), "attempts_made").alias("number"))
+        .agg(F.count("*").alias(_FINISHED), F.count_if(F.col("state") == "completed").alias(_SUCCEEDED))
+        .unpivot([*_KIND_OF_JOB, "day", "number"], [_FINISHED, _SUCCEEDED], "tally", "value")
+        .select(*TALLIES.names)
+    )
+
+
+def retries(tallies: DataFrame) -> DataFrame:
+    """Returns how many runs finished jobs took, and how many of them succeeded, from the tallies of all days: rows
+    beyond one run are the gain of retries."""
+    of_kind = Window.partitionBy(*_KIND_OF_JOB)
+
+    def total(tally: str) -> Column:
+        return F.sum(F.when(F.col("tally") == tally, F.col("value")))
+
+    return (
+        tallies.where(F.col("tally").isin(_FINISHED, _SUCCEEDED))
+        .groupBy(*_KIND_OF_JOB, F.col("number").alias("attempts"))
+        .agg(total(_FINISHED).alias("jobs"), total(_SUCCEEDED).alias("succeeded"))
         .withColumn("share", F.try_divide("succeeded", F.sum("succeeded").over(of_kind)))
         .select(*RETRIES.names)
     )

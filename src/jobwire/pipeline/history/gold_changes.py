@@ -14,19 +14,21 @@ from typing import Any
 
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import Part
-from jobwire.pipeline.lake.tables import GOLD_BY_DAY, REACHING, columns_of
+from jobwire.pipeline.lake.tables import BY_DAY, GOLD_BY_DAY, REACHING, columns_of
 
 _RECORD = "checkpoints/gold.json"
 
 
 class GoldChanges:
-    """The changes of silver since gold was made from it. `days` are those of gold to make again, sorted; None stands
-    for all of them."""
+    """The changes of silver since gold was made from it. `days` are those of gold to make again, sorted, and
+    `silver_days` those of silver with rows that have changed; None stands for all of them."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._now = {name: _parts(lake, name) for name in REACHING}
-        self.days = self._changed_days(lake.files.read(_RECORD))
+        self._now = {name: _parts(lake, name) for name in BY_DAY}
+        record: Mapping[str, Mapping[str, Any]] | None = lake.files.read(_RECORD)
+        self.days = self._changed_days(record)
+        self.silver_days = None if self.days is None or record is None else self._changed_parts(record)
 
     def parts(self, name: str) -> Sequence[str] | None:
         """Returns the parts of a table of silver with rows that count on these days; None stands for all of them."""
@@ -48,8 +50,8 @@ class GoldChanges:
         if record is None or any(one is None or one.columns != columns_of(name).ddl for name, one in pointers.items()):
             return None
         days: set[str] = set()
-        for name, parts in self._now.items():
-            before = record.get(name, {})
+        for name in REACHING:
+            parts, before = self._now[name], record.get(name, {})
             for key in {*parts, *before}:
                 part, old = parts.get(key), before.get(key)
                 if part is not None and old is not None and part.generation == old["generation"]:
@@ -58,6 +60,14 @@ class GoldChanges:
                     days.update(reached or ())
                 if part is not None and part.reaches is None:
                     return None  # written by a release that did not list them
+        return sorted(days)
+
+    def _changed_parts(self, record: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        days: set[str] = set()
+        for name, parts in self._now.items():
+            now = {key: part.generation for key, part in parts.items()}
+            before = {key: part["generation"] for key, part in record.get(name, {}).items()}
+            days.update(key for key in {*now, *before} if now.get(key) != before.get(key))
         return sorted(days)
 
 

@@ -10,88 +10,36 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from jobwire import urls
-from jobwire.campaigns.addresses import is_database
-from jobwire.errors import InvalidOption
-from jobwire.pipeline.history.campaign_source import find_database
 from jobwire.pipeline.history.news import Look, has_news, last_look, record_look, take_look
-from jobwire.pipeline.history.snapshots import AnySource, seen, since_last_snapshot
+from jobwire.pipeline.history.snapshots import AnySource
+from jobwire.pipeline.history.sources import Source, find_sources
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.run_log import Run
 from jobwire.pipeline.privacy.record import record_rules
-from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.session import session_of
 from jobwire.pipeline.spark.streams import STREAMS
-from jobwire.pipeline.spark.utc import utc_day
-from jobwire.pipeline.stores.address import reached, store_name
-from jobwire.pipeline.stores.boundary import list_queues, look
 from jobwire.redact import redact
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from pyspark.sql import SparkSession
 
     from jobwire.pipeline.spark.session import AnySession
 
+__all__ = ["MAX_ROWS", "IngestResult", "Source", "SourceResult", "find_sources", "ingest"]
+
 MAX_ROWS = 200_000
-_AT_ONCE = 2
+_AT_ONCE, _LOOKS_AT_ONCE = 2, 16
 _TRIES = 3
+_NOT_INGESTED = "%s was not ingested: %s; the other sources continue"
 
 _log = logging.getLogger("jobwire.pipeline")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A store of queues. `url` is the one by which Spark's processes reach it, `store` its name in the tables, `queues`
-    those that are wanted. None: all of them, including those that are created later."""
-
-    url: str
-    store: str
-    queues: tuple[str, ...] | None = None
-    privacy: Privacy = EVERYTHING_KEPT
-
-    @property
-    def name(self) -> str:
-        """Returns a name that is the same for the same queues of the same store. Their stream continues by it."""
-        return self.store if self.queues is None else f"{self.store} {json.dumps(sorted(self.queues))}"
-
-    @property
-    def options(self) -> dict[str, str]:
-        chosen = {} if self.queues is None else {"queues": json.dumps(self.queues)}
-        return {"url": self.url, "store": self.store, **chosen, **self.privacy.options}
-
-    def look(self) -> str:
-        """Returns a text that differs once a job was added, was removed or changed its state."""
-        address = urls.parse(self.url)
-        return look(address, list_queues(address) if self.queues is None else self.queues)
-
-    def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> DataStreamWriter:
-        sink = lake.event_sink(self.name)
-        stream = (
-            spark.readStream.format("jobwire")
-            .options(**self.options, table="events", max_rows=str(max_rows))
-            .load()
-            .withColumn("ingested_at", F.current_timestamp())
-            .withColumn("day", utc_day(F.coalesce("at", "ingested_at")))
-        )
-        writer = stream.writeStream.format(sink.format).partitionBy("day")
-        return writer.option("checkpointLocation", sink.checkpoint).option("path", sink.path)
-
-    def take_snapshot(self, spark: SparkSession, lake: Lake, run: str) -> int:
-        """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
-        with since_last_snapshot(lake, self.name, "finished_from") as (now, since):
-            jobs: DataFrame = spark.read.format("jobwire").options(**self.options, **since).load()
-            return lake.add_snapshot(self.name, seen(jobs, now, run), run)
 
 
 @dataclass
@@ -121,36 +69,6 @@ class IngestResult:
         return {**asdict(self), "good": self.good}
 
 
-def find_sources(
-    stack: ExitStack,
-    stores: Sequence[str],
-    queues: Collection[str] | None = None,
-    privacy: Privacy = EVERYTHING_KEPT,
-) -> list[AnySource]:
-    """Returns the stores with all of their queues, or with those of the given names. A plain PostgreSQL URL is that of
-    a campaigns' database. Embedded servers run until the stack is closed. The rules of `privacy` are applied to all
-    that is read from queues."""
-    found: list[AnySource] = []
-    missing = set(queues or ())
-    for store in stores:
-        if is_database(store):
-            found.append(find_database(store))
-            continue
-        url = stack.enter_context(reached(store))
-        names = list_queues(urls.parse(url))
-        if not queues:
-            found.append(Source(url, store_name(store), privacy=privacy))
-            continue
-        chosen = tuple(name for name in names if name in queues)
-        missing -= set(chosen)
-        if chosen:
-            found.append(Source(url, store_name(store), chosen, privacy))
-    if missing:
-        rule = f"is in none of the stores: {', '.join(store_name(store) for store in stores if not is_database(store))}"
-        raise InvalidOption("queue", min(missing), rule)
-    return found
-
-
 def ingest(
     spark: AnySession,
     lake: Lake,
@@ -160,11 +78,12 @@ def ingest(
     progress: Progress = silent,
 ) -> IngestResult:
     """Ingests what is there now. A source that fails is reported; the others continue. Spark is not used if no source
-    has anything new."""
+    has anything new, nor for a store that can't be reached."""
     with lake.files.locked("ingest"), lake.run("ingest") as run, ThreadPoolExecutor(_AT_ONCE) as threads:
         keep_rules(lake, sources)
         progress("looking", 0, len(sources))
-        looks = threads.map(take_look, sources)
+        with ThreadPoolExecutor(_LOOKS_AT_ONCE) as looking:
+            looks = list(looking.map(take_look, sources))
         steps = [_Step(source, now, last_look(lake, source)) for source, now in zip(sources, looks, strict=True)]
         new = [step for step in steps if step.has_news]
         if new:
@@ -194,9 +113,12 @@ class _Step:
 
     def __init__(self, source: AnySource, look: Look, last: Look | None) -> None:
         self.source, self.look = source, look
-        self.has_news = has_news(look, last)
+        self.has_news = look.failure is None and has_news(look, last)
         offsets = None if last is None else last.offsets
-        self.result = SourceResult(source.store, offsets=offsets, unchanged=not self.has_news)
+        self.result = SourceResult(source.store, offsets=offsets, unchanged=look.failure is None and not self.has_news)
+        if look.failure is not None:
+            self.result.error = sentence(look.failure)
+            _log.warning(_NOT_INGESTED, source.name, self.result.error)
 
 
 def _ingest_one(spark: SparkSession, lake: Lake, step: _Step, run: Run, max_rows: int) -> None:
@@ -208,7 +130,7 @@ def _ingest_one(spark: SparkSession, lake: Lake, step: _Step, run: Run, max_rows
             # Any other error is Spark's: a machine without memory loses Python processes before they can report one.
             # The checkpoint makes another attempt harmless.
             result.error = sentence(error)
-            _log.warning("%s was not ingested: %s; the other sources continue", source.name, result.error)
+            _log.warning(_NOT_INGESTED, source.name, result.error)
             if tries_left and "jobwire.errors." not in str(error):
                 continue
         else:

@@ -92,10 +92,13 @@ class _Follower:
                 return
             self._broken(self._query.exception() or JobwireError("the stream ended"))
         elif time.monotonic() >= self._again_at:
-            stream = self._source.events_stream(self._spark, self._lake, self._max_rows)
-            if stream is None:
-                return
-            self._query = STREAMS.start(stream.trigger(processingTime=f"{self._every} seconds"))
+            try:
+                stream = self._source.events_stream(self._spark, self._lake, self._max_rows)
+                if stream is None:
+                    return
+                self._query = STREAMS.start(stream.trigger(processingTime=f"{self._every} seconds"))
+            except Exception as error:  # whatever it is, this source is tried again and the others continue
+                self._broken(error)
             self._seen = -1
 
     def snapshot(self, run: str) -> None:

@@ -10,15 +10,19 @@ same is ingested after a day in any case.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from jobwire.errors import StoreUnavailable
 from jobwire.pipeline.history.snapshots import AnySource
 from jobwire.pipeline.lake.lake import Lake, folder_of
 
 AT_LEAST_EVERY = timedelta(days=1)
+_PAUSES = (0.2, 1.0)
+"""Seconds before a store that can't be reached is tried again: a server that restarts is back by then."""
 
 _log = logging.getLogger("jobwire.pipeline")
 
@@ -31,16 +35,25 @@ class Look:
     at: datetime
     offsets: Any = None
     """The end of its stream at the end of the ingest."""
+    failure: StoreUnavailable | None = None
+    """The error of a store that could not be reached at any try."""
 
 
 def take_look(source: AnySource) -> Look:
-    """Looks at a source. An error is left to the ingest, which may not meet it."""
+    """Looks at a source. A store that can't be reached is tried again after a moment. Any other error is left to the
+    ingest, which may not meet it."""
     now = datetime.now(UTC)
-    try:
-        return Look(source.look(), now)
-    except Exception as error:  # whatever it is, the ingest of this source reports it, and the others continue
-        _log.debug("%s was not looked at: %s; it is ingested", source.name, error)
-        return Look(None, now)
+    for pause in (*_PAUSES, None):
+        try:
+            return Look(source.look(), now)
+        except StoreUnavailable as error:
+            if pause is None:
+                return Look(None, now, failure=error)
+            time.sleep(pause)
+        except Exception as error:  # whatever it is, the ingest of this source reports it, and the others continue
+            _log.debug("%s was not looked at: %s; it is ingested", source.name, error)
+            break
+    return Look(None, now)
 
 
 def last_look(lake: Lake, source: AnySource) -> Look | None:

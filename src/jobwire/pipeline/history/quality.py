@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from jobwire.pipeline.lake.schemas import GAPS, QUALITY, QUARANTINE
+from jobwire.pipeline.lake.schemas import GAPS, QUALITY, QUARANTINE, TALLIES
 from jobwire.pipeline.spark.utc import utc_day
 
 FORGOTTEN = "forgotten runs"
@@ -107,23 +107,34 @@ def gaps(events: DataFrame) -> DataFrame:
     )
 
 
-def checks(
-    bronze_events: DataFrame, events: DataFrame, jobs: DataFrame, attempts: DataFrame, quarantined: DataFrame
-) -> DataFrame:
-    """Returns a row per check and queue. Where `ok` is false, an operator should look; the others inform."""
-    duplicates = (
-        _tally(bronze_events.where(event_flaw().isNull()), read=F.count("*"))
-        .unionByName(_tally(events, read=-F.count("*")))
-        .groupBy(*_OF_A_QUEUE)
+def checks(tallies: DataFrame, quarantined: DataFrame) -> DataFrame:
+    """Returns a row per check and queue, from the tallies of all days. Where `ok` is false, an operator should look;
+    the others inform."""
+    malformed = _tally(quarantined, **{"malformed rows": F.count("*")}).withColumnRenamed("tally", "check_name")
+    of_checks = tallies.where(F.col("tally").isin(*_HARMLESS, *_TO_LOOK_AT)).withColumnRenamed("tally", "check_name")
+    check = F.col("check_name")
+    notes = [F.when(check == name, note) for name, note in (_HARMLESS | _TO_LOOK_AT).items()]
+    return (
+        of_checks.groupBy(*_OF_A_QUEUE, "check_name")
         .agg(F.sum("value").alias("value"))
-        .withColumn("check_name", F.lit("duplicate events"))
+        .unionByName(malformed)
+        .withColumn("ok", check.isin(*_HARMLESS) | (F.col("value") == 0))
+        .withColumn("note", F.coalesce(*notes))
+        .select(*QUALITY.names)
     )
+
+
+def tallies(bronze_events: DataFrame, events: DataFrame, jobs: DataFrame, attempts: DataFrame) -> DataFrame:
+    """Returns the counts of each day that the checks are sums of, in columns of TALLIES."""
+    duplicates = _tally(
+        bronze_events.where(event_flaw().isNull()), "day", **{"duplicate events": F.count("*")}
+    ).unionByName(_tally(events, "day", **{"duplicate events": -F.count("*")}))
     found = [
         duplicates,
-        _tally(quarantined, **{"malformed rows": F.count("*")}),
-        _tally(events, events=F.count("*"), gaps=F.count_if(F.col("kind") == "gap")),
+        _tally(events, "day", events=F.count("*"), gaps=F.count_if(F.col("kind") == "gap")),
         _tally(
             jobs,
+            "day",
             jobs=F.count("*"),
             **{
                 "jobs of unknown beginning": F.count_if(F.col("created_at").isNull()),
@@ -132,6 +143,7 @@ def checks(
         ),
         _tally(
             attempts,
+            "day",
             attempts=F.count("*"),
             **{
                 FORGOTTEN: F.coalesce(F.sum("forgotten"), F.lit(0)).cast("bigint"),
@@ -141,17 +153,17 @@ def checks(
             },
         ),
     ]
-    check = F.col("check_name")
-    notes = [F.when(check == name, note) for name, note in (_HARMLESS | _TO_LOOK_AT).items()]
     return (
         reduce(DataFrame.unionByName, found)
-        .withColumn("ok", check.isin(*_HARMLESS) | (F.col("value") == 0))
-        .withColumn("note", F.coalesce(*notes))
-        .select(*QUALITY.names)
+        .withColumn("name", F.lit(None).cast("string"))
+        .withColumn("number", F.lit(None).cast("int"))
+        .select(*TALLIES.names)
     )
 
 
-def _tally(rows: DataFrame, **measures: Column) -> DataFrame:
-    """Returns each measure of each queue as a row `store, queue, check_name, value`, all in one pass."""
-    wide = rows.groupBy(*_OF_A_QUEUE).agg(*(measure.alias(name) for name, measure in measures.items()))
-    return wide.unpivot(_OF_A_QUEUE, tuple(measures), "check_name", "value")
+def _tally(rows: DataFrame, *also: str, **measures: Column) -> DataFrame:
+    """Returns each measure of each queue, and of each value of the columns `also`, as a row `tally, value`. All in one
+    pass."""
+    of_group = [*_OF_A_QUEUE, *also]
+    wide = rows.groupBy(*of_group).agg(*(measure.alias(name) for name, measure in measures.items()))
+    return wide.unpivot([F.col(name) for name in of_group], [F.col(name) for name in measures], "tally", "value")

@@ -23,7 +23,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any
 
@@ -53,6 +53,7 @@ __all__ = ["BY_DAY", "SUMMARIES", "EventSink", "Lake", "Staged", "folder_of"]
 
 _EVENTS = "bronze/events"
 _PART = "part"
+_CLOCKS = timedelta(hours=1)
 _LITTLE_ROWS, _LITTLE_BYTES = 500_000, 20_000_000
 
 
@@ -107,10 +108,12 @@ class Lake:
             self.files.remove(f"{checkpoint}/offsets")
         return EventSink(self.files.for_spark(f"{_EVENTS}/{name}"), self.files.for_spark(checkpoint), self.format)
 
-    def bronze_events(self, spark: SparkSession) -> DataFrame:
-        """Returns the events of all sources, with the column `source` for the folder that they are in."""
+    def bronze_events(self, spark: SparkSession, after: Mapping[str, int] | None = None) -> DataFrame:
+        """Returns the events of all sources, with the column `source` for the folder that they are in. Of a source in
+        `after`, files are left out that were written before that time of ingest, in microseconds."""
+        known = (after or {}) if self.format == "parquet" else {}
         frames = [
-            self._read(spark, f"{_EVENTS}/{name}", BRONZE_EVENTS).withColumn("source", F.lit(name))
+            self._read(spark, f"{_EVENTS}/{name}", BRONZE_EVENTS, known.get(name)).withColumn("source", F.lit(name))
             for name in self.files.folders(_EVENTS)
             if self.files.folders(f"{_EVENTS}/{name}")
         ]
@@ -295,9 +298,13 @@ class Lake:
         else:
             yield Counted(run, self.files.count(path), 0)
 
-    def _written(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
+    def _written(self, spark: SparkSession, path: str, columns: Columns, after: int | None = None) -> DataFrame:
         reader = spark.read.format(self.format)
         reader = reader.schema(columns.spark) if self.format == "parquet" else reader
+        if after is not None:
+            # A file is as old as its newest row, or younger. The clock of a file system may be another one.
+            time = datetime.fromtimestamp(after / 1e6, UTC) - _CLOCKS
+            reader = reader.options(modifiedAfter=time.strftime("%Y-%m-%dT%H:%M:%S"), timeZone="UTC")
         return reader.load(self.files.for_spark(path))
 
     def _parts(
@@ -320,8 +327,8 @@ class Lake:
                 *columns.names
             )
 
-    def _read(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
-        return self._written(spark, path, columns).select(*columns.names)
+    def _read(self, spark: SparkSession, path: str, columns: Columns, after: int | None = None) -> DataFrame:
+        return self._written(spark, path, columns, after).select(*columns.names)
 
     def _newest(self, folder: str) -> str:
         """Returns the last batch in the log of a stream's sink; of a folder without one, the names of all files."""

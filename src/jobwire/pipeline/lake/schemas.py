@@ -256,6 +256,16 @@ RETRIES = columns(
     "share double",  # of all the queue's and name's successes: what the n-th run brought
 )
 
+TALLIES = columns(
+    "store string",
+    "queue string",
+    "name string",  # null: of all names
+    "tally string",
+    "number int",  # of runs that finished jobs took; null for other tallies
+    "value bigint",
+    "day date",  # of the rows of silver that were counted
+)
+
 GAPS = columns("store string", "queue string", "after string", "before string", "lost bigint", "noticed_at timestamp")
 
 QUALITY = columns("check_name string", "store string", "queue string", "value bigint", "ok boolean", "note string")

@@ -26,6 +26,7 @@ from jobwire.pipeline.lake.schemas import (
     SILVER_EVENTS,
     SILVER_JOBS,
     SNAPSHOTS,
+    TALLIES,
     THROUGHPUT_HOURLY,
     WORKERS_HOURLY,
     Columns,
@@ -56,7 +57,10 @@ SUMMARIES = {
     "quarantine": QUARANTINE,
 }
 """The tables that a build makes beside silver."""
+TALLIES_DAILY = "gold/tallies_daily"
+"""The counts that `retries` and `quality` are sums of."""
 GOLD_BY_DAY = {
+    TALLIES_DAILY: "day",
     "gold/throughput_hourly": "hour",
     "gold/latency_hourly": "hour",
     "gold/failures_daily": "day",
@@ -86,7 +90,7 @@ SNAPSHOT_TABLES = {
 }
 """The folders of what is read from stores, by the name of the table in the data source. Each source has a folder of its
 own below."""
-_PUBLISHED = {**BY_DAY, **SUMMARIES, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
+_PUBLISHED = {**BY_DAY, **SUMMARIES, TALLIES_DAILY: TALLIES, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
 _SNAPSHOTS = {
     "bronze/job_snapshots": SNAPSHOTS,
     "bronze/deliveries": DELIVERY_SNAPSHOTS,

@@ -11,13 +11,15 @@ from typing import Any
 from jobwire.boundary import Backend, PreparedJob
 from jobwire.counted import counted
 from jobwire.errors import JobwireError
-from jobwire.pipeline.datasource.add_rows import added, with_presence
+from jobwire.pipeline.datasource.add_rows import added
 from jobwire.pipeline.move.order import Priorities
-from jobwire.pipeline.move.plan import priorities_of, survey
+from jobwire.pipeline.move.plan import priorities_for, survey
 from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.schedules import ScheduleMove
 from jobwire.pipeline.move.survey import moved_job
 from jobwire.pipeline.stores.dialect import dialect_of
+
+_FEW, _TASKS = 5_000, 4
 
 
 def freeze(running: RunningMove, schedules: Sequence[ScheduleMove]) -> None:
@@ -26,36 +28,28 @@ def freeze(running: RunningMove, schedules: Sequence[ScheduleMove]) -> None:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     route, journal, there = running.route, running.journal, running.there
-    surveyed = survey(running.spark, route, running.here, there, schedules).persist()
+    rows = survey(running.spark, route, running.here, there, schedules, asks=True).persist()
     try:
-        ids = surveyed.where("hindrance IS NULL").select("id", "target", F.lit(None).cast("string").alias("refused"))
-        taken = with_presence(ids, there.url, route.to_queue).where("held").select("id", F.lit(True).alias("taken"))
-        rows = (
-            surveyed.join(taken, "id", "left")
-            .withColumn("hindrance", F.when(F.col("taken"), "taken").otherwise(F.col("hindrance")))
-            .persist()
+        groups = rows.groupBy("hindrance").agg(
+            F.count("*").alias("count"), F.min("id").alias("example"), F.min("level"), F.max("level")
         )
-        stopping = (
-            rows.where("hindrance IS NOT NULL AND hindrance <> 'schedules'")
-            .groupBy("hindrance")
-            .agg(F.count("*").alias("count"), F.min("id").alias("example"))
-            .collect()
-        )
+        found = groups.collect()
+        stopping = [row for row in found if row["hindrance"] not in (None, "schedules")]
         if stopping and not route.leave:
-            found = "; ".join(
+            named = "; ".join(
                 f"{row['hindrance']}: {counted(row['count'], 'job')}, such as {row['example']}" for row in stopping
             )
-            raise JobwireError(f"{route.queue!r} can't be moved as it is, nothing was changed: {found}")
-        movable = rows.where("hindrance IS NULL").drop("taken", "hindrance", "reason", "lost")
+            raise JobwireError(f"{route.queue!r} can't be moved as it is, nothing was changed: {named}")
+        movable = rows.where("hindrance IS NULL").drop("hindrance", "reason", "lost")
         ordered = movable.repartition(1).sortWithinPartitions(*dialect_of(route.from_protocol).run_order())
         # This function numbers the rows of a partition from 0, and there is one partition.
         running.lake.set_aside(running.path("manifest"), ordered.withColumn("rank", F.monotonically_increasing_id()))
-        journal.priorities = priorities_of(route, movable).as_note()
+        levels = [row[f"{end}(level)"] for row in found if row["hindrance"] is None for end in ("min", "max")]
+        journal.priorities = priorities_for(route, [one for one in levels if one is not None], movable).as_note()
         journal.left = sum(row["count"] for row in stopping)
-        rows.unpersist()
     finally:
-        surveyed.unpersist()
-    journal.moving = running.manifest().count()
+        rows.unpersist()
+    journal.moving = running.lake.files.count(f"workings/{running.path('manifest')}")
     journal.frozen_at = time.time()
 
 
@@ -79,20 +73,24 @@ class Copier:
 
 
 def copy(running: RunningMove) -> Mapping[str, int]:
-    """Adds the jobs of the manifest in one task, in their order: a second attempt continues where the first one ended.
-    Returns how many jobs were refused for each reason."""
+    """Adds the jobs of the manifest in their order, by one task where the target runs them as they arrive: a second
+    attempt continues where the first one ended. Returns how many jobs were refused for each reason."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     route, journal = running.route, running.journal
     priorities = Priorities.from_note(journal.priorities)
     copier = Copier(route.to_protocol, route.to_queue, priorities, journal.frozen_at - journal.moving / 1000)
-    rank = F.col("rank")
-    if dialect_of(route.to_protocol).newest_first_above_zero:
+    rank, target = F.col("rank"), dialect_of(route.to_protocol)
+    if target.newest_first_above_zero:
         # The job that is added last runs first, so the one that runs last is added first.
         front = (F.col("level") > 0) & ~F.col("late")
         keys = [~front, F.when(front, -rank).otherwise(rank)]
     else:
         keys = [rank]
-    rows = running.manifest().repartition(1).sortWithinPartitions(*keys)
+    if target.runs_by_due_time and journal.moving > _FEW:
+        # Each job has a due time of its own, so that portions may be added in any order.
+        rows = running.manifest().repartitionByRange(_TASKS, "rank").sortWithinPartitions("rank")
+    else:
+        rows = running.manifest().repartition(1).sortWithinPartitions(*keys)
     answers = added(rows, running.there.url, route.to_queue, copier)
     return {row["refused"]: row["count"] for row in answers.groupBy("refused").count().collect() if row["refused"]}

@@ -17,6 +17,7 @@ from jobwire.pipeline.move.copy import copy, freeze
 from jobwire.pipeline.move.cutover import cut_over, move_schedules, remaining
 from jobwire.pipeline.move.finished import move_finished
 from jobwire.pipeline.move.journal import Journal
+from jobwire.pipeline.move.plan import for_few
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.schedules import plan_schedules
@@ -92,7 +93,8 @@ def move(
     ):
         found = Journal.found(route.name, lake)
         running = RunningMove(spark, route, lake, here, there, found or Journal(route.name), progress)
-        result = _steps(running, patience, resume_source, resumed=found is not None)
+        with for_few(spark, here, queue):
+            result = _steps(running, patience, resume_source, resumed=found is not None)
         run.rows_in, run.rows_out = running.journal.moving, result.moved
         run.note(**result.as_dict())
     return result

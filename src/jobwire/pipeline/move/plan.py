@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobwire.counted import counted
+from jobwire.look.words import spoken
 from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
 from jobwire.pipeline.move.survey import DROPPABLE, SURVEYED, Survey
+from jobwire.pipeline.spark.session import for_little
 from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
 from jobwire.pipeline.stores.dialect import dialect_of
 
@@ -17,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MANY_LEVELS = 100_000
+_MANY_JOBS = 500_000
+_PAUSE = 4.0
+"""A move takes about so many times as long as the examination of its jobs: 2 to 4 times in bench/results."""
 _READY = ("waiting", "paused", "delayed")
 
 
@@ -55,6 +63,8 @@ class MovePlan:
     priorities: str
     schedules: Sequence[str]
     schedules_that_stay: Sequence[str]
+    pause_seconds: float
+    """About how long both queues would be paused, without the time for running jobs to end."""
     notes: Sequence[str]
 
     @property
@@ -80,7 +90,18 @@ def plan_move(
     route = Route(source, target, queue, to_queue or queue, frozenset(drop), leave, frozenset(include))
     with blocking_backend(source) as here, blocking_backend(target) as there:
         schedules = plan_schedules(here, queue, there, route.to_queue)
-        return planned(spark, route, here, there, schedules)
+        with for_few(spark, here, queue):
+            return planned(spark, route, here, there, schedules)
+
+
+@contextmanager
+def for_few(spark: SparkSession, here: BlockingBackend, queue: str) -> Generator[None]:
+    """Has Spark not compile its queries inside the block, unless there are very many jobs: that takes longer than it
+    saves."""
+    counts = here.ask(here.backend.counts(queue))
+    jobs = sum(count for state, count in counts.items() if state.value in _READY)
+    with for_little(spark, jobs) if jobs < _MANY_JOBS else nullcontext():
+        yield
 
 
 def planned(
@@ -89,11 +110,13 @@ def planned(
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     surveyed = survey(spark, route, here, there, schedules).persist()
+    began = time.monotonic()
     try:
         groups = surveyed.groupBy("late", "hindrance").agg(
             F.count("*").alias("count"), F.min("id").alias("example"), F.min("reason").alias("reason")
         )
         rows = groups.collect()
+        examined = time.monotonic() - began
         losses = (
             surveyed.where("lost <> ''")
             .select(F.explode(F.split("lost", ",")).alias("what"))
@@ -122,14 +145,22 @@ def planned(
         priorities=rule,
         schedules=[f"{one.key}: {one.described}" for one in schedules if not one.stays],
         schedules_that_stay=[f"{one.key}: {one.described}" for one in schedules if one.stays],
-        notes=_notes(route, losses),
+        pause_seconds=examined * _PAUSE,
+        notes=[*_notes(route, losses), _pause(sum(row["count"] for row in rows), examined)],
     )
 
 
 def survey(
-    spark: SparkSession, route: Route, here: BlockingBackend, there: BlockingBackend, schedules: Sequence[ScheduleMove]
+    spark: SparkSession,
+    route: Route,
+    here: BlockingBackend,
+    there: BlockingBackend,
+    schedules: Sequence[ScheduleMove],
+    *,
+    asks: bool = False,
 ) -> DataFrame:
-    """Returns the jobs that wait, in the columns of SURVEYED, each once."""
+    """Returns the jobs that wait, in the columns of SURVEYED, each once. With `asks`, those whose ids the target holds
+    are marked."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     jobs = jobs_of(spark, here.url, route.queue, route.from_store, "waiting,paused,delayed")
@@ -141,6 +172,7 @@ def survey(
         route.to_queue,
         route.drop,
         frozenset(one.key for one in schedules if one.stays),
+        asks,
     )
     rows = (
         jobs.where(F.col("state").isin(*_READY)).withColumn("late", F.col("state") == "delayed").dropDuplicates(["id"])
@@ -159,7 +191,11 @@ def priorities_of(route: Route, surveyed: DataFrame) -> Priorities:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     [(low, high)] = surveyed.agg(F.min("level"), F.max("level")).collect()
-    levels = [number for number in (low, high) if number is not None]
+    return priorities_for(route, [number for number in (low, high) if number is not None], surveyed)
+
+
+def priorities_for(route: Route, levels: Sequence[int], surveyed: DataFrame) -> Priorities:
+    """Returns the rule for the priorities of jobs between the lowest and the highest of these levels."""
     priorities = Priorities.between(route.from_protocol, route.to_protocol, levels)
     if priorities.levels.steps:
         distinct = surveyed.select("level").distinct().limit(_MANY_LEVELS).collect()
@@ -177,6 +213,13 @@ def _hindrances(route: Route, rows: Sequence[Any]) -> list[Hindrance]:
         stops = what != "schedules" and not route.leave
         found[what] = Hindrance(what, before + row["count"], row["example"], row["reason"] or "", stops)
     return [found[what] for what in sorted(found)]
+
+
+def _pause(jobs: int, examined: float) -> str:
+    return (
+        f"both queues are paused for about {spoken(examined * _PAUSE)}: to examine {counted(jobs, 'job')} took "
+        f"{spoken(examined)}, and a move takes about {_PAUSE:g} times as long; that running jobs end is not counted"
+    )
 
 
 def _notes(route: Route, losses: Sequence[Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from jobwire.errors import JobwireError
 from jobwire.options import Keep, NewJob, Unique
 from jobwire.pipeline.datasource.content import content_of
 from jobwire.pipeline.lake.schemas import columns
+from jobwire.pipeline.stores.boundary import QueueStore, open_store
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 from jobwire.preparing import prepare
 
@@ -38,7 +39,7 @@ SURVEYED = columns(
     "options string",  # JSON of what else is carried
     "content string",  # digest of what a reader of the job sees: data and name, in one spelling
     "scheduled boolean",  # made by a schedule
-    "hindrance string",  # names, unique_keys, parents, schedules, invalid, malformed; null: it can be moved
+    "hindrance string",  # names, unique_keys, parents, schedules, invalid, malformed, taken; null: it can be moved
     "reason string",
     "lost string",  # what the target has no place for, separated by commas
 )
@@ -50,7 +51,7 @@ DROPPABLE = ("names", "unique_keys", "parents")
 
 @dataclass(frozen=True)
 class Survey:
-    """Examines rows of `jobs` that have a column `late`. Runs in Spark's processes; touches no store."""
+    """Examines rows of `jobs` that have a column `late`. Runs in Spark's processes."""
 
     source: str
     """The protocol of the source."""
@@ -61,21 +62,25 @@ class Survey:
     drop: frozenset[str]
     left_schedules: frozenset[str]
     """Keys of schedules that stay in the source, together with their jobs."""
+    asks: bool = False
+    """Asks the target which ids it holds already. It is touched by nothing else."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        backend = load_backend(urls.parse(self.to))
+        address = urls.parse(self.to)
+        backend, dialect = load_backend(address), dialect_of(address.protocol)
         checks = OptionChecks(backend, self.to_queue)
-        for batch in batches:
-            rows = [self.row(backend, checks, row) for row in cast("list[dict[str, Any]]", batch.to_pylist())]
-            arrays = [
-                pa.array([row[name] for row in rows], kind)
-                for name, kind in zip(SURVEYED.names, SURVEYED.arrow.types, strict=True)
-            ]
-            yield pa.record_batch(arrays, schema=SURVEYED.arrow)
+        with closing(open_store(address, self.to_queue, "")) if self.asks else nullcontext() as target:
+            for batch in batches:
+                rows = [
+                    self.row(backend, dialect, checks, row) for row in cast("list[dict[str, Any]]", batch.to_pylist())
+                ]
+                if target is not None:
+                    mark_taken(target, rows)
+                yield as_batch(rows)
 
-    def row(self, backend: Backend, checks: OptionChecks, job: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a row of SURVEYED."""
-        can, source, target = backend.capabilities, dialect_of(self.source), dialect_of(urls.parse(self.to).protocol)
+    def row(self, backend: Backend, target: Dialect, checks: OptionChecks, job: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns a row of SURVEYED. `target` is the dialect of the backend."""
+        can, source = backend.capabilities, dialect_of(self.source)
         kept = ("id", "late", "position", "native_state", "run_at", "created_at")
         row: dict[str, Any] = {**dict.fromkeys(SURVEYED.names), **{name: job[name] for name in kept}}
         row |= {"own_priority": job["priority"], "level": source.level(job["priority"])}
@@ -118,6 +123,22 @@ class Survey:
         if key is not None and (row["late"] or key in self.left_schedules):
             return row | {"hindrance": "schedules", "reason": "the schedule makes it"}
         return row
+
+
+def mark_taken(target: QueueStore, rows: Sequence[dict[str, Any]]) -> None:
+    """Marks the jobs whose ids the target holds already. Nothing has been copied yet, so they are other jobs."""
+    movable = {row["target"]: row for row in rows if row["hindrance"] is None}
+    for held in target.present(list(movable)) if movable else ():
+        movable[held] |= {"hindrance": "taken", "reason": "the target has a job with this id"}
+
+
+def as_batch(rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
+    """Returns rows of SURVEYED as a record batch."""
+    arrays = [
+        pa.array([row[name] for row in rows], kind)
+        for name, kind in zip(SURVEYED.names, SURVEYED.arrow.types, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=SURVEYED.arrow)
 
 
 _WORDS = {"names": "names of jobs beside the queue's", "unique_keys": "unique keys", "parents": "parents of moved jobs"}

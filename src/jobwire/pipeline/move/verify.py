@@ -81,7 +81,7 @@ def verify(running: RunningMove, *, for_good: bool = True) -> Verified:
         judged = compared.join(begun, "id", "left").withColumn("begun", F.coalesce("begun", F.lit(False)))
         if for_good:
             arrived = judged.where("equal OR begun").select("rank", "id", "target", "scheduled")
-            running.lake.set_aside(running.path("verified"), arrived.coalesce(1))
+            running.lake.set_aside(running.path("verified"), arrived.repartition(1).sortWithinPartitions("rank"))
         same, found = F.col("same_content"), F.col("found")
         total = (
             _in_order(judged, dialect_of(route.to_protocol))

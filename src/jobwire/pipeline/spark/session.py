@@ -37,6 +37,8 @@ _HERE = {
     "spark.driver.extraJavaOptions": _JAVA,
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
     "spark.sql.streaming.metricsEnabled": "false",
+    # A table of many days is many folders: a job with a task for each takes a second where a loop takes milliseconds.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 """For a Spark that runs in this process and serves one command."""
 

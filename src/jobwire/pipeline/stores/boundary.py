@@ -1,6 +1,7 @@
-"""The pipeline's boundary: one queue in one store, read and written in bulk by blocking code in Spark's processes.
+"""The pipeline's boundary: queues of one store, read and written in bulk by blocking code in Spark's processes.
 
-A `QueueStore` is created in every process from an address, so it keeps nothing but its connection. Partitions and
+A `QueueStore` is created in every process from an address, so it keeps nothing but its connection. A `StoreConnection`
+opens many queues over one connection. Partitions and
 offsets travel between processes: partitions are picklable, offsets are flat dicts of texts and numbers that a later
 release can still read.
 """
@@ -135,16 +136,42 @@ class QueueStore(Protocol):
     def close(self) -> None: ...
 
 
+class StoreConnection(Protocol):
+    """A connection to a store, for many of its queues. Each thread needs one of its own."""
+
+    merges: bool
+    """True if one `QueueStore` can read many queues at once, for no more than one queue costs."""
+
+    def queue(self, queues: Sequence[str]) -> QueueStore:
+        """Returns a queue; where the store merges, several that are read as one. It is closed with the connection."""
+        ...
+
+    def expect(self, queues: Sequence[str]) -> None:
+        """Fetches in one step what `queue` would fetch for each of these queues."""
+        ...
+
+    def sizes(self, queues: Sequence[str], wanted: Wanted) -> Mapping[str, int]:
+        """Returns about how many of the jobs that are wanted each queue holds. A queue that is left out holds none."""
+        ...
+
+    def close(self) -> None: ...
+
+
 def open_store(address: Address, queue: str, name: str) -> QueueStore:
     """Returns the queue at the address; `name` fills the column `store`. For embedded servers see address.py."""
+    return connect(address, name).queue([queue])
+
+
+def connect(address: Address, name: str) -> StoreConnection:
+    """Connects to the store at the address; `name` fills the column `store`."""
     try:
         module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise
         raise MissingExtra(f"{address.protocol}:", PROTOCOLS[address.protocol].store) from missing
-    store: QueueStore = module.open_store(address, queue, name)
-    return store
+    connection: StoreConnection = module.connect(address, name)
+    return connection
 
 
 def look(address: Address, queues: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     Format,
     LakeRoot,
     Master,
+    Parts,
     Queues,
     SettingsFile,
     Stores,
@@ -30,6 +31,7 @@ def ingest(
     stores: Stores = None,
     *,
     queues: Queues = None,
+    parts: Parts = None,
     settings_file: SettingsFile = None,
     lake: LakeRoot = LAKE,
     continuous: Annotated[
@@ -56,7 +58,7 @@ def ingest(
     chosen = read_settings(settings_file)
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues, chosen.privacy)
+        sources = find_sources(stack, stores or [urls.default_url()], queues, privacy=chosen.privacy, parts=parts)
         little = None if continuous else tables
         spark = session_when_needed(master, settings(conf), progress, little)
         if continuous:

@@ -21,6 +21,16 @@ Queues = Annotated[
     list[str] | None,
     typer.Option("--queue", metavar="NAME", help="Only this queue; may be repeated. Default: all.", show_default=False),
 ]
+Parts = Annotated[
+    int | None,
+    typer.Option(
+        "--parts",
+        metavar="N",
+        help="About how many tasks read a store. Default: 8. Small queues share one, large ones are divided.",
+        min=1,
+        show_default=False,
+    ),
+]
 OneQueue = Annotated[str, typer.Option("--queue", metavar="NAME", help="The queue's name.", show_default=False)]
 LakeRoot = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="Where the tables are kept.")]
 LAKE = ".jobwire/lake"

@@ -18,6 +18,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     Format,
     LakeRoot,
     Master,
+    Parts,
     Queues,
     SettingsFile,
     Stores,
@@ -32,6 +33,7 @@ def run(
     stores: Stores = None,
     *,
     queues: Queues = None,
+    parts: Parts = None,
     settings_file: SettingsFile = None,
     lake: LakeRoot = LAKE,
     out: Out = OUT,
@@ -57,7 +59,7 @@ def run(
     by_quality = fails_on_quality(fail_on)
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues, chosen.privacy)
+        sources = find_sources(stack, stores or [urls.default_url()], queues, privacy=chosen.privacy, parts=parts)
         spark = session_when_needed(master, settings(conf), progress, tables)
         taken = ingest(spark, tables, sources, progress=progress)
         progress("building", 0, None)

@@ -48,13 +48,21 @@ CONTAINERS = {
 }
 
 
+@dataclass
+class Reindexed:
+    """A note that readers of many types share: the index is recent enough for all of them."""
+
+    lasts: bool = False
+
+
 class Index:
     """The jobs of one type."""
 
-    def __init__(self, connection: RedisConnection, keys: Keys, kind: str) -> None:
+    def __init__(self, connection: RedisConnection, keys: Keys, kind: str, indexed: Reindexed | None = None) -> None:
         self.connection = connection
         self.keys = keys
         self.kind = kind
+        self._indexed = indexed or Reindexed()
 
     def key(self, container: str) -> str:
         if container == "unreadable":
@@ -67,7 +75,9 @@ class Index:
         return sorted(name.decode(errors="replace") for name in found if name)
 
     def reindex(self) -> None:
-        """Updates the index with what peers did, as the backend does before it reads."""
+        """Updates the index with what peers did, as the backend does before it reads. It is one index for all types."""
+        if self._indexed.lasts:
+            return
         script = load(BACKEND, "reindex")
         reached: Sequence[int] = (0, 0, 0)
         for _ in range(READERS_STEPS):

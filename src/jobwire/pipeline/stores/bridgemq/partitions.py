@@ -56,6 +56,14 @@ def plan(index: Index, wanted: Wanted, parts: int, finished_from_ms: int | None 
     return [Part(part, now) for part in planned if part]
 
 
+def sizes(indexes: Sequence[Index], wanted: Wanted) -> dict[str, int]:
+    """Returns how many of the jobs that are wanted each type has, in one round trip."""
+    containers = [container for container in CONTAINERS.values() if wanted.state(container.state)]
+    since, connection = finished_from(wanted), indexes[0].connection
+    replies = iter(connection.calls([_size(index, container, since) for index in indexes for container in containers]))
+    return {index.kind: sum(connection.accepted(next(replies)) for _ in containers) for index in indexes}
+
+
 def finished_from(wanted: Wanted) -> int | None:
     """Returns the time before which finished jobs can be left out: their time in the index is that of their end, or
     later."""

@@ -11,9 +11,11 @@ from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, check_name
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.bridgemq import finished, jobs, partitions, purge
 from jobwire.pipeline.stores.bridgemq.events import EventLog, Window
-from jobwire.pipeline.stores.bridgemq.index import Index
+from jobwire.pipeline.stores.bridgemq.index import Index, Reindexed
 from jobwire.pipeline.stores.redisio.connection import RedisConnection
 from jobwire.urls import Address
+
+_AT_A_TIME = 500
 
 
 class BridgemqStore:
@@ -62,17 +64,50 @@ class BridgemqStore:
         self._index.connection.close()
 
 
-def open_store(address: Address, queue: str, name: str) -> BridgemqStore:
-    check_name("queue", queue)
-    keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
-    return BridgemqStore(Index(RedisConnection(address, keys.base), keys, queue), name)
+class BridgemqConnection:
+    """Implements StoreConnection. All types of a namespace are on one server."""
+
+    merges = False
+
+    def __init__(self, address: Address, name: str) -> None:
+        self._keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
+        self._connection = RedisConnection(address, self._keys.base)
+        self._name = name
+        self._indexed = Reindexed()
+
+    def queue(self, queues: Sequence[str]) -> BridgemqStore:
+        [queue] = queues
+        check_name("queue", queue)
+        return BridgemqStore(Index(self._connection, self._keys, queue, self._indexed), self._name)
+
+    def expect(self, queues: Sequence[str]) -> None:
+        """Updates the index, which is one for all types, and not again for each of these."""
+        Index(self._connection, self._keys, "").reindex()
+        self._indexed.lasts = True
+
+    def sizes(self, queues: Sequence[str], wanted: Wanted) -> Mapping[str, int]:
+        self.expect(queues)
+        found: dict[str, int] = {}
+        for start in range(0, len(queues), _AT_A_TIME):
+            of_step = [Index(self._connection, self._keys, queue) for queue in queues[start : start + _AT_A_TIME]]
+            found |= partitions.sizes(of_step, wanted)
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def connect(address: Address, name: str) -> BridgemqConnection:
+    return BridgemqConnection(address, name)
 
 
 def look(address: Address, queues: Sequence[str]) -> list[str]:
     """Returns what the log of events compares, for each job type."""
     keys = Keys(address.options.get("namespace", DEFAULT_NAMESPACE))
     with closing(RedisConnection(address, keys.base)) as connection:
-        return [EventLog(Index(connection, keys, queue), "").look() for queue in queues]
+        Index(connection, keys, "").reindex()
+        indexed = Reindexed(lasts=True)
+        return [EventLog(Index(connection, keys, queue, indexed), "").look() for queue in queues]
 
 
 def list_queues(address: Address) -> Sequence[str]:

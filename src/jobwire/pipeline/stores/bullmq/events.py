@@ -49,6 +49,8 @@ class Span:
 
     after: str
     last: str
+    rows: int = 1
+    """About how many there are."""
 
 
 @dataclass(frozen=True)
@@ -182,10 +184,11 @@ class EventLog:
         """Divides by time: a stream has no other index."""
         low, high = max(order(after), order(stream.first))[0], order(last)[0]
         if number <= _SMALL or high - low < _SLICES:
-            return [Span(after, last)] if order(after) < order(last) else []
-        times = [low + (high - low) * number // _SLICES for number in range(1, _SLICES)]
+            return [Span(after, last, max(1, number))] if order(after) < order(last) else []
+        times = [low + (high - low) * each // _SLICES for each in range(1, _SLICES)]
         ends = [*(f"{ms}-{2**64 - 1}" for ms in times), last]
-        return [Span(one, other) for one, other in zip([after, *ends], ends, strict=False)]
+        rows = number // _SLICES
+        return [Span(one, other, rows) for one, other in zip([after, *ends], ends, strict=False)]
 
     def _row(self, event_id: bytes, fields: Any) -> tuple[EventRow, int]:
         """Returns an entry of the stream as a row, and the size of its data."""

@@ -93,6 +93,13 @@ def plan(connection: RedisConnection, keys: Keys, wanted: Wanted, parts: int) ->
     return [Part(part, since, chases) for part in planned if part]
 
 
+def sizes(connection: RedisConnection, queues: Sequence[Keys], wanted: Wanted) -> dict[str, int]:
+    """Returns how many of the jobs that are wanted each queue holds, in one round trip."""
+    containers = [container for container in CONTAINERS.values() if wanted.state(container.state)]
+    replies = iter(connection.calls([_size(keys, container, wanted) for keys in queues for container in containers]))
+    return {keys.queue: sum(connection.accepted(next(replies)) for _ in containers) for keys in queues}
+
+
 def _size(keys: Keys, container: Container, wanted: Wanted) -> Command:
     key = keys.base + container.name
     if container.kind == "list":

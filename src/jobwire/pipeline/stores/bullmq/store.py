@@ -16,7 +16,9 @@ from jobwire.pipeline.stores.bullmq.look import look
 from jobwire.pipeline.stores.redisio.connection import RedisConnection, scan
 from jobwire.urls import Address
 
-__all__ = ["BullmqStore", "list_queues", "look", "open_store"]
+__all__ = ["BullmqConnection", "BullmqStore", "connect", "list_queues", "look"]
+
+_AT_A_TIME = 500
 
 
 class BullmqStore:
@@ -65,9 +67,48 @@ class BullmqStore:
         self._connection.close()
 
 
-def open_store(address: Address, queue: str, name: str) -> BullmqStore:
-    keys = Keys(address.options.get("prefix", DEFAULT_PREFIX), queue)
-    return BullmqStore(RedisConnection(address, keys.base), keys, name)
+class BullmqConnection:
+    """Implements StoreConnection. In a cluster, each queue may be on another server."""
+
+    merges = False
+
+    def __init__(self, address: Address, name: str) -> None:
+        self._address = address
+        self._prefix = address.options.get("prefix", DEFAULT_PREFIX)
+        self._name = name
+        self._connection: RedisConnection | None = None
+
+    def queue(self, queues: Sequence[str]) -> BullmqStore:
+        [queue] = queues
+        keys = Keys(self._prefix, queue)
+        return BullmqStore(self._of(keys), keys, self._name)
+
+    def expect(self, queues: Sequence[str]) -> None:
+        """Does nothing: a queue is known by its name."""
+
+    def sizes(self, queues: Sequence[str], wanted: Wanted) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        servers: dict[RedisConnection, list[Keys]] = {}
+        for queue in queues:
+            keys = Keys(self._prefix, queue)
+            servers.setdefault(self._of(keys), []).append(keys)
+        for connection, of_server in servers.items():
+            for start in range(0, len(of_server), _AT_A_TIME):
+                found |= partitions.sizes(connection, of_server[start : start + _AT_A_TIME], wanted)
+        return found
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _of(self, keys: Keys) -> RedisConnection:
+        if self._connection is None:
+            self._connection = RedisConnection(self._address, keys.base)
+        return self._connection.for_key(self._address, keys.base)
+
+
+def connect(address: Address, name: str) -> BullmqConnection:
+    return BullmqConnection(address, name)
 
 
 def list_queues(address: Address) -> Sequence[str]:

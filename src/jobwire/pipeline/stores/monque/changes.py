@@ -4,7 +4,7 @@ time, and all changes of a transaction have the same one."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bson import Timestamp
@@ -13,6 +13,7 @@ from pymongo.change_stream import ChangeStream
 
 from jobwire.errors import StoreUnavailable
 from jobwire.pipeline.stores.monque.mongo import Collections, Document
+from jobwire.pipeline.stores.monque.partitions import of_queues
 
 ClusterTime = tuple[int, int]
 """A time of the replica set: seconds, and a count within the second."""
@@ -33,13 +34,15 @@ class HistoryLost(Exception):
     """The server no longer has the changes from there on."""
 
 
-def read(collections: Collections, queue: str, start: ClusterTime, end: ClusterTime) -> Iterator[Mapping[str, Any]]:
-    """Yields changes after `start`, up to and with `end`, of documents that belong to the queue or are gone.
+def read(
+    collections: Collections, queues: Sequence[str], start: ClusterTime, end: ClusterTime
+) -> Iterator[Mapping[str, Any]]:
+    """Yields changes after `start`, up to and with `end`, of documents that belong to the queues or are gone.
 
     A change does not contain the queue of its document, so the document is looked up, as it is now. A document that was
-    inserted and deleted within the range belongs to the queue if its insert did.
+    inserted and deleted within the range belongs to the queue that its insert names.
     """
-    ours = {"$or": [{"fullDocument.name": queue}, {"fullDocument": None}, {"operationType": "delete"}]}
+    ours = {"$or": [{"fullDocument.name": of_queues(queues)}, {"fullDocument": None}, {"operationType": "delete"}]}
     stages: list[Document] = [
         {"$match": ours},
         {"$project": {"fullDocument.data": 0, "updateDescription.updatedFields.data": 0}},

@@ -57,12 +57,15 @@ Part = Stretch | Standing
 
 
 class Events:
-    """The events of one queue."""
+    """The events of queues that are read as one: one change stream has them all."""
 
-    def __init__(self, collections: Collections, queue: str, store: str) -> None:
+    def __init__(
+        self, collections: Collections, queues: Sequence[str], store: str, now: ClusterTime | None = None
+    ) -> None:
         self._collections = collections
-        self._queue = queue
+        self._queues = queues
         self._store = store
+        self._now = now
 
     def latest(self, start: Offset, max_rows: int | None) -> Offset:
         with self._collections.reaching():
@@ -81,21 +84,24 @@ class Events:
             return [Standing(Partition(), since, end["at"])]
         if _cluster_time(start) > (0, 0):
             return [Stretch(_cluster_time(start), _cluster_time(end))]
-        return [Standing(part) for part in partitions.plan(self._collections, {"name": self._queue}, _SCAN_PARTS)]
+        return [Standing(part) for part in partitions.plan(self._collections, self._named(), _SCAN_PARTS)]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         rows = Rows(EVENTS)
         with self._collections.reaching():
-            for one in self._changed(part) if isinstance(part, Stretch) else self._standing(part):
-                rows.add(EventRow(self._store, self._queue, *one), len(one.data))
+            for queue, one in self._changed(part) if isinstance(part, Stretch) else self._standing(part):
+                rows.add(EventRow(self._store, queue, *one), len(one.data))
                 if rows.full():
                     yield from rows.flush()
             yield from rows.flush()
 
+    def _named(self) -> Document:
+        return {"name": partitions.of_queues(self._queues)}
+
     # --- a replica set ----------------------------------------------------------------------------------------------
 
     def _latest_change(self, start: Offset, max_rows: int | None) -> Offset:
-        before, now = _cluster_time(start), self._collections.majority_time()
+        before, now = _cluster_time(start), self._now or self._collections.majority_time()
         if before == (0, 0):
             return _offset(start, now)
         try:
@@ -106,24 +112,26 @@ class Events:
             return _offset(start, now) if now[0] - before[0] > _LEAST_PROGRESS else start
         return _offset(start, now if max_rows is None else found)
 
-    def _changed(self, part: Stretch) -> Iterator[JobEvent]:
-        ours: set[str] = set()
+    def _changed(self, part: Stretch) -> Iterator[tuple[str, JobEvent]]:
+        ours: dict[str, str] = {}
         try:
-            for change in changes.read(self._collections, self._queue, part.start, part.end):
+            for change in changes.read(self._collections, self._queues, part.start, part.end):
                 key = str(change["documentKey"]["_id"])
                 document: Document = change.get("fullDocument") or {}
                 if document:
-                    ours.add(key)
+                    ours[key] = document["name"]
                 if key in ours:
-                    yield from document_events.by_change(change, document)
+                    for event in document_events.by_change(change, document):
+                        yield ours[key], event
         except HistoryLost:
-            yield document_events.gap(part.start[0] * 1000, part.end[0] * 1000)
+            for queue in self._queues:
+                yield queue, document_events.gap(part.start[0] * 1000, part.end[0] * 1000)
             yield from self._standing(Standing(Partition()))
 
     # --- what is there ----------------------------------------------------------------------------------------------
 
-    def _standing(self, part: Standing) -> Iterator[JobEvent]:
-        condition: Document = {"name": self._queue}
+    def _standing(self, part: Standing) -> Iterator[tuple[str, JobEvent]]:
+        condition = self._named()
         hint = "_id_"
         if part.since is not None and part.until is not None:
             condition["updatedAt"] = {"$gt": moment(part.since), "$lte": moment(part.until)}
@@ -132,13 +140,14 @@ class Events:
         for some in jobs.documents(self._collections, part.part, condition, hint):
             notes = self._collections.notes([document["_id"] for document, _ in some]) if noted else {}
             for document, _ in some:
-                yield from document_events.by_document(document, notes.get(str(document["_id"])))
+                for event in document_events.by_document(document, notes.get(str(document["_id"]))):
+                    yield document["name"], event
 
     # --- a standalone server ----------------------------------------------------------------------------------------
 
     def _latest_update(self, start: Offset, max_rows: int | None) -> Offset:
         new = {"$gt": moment(start["at"]), "$lte": self._collections.clock()}
-        condition = {"name": self._queue, "updatedAt": new}
+        condition = {**self._named(), "updatedAt": new}
         found = self._one(condition, -1)
         if found is None:
             return start

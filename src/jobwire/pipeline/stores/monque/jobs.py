@@ -18,11 +18,9 @@ from jobwire.pipeline.stores.monque.partitions import Partition
 from jobwire.pipeline.stores.monque.rows import Records, decode
 
 
-def read(
-    collections: Collections, part: Partition, condition: Document, store: str, queue: str
-) -> Iterator[pa.RecordBatch]:
+def read(collections: Collections, part: Partition, condition: Document, store: str) -> Iterator[pa.RecordBatch]:
     """Yields the jobs of one partition in the columns of `JOBS`."""
-    records = Records(store, queue, collections.address.max_retries, now_ms())
+    records = Records(store, collections.address.max_retries, now_ms())
     rows = Rows(JOBS)
     with collections.reaching():
         noted = collections.has_notes()

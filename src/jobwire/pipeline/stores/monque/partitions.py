@@ -7,6 +7,7 @@ snapshot, where nothing moves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -57,9 +58,9 @@ def plan(collections: Collections, condition: Document, parts: int) -> list[Part
     return [Partition(low, high) for low, high in zip([None, *marks], [*marks, None], strict=True)]
 
 
-def condition_of(queue: str, wanted: Wanted) -> Document:
+def condition_of(queues: Sequence[str], wanted: Wanted) -> Document:
     """Returns the condition for the documents that are wanted, as far as the server can check it."""
-    condition: Document = {"name": queue}
+    condition: Document = {"name": of_queues(queues)}
     only_finished = False
     if wanted.states is not None:
         condition["status"] = {"$in": sorted({_NATIVE[state] for state in wanted.states if state in _NATIVE})}
@@ -73,6 +74,11 @@ def condition_of(queue: str, wanted: Wanted) -> Document:
     elif finished:
         condition["$or"] = [{"updatedAt": finished}, {"status": {"$nin": _FINISHED}}]
     return condition
+
+
+def of_queues(queues: Sequence[str]) -> Any:
+    """Returns what the name of a document of these queues must match."""
+    return queues[0] if len(queues) == 1 else {"$in": list(queues)}
 
 
 def _between(start: datetime | None, before: datetime | None) -> Document:

@@ -32,11 +32,10 @@ def decode(stored: bytes) -> dict[str, Any]:
 
 
 class Records:
-    """Makes rows for one queue of one store."""
+    """Makes rows for one store. The name of a document is that of its queue."""
 
-    def __init__(self, store: str, queue: str, attempts: int, now: int) -> None:
+    def __init__(self, store: str, attempts: int, now: int) -> None:
         self._store = store
-        self._queue = queue
         self._attempts = attempts
         self._now = now
 
@@ -47,7 +46,7 @@ class Records:
         unique = document.get("uniqueKey")
         return JobRow(
             store=self._store,
-            queue=self._queue,
+            queue=document["name"],
             id=job.id,
             name=job.name,
             state=job.state.value,

@@ -12,6 +12,7 @@ from jobwire.backends.monque.connection.clock import now_ms
 from jobwire.backends.monque.payload import from_bson
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.monque import events, finished, jobs, partitions, purge
+from jobwire.pipeline.stores.monque.changes import ClusterTime
 from jobwire.pipeline.stores.monque.events import Events, Part
 from jobwire.pipeline.stores.monque.mongo import Collections
 from jobwire.pipeline.stores.monque.partitions import Partition
@@ -22,22 +23,33 @@ _SIX_HOURS = 6 * 3_600_000
 
 
 class MonqueStore:
-    """Implements QueueStore. A queue is a name that jobs have: an unknown one is empty."""
+    """Implements QueueStore. A queue is a name that jobs have: an unknown one is empty. All queues are in one
+    collection, so that several are read as easily as one."""
 
-    def __init__(self, collections: Collections, queue: str, name: str) -> None:
+    def __init__(
+        self, collections: Collections, queues: Sequence[str], name: str, now: ClusterTime | None = None
+    ) -> None:
         self._collections = collections
-        self._queue = queue
+        self._queues = tuple(queues)
         self._name = name
-        self._events = Events(collections, queue, name)
+        self._events = Events(collections, self._queues, name, now)
+
+    @property
+    def _queue(self) -> str:
+        [queue] = self._queues
+        return queue
 
     def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Partition]:
-        if wanted.names is not None and self._queue not in wanted.names:
-            return []
-        return partitions.plan(self._collections, partitions.condition_of(self._queue, wanted), parts)
+        names = self._wanted(wanted)
+        return partitions.plan(self._collections, partitions.condition_of(names, wanted), parts) if names else []
 
     def read_jobs(self, part: Partition, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        condition = partitions.condition_of(self._queue, wanted)
-        return jobs.read(self._collections, part, condition, self._name, self._queue)
+        condition = partitions.condition_of(self._wanted(wanted), wanted)
+        return jobs.read(self._collections, part, condition, self._name)
+
+    def _wanted(self, wanted: Wanted) -> Sequence[str]:
+        """Returns the queues whose jobs may be wanted: the name of a job is that of its queue."""
+        return [name for name in self._queues if wanted.names is None or name in wanted.names]
 
     def first_offset(self) -> Offset:
         return events.FIRST
@@ -77,8 +89,40 @@ class MonqueStore:
         self._collections.close()
 
 
-def open_store(address: Address, queue: str, name: str) -> MonqueStore:
-    return MonqueStore(Collections(address), queue, name)
+class MonqueConnection:
+    """Implements StoreConnection. A standalone server has no change stream, and the times of one queue's clients say
+    nothing about those of another: there, each queue is read by itself."""
+
+    def __init__(self, address: Address, name: str) -> None:
+        self._collections = Collections(address)
+        self._name = name
+        self.merges = self._collections.streams
+        self._now: ClusterTime | None = None
+
+    def queue(self, queues: Sequence[str]) -> MonqueStore:
+        return MonqueStore(self._collections, queues, self._name, self._now)
+
+    def expect(self, queues: Sequence[str]) -> None:
+        """Takes the time once for all of these queues: those that have different offsets now get the same one, and
+        are read together from then on."""
+        if self.merges:
+            with self._collections.reaching():
+                self._now = self._collections.majority_time()
+
+    def sizes(self, queues: Sequence[str], wanted: Wanted) -> Mapping[str, int]:
+        stages = [
+            {"$match": partitions.condition_of(queues, wanted)},
+            {"$group": {"_id": "$name", "jobs": {"$sum": 1}}},
+        ]
+        with self._collections.reaching():
+            return {one["_id"]: one["jobs"] for one in self._collections.jobs.aggregate(stages)}
+
+    def close(self) -> None:
+        self._collections.close()
+
+
+def connect(address: Address, name: str) -> MonqueConnection:
+    return MonqueConnection(address, name)
 
 
 def look(address: Address, queues: Sequence[str]) -> list[object]:

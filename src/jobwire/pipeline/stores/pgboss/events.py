@@ -43,16 +43,31 @@ class EventPartition:
     ids: Partition = _ALL
 
 
-def latest(database: Database, table: QueueTable, queue: str, start: Offset, max_rows: int | None) -> Offset:
-    [(at, low, hidden)] = database.ask(database.fitted("moment"))
-    at = max(at, start["at"])  # a clock may be set back
-    low -= _MARGIN + 1  # the bound itself is left out
-    if hidden:
+class Now:
+    """The time of the database, and the transactions that are open. It may be some seconds old when a queue is read:
+    what happened since is read the next time.
+
+    The beginning of a prepared transaction can't be seen, but it was open, or had not begun, at every earlier read. It
+    is looked for after the open ones: a transaction that is prepared in between is seen as one or the other.
+    """
+
+    def __init__(self, database: Database) -> None:
+        [(at, low, hidden)] = database.ask(database.fitted("moment"))
+        self.at = int(at)
+        self.low = int(low) - _MARGIN - 1  # the bound itself is left out
+        self.hidden = bool(hidden)
+        self.prepared = frozenset(oid for (oid,) in database.ask(database.fitted("prepared")))
+        """The tables that prepared transactions have written to."""
+
+
+def latest(
+    database: Database, table: QueueTable, queue: str, start: Offset, max_rows: int | None, *, now: Now
+) -> Offset:
+    at = max(now.at, start["at"])  # a clock may be set back
+    low = now.low
+    if now.hidden:
         low = min(low, at - int(start.get("overlap", OVERLAP_SECONDS)) * 1_000_000)
-    # The beginning of a prepared transaction can't be seen, but it was open, or had not begun, at every earlier read.
-    # It is looked for after the open ones: a transaction that is prepared in between is seen as one or the other.
-    [(prepared,)] = database.ask(database.fitted("prepared"), [table.oid])
-    low = start["from"] if prepared else max(low, start["from"])
+    low = start["from"] if table.oid in now.prepared else max(low, start["from"])
     news = database.fitted(
         "news", job=table.name, retried=RETRIED, **{"from": _time(start["from"]), "until": _time(at)}
     )

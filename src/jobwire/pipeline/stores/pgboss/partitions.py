@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobwire.model import State
@@ -39,10 +40,12 @@ def plan(database: Database, table: QueueTable, condition: str, parts: int) -> l
     return [Partition(low, high) for low, high in id_ranges(database, table.name, condition, parts)]
 
 
-def condition_of(database: Database, queue: str, wanted: Wanted) -> str:
+def condition_of(database: Database, queues: Sequence[str], wanted: Wanted) -> str:
     """Returns the condition for the rows that are wanted, as far as an index or a cheap check can tell."""
     literal = database.literal
-    parts = [f"j.name = {literal(queue)}"]
+    parts = [
+        f"j.name = {literal(queues[0])}" if len(queues) == 1 else f"j.name = ANY ({literal(list(queues))}::text[])"
+    ]
     if wanted.states is not None:
         native = sorted({state for one in wanted.states for state in _NATIVE.get(one, ())})
         parts.append(f"j.state IN ({', '.join(map(literal, native))})" if native else "false")

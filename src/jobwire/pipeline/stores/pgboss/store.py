@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
 
 import pyarrow as pa
 
@@ -12,41 +11,51 @@ from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.pgboss import events, finished, jobs, partitions, purge
 from jobwire.pipeline.stores.pgboss.database import Database
-from jobwire.pipeline.stores.pgboss.events import EventPartition
+from jobwire.pipeline.stores.pgboss.events import EventPartition, Now
 from jobwire.pipeline.stores.pgboss.partitions import Partition
-from jobwire.pipeline.stores.pgboss.table import QueueTable, find_table
+from jobwire.pipeline.stores.pgboss.table import QueueTable, find_tables, table_of
 from jobwire.urls import Address
 
 
 class PgBossStore:
     """Implements QueueStore. A queue that does not exist is an error at the first use."""
 
-    def __init__(self, database: Database, queue: str, name: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        queue: str,
+        name: str,
+        tables: dict[str, QueueTable] | None = None,
+        now: Now | None = None,
+    ) -> None:
         self._database = database
         self._queue = queue
         self._name = name
+        self._tables: dict[str, QueueTable] = {} if tables is None else tables
+        self._now = now
 
-    @cached_property
+    @property
     def _table(self) -> QueueTable:
-        return find_table(self._database, self._queue)
+        return table_of(self._database, self._queue, self._tables)
 
     def plan_jobs(self, wanted: Wanted, parts: int) -> Sequence[Partition]:
         table = self._table
         if wanted.names is not None and self._queue not in wanted.names:
             return []
         return partitions.plan(
-            self._database, table, partitions.condition_of(self._database, self._queue, wanted), parts
+            self._database, table, partitions.condition_of(self._database, [self._queue], wanted), parts
         )
 
     def read_jobs(self, part: Partition, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        condition = partitions.condition_of(self._database, self._queue, wanted) + part.condition
+        condition = partitions.condition_of(self._database, [self._queue], wanted) + part.condition
         return jobs.read(self._database, self._table, condition, self._name, self._queue)
 
     def first_offset(self) -> Offset:
         return events.FIRST
 
     def latest_offset(self, start: Offset, max_rows: int | None) -> Offset:
-        return events.latest(self._database, self._table, self._queue, start, max_rows)
+        now = self._now or Now(self._database)
+        return events.latest(self._database, self._table, self._queue, start, max_rows, now=now)
 
     def passed(self, offset: Offset, target: Offset) -> bool:
         return bool(offset["at"] >= target["at"])
@@ -79,8 +88,40 @@ class PgBossStore:
         self._database.close()
 
 
-def open_store(address: Address, queue: str, name: str) -> PgBossStore:
-    return PgBossStore(Database(address), queue, name)
+class PgBossConnection:
+    """Implements StoreConnection."""
+
+    merges = False
+
+    def __init__(self, address: Address, name: str) -> None:
+        self._database = Database(address)
+        self._name = name
+        self._tables: dict[str, QueueTable] = {}
+        self._now: Now | None = None
+
+    def queue(self, queues: Sequence[str]) -> PgBossStore:
+        [queue] = queues
+        return PgBossStore(self._database, queue, self._name, self._tables, self._now)
+
+    def expect(self, queues: Sequence[str]) -> None:
+        """Finds the tables of the queues, and takes the time once for all of them."""
+        self._tables |= find_tables(self._database, queues)
+        self._now = Now(self._database)
+
+    def sizes(self, queues: Sequence[str], wanted: Wanted) -> Mapping[str, int]:
+        self.expect(queues)
+        for queue in queues:
+            table_of(self._database, queue, self._tables)  # raises StoreRefused if it does not exist
+        condition = partitions.condition_of(self._database, queues, wanted)
+        rows = self._database.ask(self._database.fitted("sizes", condition=condition))
+        return {str(name): int(count) for name, count in rows}
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def connect(address: Address, name: str) -> PgBossConnection:
+    return PgBossConnection(address, name)
 
 
 def look(address: Address, queues: Sequence[str]) -> list[tuple[object, ...]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jobwire.errors import StoreRefused
 from jobwire.pipeline.stores.pgboss.database import Database
@@ -90,17 +90,26 @@ class QueueTable:
         return f"'{{' || concat_ws(',', {', '.join(members)}) || '}}'"
 
 
-def find_table(database: Database, queue: str) -> QueueTable:
-    """Returns the table of a queue, which must exist."""
+def table_of(database: Database, queue: str, known: dict[str, QueueTable]) -> QueueTable:
+    """Returns the table of a queue, which must exist. Looks it up if it is not known."""
+    if queue not in known:
+        known |= find_tables(database, [queue])
+    if queue not in known:
+        raise StoreRefused(f"queue {queue!r} does not exist in schema {database.layout.name} of {database.where}")
+    return known[queue]
+
+
+def find_tables(database: Database, queues: Sequence[str]) -> dict[str, QueueTable]:
+    """Returns the tables of those of the queues that exist."""
     layout = database.layout
-    found: list[tuple[Any, ...]] = database.ask(
-        database.fitted("queue"), [queue, f"{layout.side}.progress", layout.schema, f"{layout.side}.attempt"]
-    )
-    if not found:
-        raise StoreRefused(f"queue {queue!r} does not exist in schema {layout.name} of {database.where}")
-    name, expire, deletion, retention, oid, columns, kinds, has_side, remembers = found[0]
-    kept = dict(zip(columns, kinds, strict=True))
-    return QueueTable(layout.table(name), oid, kept, has_side, remembers, expire, deletion, retention)
+    given = [list(queues), f"{layout.side}.progress", layout.schema, f"{layout.side}.attempt"]
+    found: dict[str, QueueTable] = {}
+    for queue, name, expire, deletion, retention, oid, columns, kinds, has_side, remembers in database.ask(
+        database.fitted("queue"), given
+    ):
+        kept = dict(zip(columns, kinds, strict=True))
+        found[queue] = QueueTable(layout.table(name), oid, kept, has_side, remembers, expire, deletion, retention)
+    return found
 
 
 def _key(name: str) -> str:

@@ -40,6 +40,19 @@ class RedisConnection:
         self._server = _Server(address)
         with translated_errors(self.where):
             self._connection: Any = self._server.pool_of(key).make_connection()
+            self._node = self._server.node_of(key)
+        self._beside: dict[Any, RedisConnection] = {}
+
+    def for_key(self, address: Address, key: str) -> RedisConnection:
+        """Returns a connection to the server that holds another key: this one, or in a cluster one of that server. It
+        is closed with this one."""
+        with translated_errors(self.where):
+            node = self._server.node_of(key)
+        if node == self._node:
+            return self
+        if node not in self._beside:
+            self._beside[node] = RedisConnection(address, key)
+        return self._beside[node]
 
     def call(self, *command: Argument) -> Any:
         """Sends one command. Returns its reply as it is."""
@@ -84,6 +97,8 @@ class RedisConnection:
         return int(seconds) * 1000 + int(micros) // 1000
 
     def close(self) -> None:
+        for beside in self._beside.values():
+            beside.close()
         self._connection.disconnect()
         self._server.close()
 
@@ -118,11 +133,13 @@ class _Server:
 
     def pool_of(self, key: str) -> Any:
         """Returns the pool of the server that holds the key."""
-        client = self.client
-        if isinstance(client, RedisCluster):
-            node: Any = client.get_node_from_key(key)
-            client = client.get_redis_connection(node)
+        node = self.node_of(key)
+        client = self.client if node is None else self.client.get_redis_connection(node)
         return client.connection_pool
+
+    def node_of(self, key: str) -> Any:
+        """Returns the server of a cluster that holds the key, or None if there is one server."""
+        return self.client.get_node_from_key(key) if isinstance(self.client, RedisCluster) else None
 
     def close(self) -> None:
         for client in (self.client, *self._sentinels):

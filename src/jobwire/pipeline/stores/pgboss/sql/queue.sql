@@ -1,5 +1,6 @@
--- Where a queue's jobs are, with the columns of that table in their order.
+-- Where the jobs of queues are, with the columns of that table in their order.
 SELECT
+    q.name,
     q.table_name,
     q.expire_seconds,
     q.deletion_seconds,
@@ -18,4 +19,4 @@ SELECT
     to_regclass($4) IS NOT NULL
 FROM {schema}.queue q
 JOIN pg_catalog.pg_class c ON c.oid = to_regclass(format('%s.%I', $3::text, q.table_name))
-WHERE q.name = $1
+WHERE q.name = ANY ($1)
