@@ -2,8 +2,7 @@
 events, and its tables are read as they are now. A source without news is left alone: see news.py.
 
 Each store is a source with a stream and folders of its own, for all of its queues. A stream's offsets are in its
-checkpoint, so an ingest that was killed continues where it was. Spark's file sink hides what a killed batch left
-behind.
+checkpoint, so an ingest that was killed continues where it was. A batch is published as a whole, and once.
 """
 
 from __future__ import annotations
@@ -73,7 +72,6 @@ class Source:
         return look(address, list_queues(address) if self.queues is None else self.queues)
 
     def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> DataStreamWriter:
-        sink = lake.event_sink(self.name)
         stream = (
             spark.readStream.format("jobwire")
             .options(**self.options, table="events", max_rows=str(max_rows))
@@ -81,8 +79,7 @@ class Source:
             .withColumn("ingested_at", F.current_timestamp())
             .withColumn("day", utc_day(F.coalesce("at", "ingested_at")))
         )
-        writer = stream.writeStream.format(sink.format).partitionBy("day")
-        return writer.option("checkpointLocation", sink.checkpoint).option("path", sink.path)
+        return lake.events_writer(stream, self.name)
 
     def take_snapshot(self, spark: SparkSession, lake: Lake, run: str) -> int:
         """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
