@@ -157,19 +157,23 @@ def test_a_copy_of_a_lake_lives_on_without_ever_reading_the_original(
     assert report(Lake(str(moved)), tmp_path / "report").rows["throughput_hourly"] >= 1
 
 
-def test_a_lake_that_only_spark_reaches_is_ingested_built_and_reported(
+def test_a_lake_that_only_spark_reaches_is_ingested_published_and_reported(
     spark: Any, original: Original, tmp_path: Path, mounted: Callable[[Path], str]
 ) -> None:
     shutil.copytree(original.root, tmp_path / "disk" / "lake")
     root = f"{mounted(tmp_path / 'disk')}/lake"
+    lake, before = Lake(root), Lake(root).bronze_events(spark).count()
 
     add(original.url, 3)
-    jobs = use(spark, root, original.source)
+    result = ingest(spark, lake, [original.source])
+    lake.publish(lake.stage("gold/retries", lake.table(spark, "gold/retries"), "again"))
 
-    assert jobs == Lake(root).snapshots(spark).select("id").distinct().count() >= 13
+    assert result.good, result
+    assert lake.bronze_events(spark).count() == before + result.sources[0].events > before
     assert_equal_tables(root, str(tmp_path / "disk" / "lake"))
-    assert report(Lake(root), tmp_path / "report").rows["throughput_hourly"] >= 1
-    assert [row["outcome"] for row in run_log.read_runs(root)][-2:] == ["ok", "ok"]
+    assert (lake.files.folders("gold/retries")[-1], read_pointer(root, "gold/retries").run) == ("v-again", "again")
+    assert report(lake, tmp_path / "report").rows["throughput_hourly"] >= 1
+    assert run_log.read_runs(root)[-1]["outcome"] == "ok"
 
 
 def test_a_lake_copied_into_an_object_store_is_read_and_reported_there(

@@ -10,6 +10,9 @@
 
 What was built up to is recorded last. A build that was interrupted leaves whole tables, and the next one does the same
 work again. If nothing was ingested since the last build, there is nothing to do, and Spark is not used.
+
+Rows of bronze may have expired (tidy.py). Silver is the only record of them: events of such days are added to those of
+silver, and a job of which bronze has no snapshot left stays as it is.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from jobwire.pipeline.history import gold, quality
 from jobwire.pipeline.history.build_campaigns import CampaignBuild
 from jobwire.pipeline.history.gold_changes import GoldChanges
+from jobwire.pipeline.history.marks import BUILT, MARKS, expired_before
 from jobwire.pipeline.history.silver_attempts import attempts
 from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
@@ -41,9 +45,6 @@ from jobwire.pipeline.spark.utc import utc_day
 if TYPE_CHECKING:
     from jobwire.pipeline.spark.session import AnySession
 
-_MARKS = "checkpoints/build.json"
-_BUILT = "checkpoints/built.json"
-"""The state of bronze before the last build that has ended."""
 _AT_A_TIME = 3
 _LITTLE = 1_000_000
 """Rows for which compiling the queries of a build takes longer than it saves."""
@@ -68,11 +69,11 @@ def build(spark: AnySession, lake: Lake, since: date | None = None, until: date 
     with lake.files.locked("build"), lake.run("build", since=_text(since), until=_text(until)) as run:
         bronze = lake.bronze_state()
         if since is None and until is None:
-            if lake.files.read(_BUILT) == bronze:
+            if lake.files.read(BUILT) == bronze:
                 run.note(unchanged=True)
                 return _result(lake, run, (), 0)
             result = _build(session_of(spark), lake, run)
-            lake.files.write(_BUILT, bronze)
+            lake.files.write(BUILT, bronze)
             return result
         return _build(session_of(spark), lake, run, (since or date.min, until or date.max))
 
@@ -114,12 +115,13 @@ class _Build:
         self._spark = spark
         self._lake = lake
         self._run = run
-        self._before: dict[str, Any] = lake.files.read(_MARKS) or {"events": {}, "snapshots": {}}
+        self._before: dict[str, Any] = lake.files.read(MARKS) or {"events": {}, "snapshots": {}}
         self._generations = lake.snapshot_generations()
         self._snapshots = lake.snapshots(spark)
         self._new_days: list[str] = []
         self._new_rows = lake.snapshot_rows(self._before["snapshots"])
         self._events, self._marks = self._fixed_events()
+        self._expired = expired_before(lake)
         self.days: list[str] = []
         self.rows_in = 0
 
@@ -136,14 +138,14 @@ class _Build:
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""
         self.rows_in = self._new_rows
-        if not self._before["events"] and not self._before["snapshots"]:
+        if not self._before["events"] and not self._before["snapshots"] and self._expired is None:
             self._make_all()
         elif self._new_rows:
             events, snapshots = self._since_marks(self._events), self._snapshots_since_marks()
             self._renew(events, snapshots, self._new_days)
             self._make_gold(events, snapshots)
         marks = {"events": self._marks, "snapshots": self._generations}
-        self._lake.files.write(_MARKS, marks)
+        self._lake.files.write(MARKS, marks)
         self._run.offsets.update(marks)
 
     def of_days(self, first: date, end: date) -> None:
@@ -172,16 +174,30 @@ class _Build:
             .select("store", "queue", F.col("job_id").alias("id"))
             .union(snapshots.select(*_KEY))
             .distinct()
-            .persist()
         )
+        if self._expired is not None:
+            touched = touched.join(self._known_to_silver_alone(self._expired), _KEY, "left_anti")
+        touched = touched.persist()
         try:
             if days:
                 of_days = self._events.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
-                self._publish("silver/events", silver_events(of_days), days)
+                made = silver_events(of_days)
+                expired = [day for day in days if self._expired is not None and day < self._expired]
+                if expired:
+                    old = self._lake.table(self._spark, "silver/events", expired).join(made, _KEY, "left_anti")
+                    made = made.unionByName(old)
+                self._publish("silver/events", made, days)
             self.days = days
             self._renew_jobs(touched, days)
         finally:
             touched.unpersist()
+
+    def _known_to_silver_alone(self, expired: str) -> DataFrame:
+        """Returns the keys of jobs whose snapshots have expired."""
+        pointer = self._lake.pointer("silver/jobs")
+        days = [] if pointer is None else [day for day in pointer.parts if day < expired]
+        old = self._lake.table(self._spark, "silver/jobs", days).select(*_KEY)
+        return old.join(self._snapshots, _KEY, "left_anti")
 
     def _renew_jobs(self, touched: DataFrame, days: list[str]) -> None:
         of_run = touched.withColumnRenamed("id", "job_id")
@@ -218,7 +234,9 @@ class _Build:
         tables = {
             "gold/retries": gold.retries(jobs),
             "gold/gaps": quality.gaps(events),
-            "gold/quality": quality.checks(self._events, events, jobs, runs, self._table("quarantine")),
+            "gold/quality": quality.checks(
+                self._events, events, jobs, runs, self._table("quarantine"), expired=self._expired
+            ),
         }
         changes = GoldChanges(self._lake)
         if changes.days is None or changes.days:

@@ -108,12 +108,20 @@ def gaps(events: DataFrame) -> DataFrame:
 
 
 def checks(
-    bronze_events: DataFrame, events: DataFrame, jobs: DataFrame, attempts: DataFrame, quarantined: DataFrame
+    bronze_events: DataFrame,
+    events: DataFrame,
+    jobs: DataFrame,
+    attempts: DataFrame,
+    quarantined: DataFrame,
+    *,
+    expired: str | None = None,
 ) -> DataFrame:
-    """Returns a row per check and queue. Where `ok` is false, an operator should look; the others inform."""
+    """Returns a row per check and queue. Where `ok` is false, an operator should look; the others inform. Before the
+    day `expired`, bronze has not all of its rows any more, and duplicates are not counted."""
+    still_there = F.lit(True) if expired is None else F.col("day") >= F.lit(expired).cast("date")
     duplicates = (
-        _tally(bronze_events.where(event_flaw().isNull()), read=F.count("*"))
-        .unionByName(_tally(events, read=-F.count("*")))
+        _tally(bronze_events.where(event_flaw().isNull() & still_there), read=F.count("*"))
+        .unionByName(_tally(events.where(still_there), read=-F.count("*")))
         .groupBy(*_OF_A_QUEUE)
         .agg(F.sum("value").alias("value"))
         .withColumn("check", F.lit("duplicate events"))

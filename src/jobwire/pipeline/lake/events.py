@@ -66,7 +66,7 @@ def adopt(lake: Lake, spark: SparkSession, folder: str) -> None:
 
 
 def _logged(files: LakeFiles, log: str) -> list[str] | None:
-    """Returns the files that the log of a sink names, relative to the sink's folder; None if there is no log."""
+    """Returns the files that the log of a sink names, relative to the sink's folder, or None if there is no log."""
     batches = {name: int(name.partition(".")[0]) for name in files.files(log)}
     if not batches:
         return None

@@ -127,7 +127,7 @@ class Lake:
             if self.format == "parquet":
                 events.adopt(self, spark, name)
                 pointer = self.pointer(path)
-                found = [*self._parts(spark, path, {} if pointer is None else pointer.parts, BRONZE_EVENTS)]
+                found = [self.parts(spark, path, pointer.parts)] if pointer is not None and pointer.parts else []
             else:
                 found = [self._read(spark, path, BRONZE_EVENTS)] if self.files.folders(path) else []
             frames.extend(frame.withColumn("source", F.lit(name)) for frame in found)
@@ -190,15 +190,31 @@ class Lake:
             pointer = self.pointer(f"{root}/{name}")
             known = (after or {}).get(name, 0)
             new = {} if pointer is None else {k: p for k, p in pointer.parts.items() if p.generation > known}
-            frames.extend(self._parts(spark, f"{root}/{name}", new, columns_of(root)))
+            if new:
+                frames.append(self.parts(spark, f"{root}/{name}", new))
         return _union(spark, frames, columns_of(root))
 
     def table(self, spark: SparkSession, name: str, days: Collection[str] | None = None) -> DataFrame:
         """Returns a published table, or some days of one that has days; empty if it was never published."""
-        columns = columns_of(name)
         pointer = self.pointer(name)
         parts = {} if pointer is None else {k: p for k, p in pointer.parts.items() if days is None or _day(k) in days}
-        return _union(spark, self._parts(spark, name, parts, columns), columns)
+        return self.parts(spark, name, parts) if parts else _union(spark, [], columns_of(name))
+
+    def parts(self, spark: SparkSession, name: str, parts: Mapping[str, Part]) -> DataFrame:
+        """Returns one or more parts of a table: Parquet folders in one scan, other formats, whose folders are tables,
+        one by one."""
+        columns = columns_of(name)
+        folders = sorted({part.folder for part in parts.values()})
+        paths = [self.files.for_spark(f"{name}/{folder}") for folder in folders]
+        if self.format == "parquet":
+            return spark.read.schema(columns.spark).parquet(*paths)
+        frames: list[DataFrame] = []
+        for folder, path in zip(folders, paths, strict=True):
+            rows = spark.read.format(self.format).load(path)
+            keys = [_day(key) for key, part in parts.items() if part.folder == folder]
+            rows = rows.where(F.col(_PART).cast("string").isin(*keys)) if has_days(name) else rows
+            frames.append(rows.select(*columns.names))
+        return _union(spark, frames, columns)
 
     def pointer(self, name: str) -> Pointer | None:
         """Returns the parts of the table, or None if it was never published."""
@@ -342,24 +358,6 @@ class Lake:
         reader = reader.schema(columns.spark) if self.format == "parquet" else reader
         return reader.load(self.files.for_spark(path))
 
-    def _parts(
-        self, spark: SparkSession, name: str, parts: Mapping[str, Part], columns: Columns
-    ) -> Iterator[DataFrame]:
-        """Returns the parts of a table: Parquet folders in one scan, other formats, whose folders are tables, one by
-        one."""
-        folders = sorted({part.folder for part in parts.values()})
-        paths = [self.files.for_spark(f"{name}/{folder}") for folder in folders]
-        if self.format == "parquet":
-            if paths:
-                yield spark.read.schema(columns.spark).parquet(*paths)
-            return
-        for folder, path in zip(folders, paths, strict=True):
-            rows = spark.read.format(self.format).load(path)
-            keys = [_day(key) for key, part in parts.items() if part.folder == folder]
-            yield (rows.where(F.col(_PART).cast("string").isin(*keys)) if has_days(name) else rows).select(
-                *columns.names
-            )
-
     def _read(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
         return self._written(spark, path, columns).select(*columns.names)
 
@@ -392,6 +390,5 @@ def folder_of(source: str) -> str:
     return f"{readable}-{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def _union(spark: SparkSession, frames: Iterator[DataFrame] | Sequence[DataFrame], columns: Columns) -> DataFrame:
-    found = [*frames]
-    return reduce(DataFrame.unionByName, found) if found else spark.createDataFrame([], columns.spark)
+def _union(spark: SparkSession, frames: Sequence[DataFrame], columns: Columns) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames) if frames else spark.createDataFrame([], columns.spark)

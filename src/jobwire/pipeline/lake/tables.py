@@ -99,6 +99,11 @@ _BRONZE = {
 }
 
 
+def published_names() -> list[str]:
+    """Returns the tables of silver and gold, and those to which rows are only added."""
+    return [*_PUBLISHED]
+
+
 def columns_of(name: str) -> Columns:
     """Returns the columns of a published table, or of a table of one source in bronze."""
     found = _PUBLISHED.get(name)

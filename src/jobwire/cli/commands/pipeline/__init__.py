@@ -12,6 +12,7 @@ from jobwire.cli.commands.pipeline.load import load
 from jobwire.cli.commands.pipeline.move import move
 from jobwire.cli.commands.pipeline.report import report
 from jobwire.cli.commands.pipeline.run import run
+from jobwire.cli.commands.pipeline.tidy import tidy
 from jobwire.cli.parameters import examples
 
 HISTORY = "History and reports"
@@ -38,6 +39,7 @@ app.command(
 )(ingest)
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline build --from 2026-01-01 --to 2026-02-01"))(build)
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline report --out ./monday --png"))(report)
+app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline tidy --keep 90d"))(tidy)
 app.command(
     rich_help_panel=DATA,
     epilog=examples(

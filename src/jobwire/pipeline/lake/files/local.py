@@ -50,7 +50,7 @@ class LocalStorage:
             os.close(descriptor)
 
     def replace(self, path: str, data: bytes, version: str | None) -> bool:
-        # Held for the time of two small files: whoever else publishes in this lake waits for it.
+        # Held for the time of two small files. Other publications in this lake wait for it.
         with self._lock_file("publication") as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             found = self.read(path)
