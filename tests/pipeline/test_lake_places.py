@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,9 +24,12 @@ from jobwire.pipeline.history.ingest import Source, ingest
 from jobwire.pipeline.lake import run_log
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.files.lease import Lease
+from jobwire.pipeline.lake.files.local import LocalStorage
 from jobwire.pipeline.lake.files.objects import ObjectStorage
 from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake
 from jobwire.pipeline.lake.pointers import Part, Pointer, load_versioned, read_pointer, read_table, save
+from jobwire.pipeline.lake.publication import Staged, next_pointer
+from jobwire.pipeline.lake.tables import columns_of
 from jobwire.pipeline.lake.versions import remove_replaced
 from jobwire.pipeline.report.from_lake import report
 from jobwire.pipeline.stores.address import store_name
@@ -272,6 +276,38 @@ def test_what_a_run_under_way_has_staged_is_not_tidied(root: str) -> None:
         assert files.folders("gold/retries") == sorted(["v-r0", "v-r1", f"v-{running.id}", f"v-{running.id}-7"])
     remove_replaced(files, pointer, None)
     assert files.folders("gold/retries") == ["v-r0", "v-r1"]
+
+
+def requests_of_a_publication(root: Path, days: int) -> Counter[str]:
+    """The requests of the second publication of a new last day, in a table of so many days."""
+    files, counted = LakeFiles(str(root)), Counter[str]()
+
+    class Counting(LocalStorage):
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("read", "write", "names", "walk", "remove"):
+                counted[name] += 1
+            return super().__getattribute__(name)
+
+    parts = {f"{number:04}": Part(f"v-{number:024}/part={number:04}", 9, 9, number + 1) for number in range(days)}
+    for part in parts.values():
+        files.write(f"silver/jobs/{part.folder}/rows.json", {})
+    staged = Staged("silver/jobs", columns_of("silver/jobs"), "r", {}, None)
+    files._storage = Counting(str(root))
+    for turn in range(3):
+        new = replace(staged, parts={f"{days - 1:04}": Part(f"v-{turn}/part={days - 1:04}", 9, 9)} if turn else parts)
+        for part in new.parts.values():
+            files.write(f"silver/jobs/{part.folder}/rows.json", {})
+        counted.clear()
+        before, version = load_versioned(files, "silver/jobs")
+        pointer = next_pointer(new, before, new.parts, str(root), "parquet")
+        assert save(files, pointer, version)
+        remove_replaced(files, pointer, before)
+    assert len(files.folders("silver/jobs")) == days + 1  # the last day, and the one that it has replaced
+    return counted
+
+
+def test_a_publication_makes_as_many_requests_in_a_lake_of_300_days_as_in_one_of_two(tmp_path: Path) -> None:
+    assert requests_of_a_publication(tmp_path / "two", 2) == requests_of_a_publication(tmp_path / "many", 300)
 
 
 def test_a_lake_that_is_not_whole_is_not_read_as_if_it_were(original: Original, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.marks import BUILT
 from jobwire.pipeline.history.tidy import tidy
-from jobwire.pipeline.lake.lake import Lake, Staged, folder_of
+from jobwire.pipeline.lake.lake import Lake, folder_of
 from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.lake.publication import Staged
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.lake.schemas import SNAPSHOTS
 from jobwire.pipeline.lake.versions import folder_of_run

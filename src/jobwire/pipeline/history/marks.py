@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobwire.pipeline.lake.lake import Lake
 
 MARKS = "checkpoints/build.json"
-"""What the events and snapshots of each source were built up to."""
+"""The time and the generation up to which the events and snapshots of each source were built."""
 BUILT = "checkpoints/built.json"
 """The state of bronze before the last build that has ended."""
 EXPIRED = "checkpoints/expired.json"

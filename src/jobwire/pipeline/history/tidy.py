@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SHORTEST = timedelta(days=2)
 """Events of less than this age may still be joined by others of the same day."""
 _EXPIRING = ("events", "jobs")
-"""What expires. The messages of campaigns do not: their quarantine is made from all of them."""
+"""The kinds of rows that expire. The messages of campaigns do not: their quarantine is made from all of them."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.lake.lake import Lake, Staged
+from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import Part, Pointer
+from jobwire.pipeline.lake.publication import Staged
 from jobwire.pipeline.lake.tables import EVENTS, SNAPSHOT_TABLES, columns_of
 
 if TYPE_CHECKING:

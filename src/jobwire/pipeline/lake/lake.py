@@ -21,10 +21,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -38,6 +37,7 @@ from jobwire.pipeline.lake import counting, events, pointers, run_log
 from jobwire.pipeline.lake.counting import Counted
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.pointers import WHOLE, Part, Pointer
+from jobwire.pipeline.lake.publication import Replacing, Staged, next_pointer
 from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, RUNS, Columns
 from jobwire.pipeline.lake.tables import (
     BY_DAY,
@@ -57,26 +57,10 @@ from jobwire.pipeline.lake.versions import folder_of_run, remove_replaced
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-__all__ = ["BY_DAY", "SUMMARIES", "Lake", "Staged", "folder_of"]
+__all__ = ["BY_DAY", "SUMMARIES", "Lake", "folder_of"]
 
 _PART = "part"
 _LITTLE_ROWS, _LITTLE_BYTES = 500_000, 20_000_000
-
-
-@dataclass(frozen=True)
-class Staged:
-    """Rows that are written and not yet published."""
-
-    table: str
-    columns: Columns
-    run: str
-    parts: Mapping[str, Part]
-    onto: int | None
-    """The generation of the pointer that they are to replace. None: any, since they are added to what is there."""
-
-    @property
-    def rows(self) -> int:
-        return sum(part.rows for part in self.parts.values())
 
 
 class Lake:
@@ -86,13 +70,7 @@ class Lake:
         self.files = LakeFiles(root)
         self.root = root
         self.format = format
-        begun = self.files.read("lake.json")
-        if begun is not None and begun["format"] != format:
-            raise JobwireError(
-                f"the lake at {root} was begun as {begun['format']} and can't be gone on with as {format}: "
-                f"ask for {begun['format']}, or choose another folder"
-            )
-        self._begun = begun is not None
+        self._begun = self._has_begun()
         self._run: str | None = None
 
     def events_writer(self, stream: DataFrame, source: str) -> DataStreamWriter:
@@ -246,11 +224,11 @@ class Lake:
         }
         return Staged(name, columns, run, parts, 0 if before is None else before.generation)
 
-    def publish(self, staged: Staged, replacing: Collection[str] | Callable[[str], bool] | None = None) -> Pointer:
+    def publish(self, staged: Staged, replacing: Replacing = None) -> Pointer:
         """Makes staged rows the table, or its parts `replacing`: one of these that was not staged again is removed."""
         while True:
             before, version = pointers.load_versioned(self.files, staged.table)
-            pointer = self._next(staged, before, replacing)
+            pointer = next_pointer(staged, before, replacing, self.files.root, self.format)
             # Refused if another one was published in this moment: then it is `before` of the next round.
             if pointers.save(self.files, pointer, version):
                 remove_replaced(self.files, pointer, before)
@@ -266,35 +244,6 @@ class Lake:
     def _add(self, staged: Staged, label: str) -> None:
         keyed = {f"{day}@{label}": part for day, part in staged.parts.items()}
         self.publish(replace(staged, parts=keyed, onto=None), replacing=lambda key: _label(key) == label)
-
-    def _next(
-        self, staged: Staged, before: Pointer | None, replacing: Collection[str] | Callable[[str], bool] | None
-    ) -> Pointer:
-        """Returns the pointer that follows another one."""
-        generation = 0 if before is None else before.generation
-        if staged.onto is not None and generation != staged.onto:
-            raise JobwireError(
-                f"{staged.table} in the lake at {self.root} was published by another run meanwhile"
-                f"{'' if before is None else f' ({before.run})'}: run this one again"
-            )
-        kept: dict[str, Part] = {}
-        if before is not None and replacing is not None:
-            goes = replacing if callable(replacing) else replacing.__contains__
-            kept = {key: part for key, part in before.parts.items() if not goes(key)}
-        new = {key: replace(part, generation=part.generation or generation + 1) for key, part in staged.parts.items()}
-        parts = dict(sorted((kept | new).items()))
-        named = {part.folder for part in parts.values()}
-        return Pointer(
-            table=staged.table,
-            format=self.format,
-            columns=staged.columns.ddl,
-            run=staged.run,
-            published_at=datetime.now(UTC).isoformat(),
-            generation=generation + 1,
-            parts=parts,
-            previous=[] if before is None else [folder for folder in before.folders if folder not in named],
-            root=self.files.root,
-        )
 
     def set_aside(self, name: str, rows: DataFrame) -> None:
         """Writes rows that a command needs again after a crash. They count once the command has recorded them."""
@@ -325,9 +274,20 @@ class Lake:
         return spark.createDataFrame(found, RUNS.spark)
 
     def _begin(self) -> None:
+        """Records the format. Of two that begin a lake at once, one records it, and the other keeps to it."""
         if not self._begun:
-            self.files.write("lake.json", {"format": self.format})
-            self._begun = True
+            self.files.replace("lake.json", {"format": self.format}, None)
+            self._begun = self._has_begun()
+
+    def _has_begun(self) -> bool:
+        """Returns whether the lake has a format, and refuses it if it is another one."""
+        begun = self.files.read("lake.json")
+        if begun is not None and begun["format"] != self.format:
+            raise JobwireError(
+                f"the lake at {self.root} was begun as {begun['format']} and can't be gone on with as {self.format}: "
+                f"ask for {begun['format']}, or choose another folder"
+            )
+        return begun is not None
 
     def _folder_of_part(self, folder: str, key: str, days: bool) -> str:
         return f"{folder}/{_PART}={key}" if days and self.format == "parquet" else folder

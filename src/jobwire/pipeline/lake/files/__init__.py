@@ -136,10 +136,10 @@ def _storage(root: str) -> Storage:
     if through not in ("", "spark"):
         raise InvalidOption(THROUGH, through, "must be spark, or not set")
     # Imported where they are used: most lakes are folders, and need neither client.
-    from jobwire.pipeline.lake.files.objects import SCHEMES, ObjectStorage  # noqa: PLC0415
+    from jobwire.pipeline.lake.files.objects import SCHEMES, object_storage  # noqa: PLC0415
 
     if scheme in SCHEMES and not through:
-        return ObjectStorage(root)
+        return object_storage(root)
     from jobwire.pipeline.lake.files.hadoop import HadoopStorage  # noqa: PLC0415
 
     return HadoopStorage(root)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -22,9 +23,16 @@ from jobwire.pipeline.lake.files.reading import ReadOnly
 from jobwire.pipeline.lake.files.storage import Content, Found
 
 SCHEMES = ("s3", "s3a", "s3n", "gs", "abfs", "abfss")
+_SETTINGS = ("AWS_", "GOOGLE_", "AZURE_")
 _PATIENCE = timedelta(seconds=30)
 _IN_ONE = 8_000_000
 """A file up to this size is fetched with one request: a Parquet file's end and its columns would take several."""
+
+
+def object_storage(root: str) -> ObjectStorage:
+    """Returns the storage of a root: the same one as before, with its open connections, unless the settings of the
+    environment are others."""
+    return _made(root, tuple(sorted(item for item in os.environ.items() if item[0].startswith(_SETTINGS))))
 
 
 class ObjectStorage:
@@ -129,3 +137,8 @@ def _folders(path: str) -> Iterator[str]:
     """Yields the folders that a file is in."""
     while path := path.rpartition("/")[0]:
         yield path
+
+
+@lru_cache(maxsize=8)
+def _made(root: str, _settings: tuple[tuple[str, str], ...]) -> ObjectStorage:
+    return ObjectStorage(root)
