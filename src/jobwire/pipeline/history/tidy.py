@@ -8,7 +8,7 @@ added to what is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,10 +19,8 @@ from jobwire.pipeline.history.marks import BUILT, record_expired
 from jobwire.pipeline.lake import bronze
 from jobwire.pipeline.lake.bronze import SourceTable
 from jobwire.pipeline.lake.lake import Lake
-from jobwire.pipeline.lake.pointers import Part
 from jobwire.pipeline.lake.tables import published_names
 from jobwire.pipeline.lake.versions import sweep
-from jobwire.pipeline.spark.session import session_of
 
 if TYPE_CHECKING:
     from jobwire.pipeline.spark.session import AnySession
@@ -58,9 +56,7 @@ def tidy(spark: AnySession, lake: Lake, keep: timedelta | None = None, *, now: d
         raise JobwireError(f"the lake at {lake.root} is kept as {lake.format}, which has commands of its own for this")
     with lake.files.locked("build"), lake.run("tidy", keep=None if keep is None else str(keep)) as run:
         work = _Tidying(lake, run.id)
-        if keep is not None:
-            work.expire(f"{(now or datetime.now(UTC)) - keep:%Y-%m-%d}")
-        work.merge(spark)
+        work.renew(spark, None if keep is None else f"{(now or datetime.now(UTC)) - keep:%Y-%m-%d}")
         work.sweep()
         result = TidyResult(run.id, **work.counts)
         run.rows_out = result.expired_rows
@@ -76,26 +72,25 @@ class _Tidying:
         self._built: dict[str, dict[str, Any]] = lake.files.read(BUILT) or {}
         self.counts = dict.fromkeys(("merged", "into", "expired", "expired_rows", "swept"), 0)
 
-    def expire(self, before: str) -> None:
-        """Removes parts of days before the given one."""
-        tables = [table for table in bronze.source_tables(self._lake) if table.kind in _EXPIRING]
-        record_expired(self._lake, before)
-        for table in tables:
-            with self._without_news(table):
-                old = bronze.remove(self._lake, table, self._is_old(table, before), self._run)
-            self.counts["expired"] += len(old)
-            self.counts["expired_rows"] += sum(part.rows for part in old.values())
+    def renew(self, spark: AnySession, before: str | None) -> None:
+        """Merges the parts of each day, and removes those of days before the given one."""
+        plans = [*self._plans(before)]
+        if before is not None and any(plan.old for plan in plans):
+            record_expired(self._lake, before)
+        for plan in plans:
+            if plan.replaced:
+                with self._without_news(plan.table):
+                    bronze.carry_out(self._lake, spark, plan, self._run)
+                self.counts["merged"] += sum(len(parts) for parts in plan.days.values())
+                self.counts["into"] += len(plan.days)
+                self.counts["expired"] += len(plan.old)
+                self.counts["expired_rows"] += sum(part.rows for part in plan.old.values())
 
-    def merge(self, spark: AnySession) -> None:
-        """Merges the parts of each day."""
+    def _plans(self, before: str | None) -> Iterator[bronze.Plan]:
         for table in bronze.source_tables(self._lake):
             pointer = self._lake.pointer(table.path)
-            days = {} if pointer is None else bronze.to_merge(table, pointer, self._used(table))
-            if days:
-                with self._without_news(table):
-                    bronze.merge(self._lake, session_of(spark), table, days, self._run)
-                self.counts["merged"] += sum(len(parts) for parts in days.values())
-                self.counts["into"] += len(days)
+            if pointer is not None:
+                yield bronze.plan(table, pointer, self._used(table), before if table.kind in _EXPIRING else None)
 
     def sweep(self) -> None:
         """Removes what crashes have left."""
@@ -109,10 +104,6 @@ class _Tidying:
         """Returns the generation up to which a build has used a table."""
         found = self._built.get(table.kind, {}).get(table.source, 0)
         return found if isinstance(found, int) else 0
-
-    def _is_old(self, table: SourceTable, before: str) -> Callable[[str, Part], bool]:
-        used = self._used(table)
-        return lambda key, part: part.generation <= used and (bronze.day_of(table, key) or before) < before
 
     @contextmanager
     def _without_news(self, table: SourceTable) -> Generator[None]:

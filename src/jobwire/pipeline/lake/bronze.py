@@ -1,11 +1,12 @@
 """Makes bronze smaller: merges the parts of many ingests, and removes those that are old.
 
-Both are publications: a reader sees the parts as they were or as they are now, and a crash leaves them as they were.
+Both happen in one publication: a reader sees the parts as they were or as they are now, and a crash leaves them as they
+were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import Part, Pointer
 from jobwire.pipeline.lake.publication import Staged
 from jobwire.pipeline.lake.tables import EVENTS, SNAPSHOT_TABLES, columns_of
+from jobwire.pipeline.spark.session import session_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from jobwire.pipeline.spark.session import AnySession
 
 MERGED_FROM = 4
 """Parts of one day that are merged: fewer would be written again for little."""
@@ -49,53 +53,67 @@ def day_of(table: SourceTable, key: str) -> str | None:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if len(digits) == 8 and digits.isdigit() else None
 
 
-def to_merge(table: SourceTable, pointer: Pointer, built: int) -> dict[str, dict[str, Part]]:
-    """Returns the parts to merge by their day. `built` is the generation up to which a build has used the table.
+@dataclass(frozen=True)
+class Plan:
+    """The changes of one table: parts in `old` are removed, and those of each day in `days` are merged."""
 
-    The newest batch of events stays as it is: Spark may repeat it after a crash, and finds it by its key. Snapshots
-    that no build has used stay too: a merged part would be partly new.
+    table: SourceTable
+    old: Mapping[str, Part]
+    days: Mapping[str, Mapping[str, Part]]
+
+    @property
+    def replaced(self) -> dict[str, Part]:
+        """Returns all parts that the table loses."""
+        return {**self.old, **{key: part for parts in self.days.values() for key, part in parts.items()}}
+
+
+def plan(table: SourceTable, pointer: Pointer, built: int, before: str | None) -> Plan:
+    """Returns the plan for a table. `built` is the generation up to which a build has used it. Parts of days before
+    `before` that a build has used are old.
+
+    The newest batch of events is not merged: Spark may repeat it after a crash, and finds it by its key. Nor are
+    snapshots that no build has used: a merged part would be partly new.
     """
-    most = pointer.generation - 1 if table.kind == "events" else built
+    old: dict[str, Part] = {}
     days: dict[str, dict[str, Part]] = {}
+    newest = max((part.generation for part in pointer.parts.values()), default=0)
+    most = newest - 1 if table.kind == "events" else built
     for key, part in pointer.parts.items():
         day = day_of(table, key)
-        if day is not None and part.generation <= most:
+        if day is None:
+            continue
+        if before is not None and day < before and part.generation <= built:
+            old[key] = part
+        elif part.generation <= most:
             days.setdefault(day, {})[key] = part
-    return {day: parts for day, parts in days.items() if len(parts) >= MERGED_FROM}
+    return Plan(table, old, {day: parts for day, parts in days.items() if len(parts) >= MERGED_FROM})
 
 
-def merge(
-    lake: Lake, spark: SparkSession, table: SourceTable, days: Mapping[str, Mapping[str, Part]], run: str
-) -> Pointer:
-    """Merges the parts of each day into one."""
-    replaced = {key: part for parts in days.values() for key, part in parts.items()}
-    if table.kind == "events":
-        rows = lake.parts(spark, table.path, replaced).hint("rebalance", "day")
-        staged = lake.stage(table.path, rows, run)
-        merged = {f"{day}@{run}": staged.parts[day] for day in days}
+def carry_out(lake: Lake, spark: AnySession, plan: Plan, run: str) -> None:
+    """Merges and removes parts with one publication. Their files go with the one after it."""
+    merged = _merged(lake, session_of(spark), plan, run) if plan.days else {}
+    path = plan.table.path
+    lake.publish(Staged(path, columns_of(path), run, merged, onto=None), replacing=plan.replaced.keys())
+
+
+def _merged(lake: Lake, spark: SparkSession, plan: Plan, run: str) -> dict[str, Part]:
+    """Writes one part for each day. Returns them by their keys."""
+    path, merged = plan.table.path, dict[str, Part]()
+    if plan.table.kind == "events":
+        all_days = {key: part for parts in plan.days.values() for key, part in parts.items()}
+        written = lake.stage(path, lake.parts(spark, path, all_days).hint("rebalance", "day"), run).parts
     else:
-        merged = {}
-        for day, parts in days.items():
-            own = f"{day.replace('-', '')}T-{run}"
-            staged = lake.stage(table.path, lake.parts(spark, table.path, parts).coalesce(1), f"{run}-{day}")
-            merged[own] = next(iter(staged.parts.values()))
-    kept: dict[str, Part] = {}
-    for (key, part), (day, parts) in zip(merged.items(), days.items(), strict=True):
-        rows_before = sum(one.rows for one in parts.values())
-        if part.rows != rows_before:
+        written = {
+            day: next(iter(lake.stage(path, lake.parts(spark, path, parts).coalesce(1), f"{run}-{day}").parts.values()))
+            for day, parts in plan.days.items()
+        }
+    for day, parts in plan.days.items():
+        rows = sum(part.rows for part in parts.values())
+        if written[day].rows != rows:
             raise JobwireError(
-                f"{table.path} in the lake at {lake.root} is not merged: {day} had {rows_before} rows and would have "
-                f"{part.rows}. It stays as it is"
+                f"{path} in the lake at {lake.root} stays as it is: the parts of {day} have {rows} rows, and merged "
+                f"they would have {written[day].rows}"
             )
-        kept[key] = replace(part, generation=max(one.generation for one in parts.values()))
-    new = Staged(table.path, columns_of(table.path), run, kept, onto=None)
-    return lake.publish(new, replacing=replaced.keys())
-
-
-def remove(lake: Lake, table: SourceTable, is_old: Callable[[str, Part], bool], run: str) -> Mapping[str, Part]:
-    """Removes parts from a table. Their files go with the publication after this one."""
-    before = lake.pointer(table.path)
-    old = {} if before is None else {key: part for key, part in before.parts.items() if is_old(key, part)}
-    if old:
-        lake.publish(Staged(table.path, columns_of(table.path), run, {}, onto=None), replacing=old.keys())
-    return old
+        key = f"{day}@{run}" if plan.table.kind == "events" else f"{day.replace('-', '')}T-{run}"
+        merged[key] = replace(written[day], generation=max(part.generation for part in parts.values()))
+    return merged

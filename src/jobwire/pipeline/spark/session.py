@@ -37,6 +37,8 @@ _HERE = {
     "spark.driver.extraJavaOptions": _JAVA,
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
     "spark.sql.streaming.metricsEnabled": "false",
+    # By default, listing the folders of 300 days is a job of 300 tasks: 1.6 s instead of 0.3.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
 """For a Spark that runs in this process and serves one command."""
 

@@ -64,9 +64,12 @@ class ObjectStorage:
         with self._reached():
             try:
                 found = self._client.get(self._store, path)
-                return Content(bytes(found.bytes()), found.meta["e_tag"])
+                data, version = bytes(found.bytes()), found.meta["e_tag"]
             except FileNotFoundError:
                 return None
+        if not version:
+            raise JobwireError(f"the store of the lake at {self.root} gives no versions (ETag): it can't hold a lake")
+        return Content(data, version)
 
     def write(self, path: str, data: bytes) -> None:
         with self._reached():
