@@ -59,7 +59,7 @@ def test_the_bare_install_needs_few_packages(metadata: Message) -> None:
 def test_the_extras_are_complete_and_only_one_brings_spark(metadata: Message) -> None:
     extras = {*metadata.get_all("Provides-Extra", [])}
     parts = {"redis", "postgres", "mongo", "embedded", "cli", "web", "observe", "telegram", "webhook"}
-    assert extras == {*parts, "spark", "all", "everything"}
+    assert extras == {*parts, "spark", "lake", "all", "everything"}
     brought = {extra: set[str]() for extra in extras}
     for line in metadata.get_all("Requires-Dist", []):
         package, _, marker = line.partition(";")
@@ -67,7 +67,7 @@ def test_the_extras_are_complete_and_only_one_brings_spark(metadata: Message) ->
             brought[found[1]].add(package)
     assert brought["all"] == set().union(*(brought[part] for part in parts))
     assert not any(package.startswith("pyspark") for package in brought["all"])
-    assert brought["everything"] == brought["all"] | brought["spark"]
+    assert brought["everything"] == brought["all"] | brought["spark"] | brought["lake"]
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from jobwire.pipeline.lake.bronze import SourceTable
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.tables import published_names
 from jobwire.pipeline.lake.versions import sweep
+from jobwire.pipeline.spark.session import session_of
 
 if TYPE_CHECKING:
     from jobwire.pipeline.spark.session import AnySession
@@ -80,7 +81,7 @@ class _Tidying:
         for plan in plans:
             if plan.replaced:
                 with self._without_news(plan.table):
-                    bronze.carry_out(self._lake, spark, plan, self._run)
+                    bronze.carry_out(self._lake, lambda: session_of(spark), plan, self._run)
                 self.counts["merged"] += sum(len(parts) for parts in plan.days.values())
                 self.counts["into"] += len(plan.days)
                 self.counts["expired"] += len(plan.old)

@@ -6,7 +6,7 @@ were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,9 @@ from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import Part, Pointer
 from jobwire.pipeline.lake.publication import Staged
 from jobwire.pipeline.lake.tables import EVENTS, SNAPSHOT_TABLES, columns_of
-from jobwire.pipeline.spark.session import session_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from jobwire.pipeline.spark.session import AnySession
 
 MERGED_FROM = 4
 """Parts of one day that are merged: fewer would be written again for little."""
@@ -89,9 +86,10 @@ def plan(table: SourceTable, pointer: Pointer, built: int, before: str | None) -
     return Plan(table, old, {day: parts for day, parts in days.items() if len(parts) >= MERGED_FROM})
 
 
-def carry_out(lake: Lake, spark: AnySession, plan: Plan, run: str) -> None:
-    """Merges and removes parts with one publication. Their files go with the one after it."""
-    merged = _merged(lake, session_of(spark), plan, run) if plan.days else {}
+def carry_out(lake: Lake, session: Callable[[], SparkSession], plan: Plan, run: str) -> None:
+    """Merges and removes parts with one publication. Their files go with the one after it. Asks for a session only to
+    merge."""
+    merged = _merged(lake, session(), plan, run) if plan.days else {}
     path = plan.table.path
     lake.publish(Staged(path, columns_of(path), run, merged, onto=None), replacing=plan.replaced.keys())
 

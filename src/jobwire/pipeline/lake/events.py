@@ -50,23 +50,26 @@ def checkpoint_of(folder: str) -> str:
 
 
 def adopt(lake: Lake, spark: SparkSession, folder: str) -> None:
-    """Publishes the events that a release before this one has written with Spark's file sink, and removes its files."""
+    """Publishes the events that an older release has written with Spark's file sink, once, and removes its files."""
     path = f"{EVENTS}/{folder}"
-    names = _logged(lake.files, f"{path}/{_OLD_LOG}")
-    if names is None:
+    found = _logged(lake.files, f"{path}/{_OLD_LOG}")
+    if found is None:
         return
-    if lake.pointer(path) is None and names:
+    last, names = found
+    if names:
         reader = spark.read.schema(BRONZE_EVENTS.spark).option("basePath", lake.files.for_spark(path))
         rows = reader.parquet(*(lake.files.for_spark(f"{path}/{name}") for name in names))
-        lake.add_events(folder, rows, None, "adopted")
+        # The older release may have gone on with this lake since: then its last batch is another one.
+        lake.add_events(folder, rows, None, f"adopted.{last}")
     lake.files.remove(f"{path}/{_OLD_LOG}")
     for day in lake.files.folders(path):
         if day.startswith("day="):
             lake.files.remove(f"{path}/{day}")
 
 
-def _logged(files: LakeFiles, log: str) -> list[str] | None:
-    """Returns the files that the log of a sink names, relative to the sink's folder, or None if there is no log."""
+def _logged(files: LakeFiles, log: str) -> tuple[int, list[str]] | None:
+    """Returns the last batch in the log of a sink, and the files that the log names, relative to the sink's folder.
+    None if there is no log."""
     batches = {name: int(name.partition(".")[0]) for name in files.files(log)}
     if not batches:
         return None
@@ -81,4 +84,4 @@ def _logged(files: LakeFiles, log: str) -> list[str] | None:
         for line in lines:
             entry: Any = orjson.loads(line)
             found["/".join(entry["path"].split("/")[-2:])] = entry["action"] == "add"
-    return [name for name, is_there in found.items() if is_there]
+    return max(batches.values()), [name for name, is_there in found.items() if is_there]
