@@ -38,6 +38,7 @@ from pipeline.s3_server import s3_server
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 TABLES = [*BY_DAY, *SUMMARIES]
+_HADOOP = "org.apache.hadoop.fs"
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,10 @@ def atomic_root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return _root(request, tmp_path)
 
 
-@pytest.fixture(params=["file", "s3", "viewfs"])
+@pytest.fixture(params=["file", "s3", "viewfs", "s3 through Spark"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The root of an empty lake, in each of the three kinds of storage."""
+    """The root of an empty lake, in each of the three kinds of storage, and with the scheme of an object store that
+    Spark alone reaches. Hadoop has the files of the last one on a disk."""
     return _root(request, tmp_path)
 
 
@@ -118,7 +120,14 @@ def _root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         request.getfixturevalue("s3")
         return f"s3a://lakes/{uuid.uuid4().hex}"
     (tmp_path / "mounted").mkdir()
-    return f"{request.getfixturevalue('mounted')(tmp_path / 'mounted')}/lake"
+    mounted = f"{request.getfixturevalue('mounted')(tmp_path / 'mounted')}/lake"
+    if request.param == "viewfs":
+        return mounted
+    request.getfixturevalue("monkeypatch").setenv("JOBWIRE_LAKE_FILES", "spark")
+    settings = request.getfixturevalue("spark").conf
+    settings.set("fs.s3a.impl", f"{_HADOOP}.viewfs.ViewFileSystemOverloadScheme")
+    request.addfinalizer(lambda: settings.unset("fs.s3a.impl"))
+    return mounted.replace("viewfs://", "s3a://")
 
 
 def upload(folder: Path, root: str) -> None:
