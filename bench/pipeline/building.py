@@ -16,7 +16,8 @@ from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.silver_attempts import attempts
 from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
-from jobwire.pipeline.lake.lake import Lake, Staged
+from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.publication import Staged
 
 CORES = 2
 

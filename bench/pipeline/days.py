@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history.build import build
-from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.lake import Lake, folder_of
 from jobwire.pipeline.spark.utc import utc_day
 
 DAY_MS = 24 * 3_600_000
@@ -84,7 +84,7 @@ def _no_session() -> NoReturn:
 
 
 def _add(lake: Lake, events: DataFrame, snapshot: DataFrame, run: str) -> None:
-    events.write.mode("append").partitionBy("day").parquet(lake.event_sink(dump.QUEUE).path)
+    lake.add_events(folder_of(dump.QUEUE), events, None, run)
     lake.add_snapshot(dump.QUEUE, snapshot, run)
 
 

@@ -10,7 +10,7 @@ from bench.pipeline.places import session
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.lake import Lake, folder_of
 from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, SNAPSHOTS
 from jobwire.pipeline.spark.utc import utc_day
 
@@ -23,8 +23,7 @@ def make(root: Path, events: int) -> dict[str, int]:
     jobs = lives.jobs_for(events)
     lake = Lake(str(root))
     with session(2) as spark:
-        sink = lake.event_sink(QUEUE)
-        event_rows(spark, jobs).write.partitionBy("day").parquet(sink.path)
+        lake.add_events(folder_of(QUEUE), event_rows(spark, jobs), None, "bench")
         kept = lake.add_snapshot(QUEUE, snapshot_rows(spark, jobs), "bench")
         found = lake.bronze_events(spark).count()
     assert found == lives.events_of(jobs), (found, lives.events_of(jobs))

@@ -53,10 +53,31 @@ def test_a_report_of_nothing_says_what_to_do(spawn: Call) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
-    [("build", "--conf", "spark.ui.enabled"), ("build", "--from", "yesterday"), ("load", "a.csv", "--queue", "q")],
+    [
+        ("build", "--conf", "spark.ui.enabled"),
+        ("build", "--from", "yesterday"),
+        ("tidy", "--keep", "long"),
+        ("load", "a.csv", "--queue", "q"),
+    ],
 )
 def test_a_wrong_option_is_a_usage_error(spawn: Call, arguments: tuple[str, ...]) -> None:
     assert spawn("pipeline", *arguments).code == 2
+
+
+@pytest.mark.slow
+def test_tidying_a_lake_without_anything_to_tidy_does_not_start_spark(spawn: Call) -> None:
+    said = spawn("pipeline", "tidy", "--keep", "90d", "--lake", "lake", "--master", "nowhere")
+    assert (said.code, said.out.splitlines()) == (
+        0,
+        ["merged 0 parts of ingested rows into 0", "0 rows in 0 parts expired"],
+    ), said
+
+
+@pytest.mark.slow
+def test_a_lake_that_only_spark_reaches_needs_a_session(spawn: Call) -> None:
+    said = spawn("pipeline", "build", "--lake", "hdfs://127.0.0.1:1/lake")
+    assert (said.code, said.err.count("\n")) == (1, 1)
+    assert "is reached through Spark: start the command with spark-submit" in said.err
 
 
 @pytest.mark.xdist_group("spark")

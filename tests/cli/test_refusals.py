@@ -23,6 +23,7 @@ PIPELINE = {
         ["ingest", STORE],
         ["build"],
         ["report"],
+        ["tidy"],
         ["load", "mail.csv", "--to", STORE, "--queue", "emails"],
         ["move", "--from", STORE, "--to", "pgboss+postgresql://127.0.0.1:1/x", "--queue", "emails"],
         ["archive", STORE, "--queue", "emails", "--before", "2026-01-01"],

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from jobwire.pipeline.lake.files import LakeFiles
-from jobwire.pipeline.lake.pointers import WHOLE, Part, Pointer, load, save
+from jobwire.pipeline.lake.pointers import WHOLE, Part, Pointer, load_versioned, save
 from jobwire.pipeline.lake.tables import columns_of
 
 
@@ -22,7 +22,7 @@ def publish(root: Path, tables: Mapping[str, list[dict[str, Any]]]) -> str:
     for name, rows in tables.items():
         table = name if "/" in name else f"gold/{name}"
         columns = columns_of(table)
-        before = load(files, table)
+        before, version = load_versioned(files, table)
         generation = 1 if before is None else before.generation + 1
         parts: dict[str, Part] = {}
         for part in sorted({_part(table, row) for row in rows}) or [WHOLE]:
@@ -33,7 +33,8 @@ def publish(root: Path, tables: Mapping[str, list[dict[str, Any]]]) -> str:
             parquet.write_table(pa.Table.from_pylist(filled, columns.arrow), root / table / folder / "part.parquet")
             parts[part] = Part(folder, len(own), 0, generation)
         now = datetime.now(UTC).isoformat()
-        save(files, Pointer(table, "parquet", columns.ddl, f"run-{generation}", now, generation, parts))
+        pointer = Pointer(table, "parquet", columns.ddl, f"run-{generation}", now, generation, parts)
+        assert save(files, pointer, version)
     return str(root)
 
 

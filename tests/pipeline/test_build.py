@@ -39,7 +39,7 @@ def ingest(
 ) -> None:
     """Bronze rows, as an ingest of that minute leaves them."""
     read = [row | {"ingested_at": at(minute)} for row in events]
-    bronze_events(spark, *read).write.mode("append").partitionBy("day").parquet(lake.event_sink("a").path)
+    lake.add_events("a", bronze_events(spark, *read), None, f"{minute}")
     seen = [row | {"seen_at": at(minute)} for row in jobs]
     lake.add_snapshot("a", frame(spark, SNAPSHOTS, seen), f"r{minute}")
 

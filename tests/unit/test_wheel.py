@@ -59,7 +59,7 @@ def test_the_bare_install_needs_few_packages(metadata: Message) -> None:
 def test_the_extras_are_complete_and_only_one_brings_spark(metadata: Message) -> None:
     extras = {*metadata.get_all("Provides-Extra", [])}
     parts = {"redis", "postgres", "mongo", "embedded", "cli", "web", "observe", "telegram", "webhook"}
-    of_pipeline = {"spark", "sql", "delta", "iceberg"}
+    of_pipeline = {"spark", "lake", "sql", "delta", "iceberg"}
     assert extras == {*parts, *of_pipeline, "all", "everything"}
     brought = {extra: set[str]() for extra in extras}
     for line in metadata.get_all("Requires-Dist", []):

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from jobwire.pipeline.history.build import build
     from jobwire.pipeline.history.ingest import ingest
     from jobwire.pipeline.history.sources import find_sources
+    from jobwire.pipeline.history.tidy import tidy
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.lake.pointers import read_pointer, read_table
     from jobwire.pipeline.spark.session import spark_session
 
-__all__ = ["Lake", "build", "find_sources", "ingest", "read_pointer", "read_table", "restore", "spark_session"]
+__all__ = ["Lake", "build", "find_sources", "ingest", "read_pointer", "read_table", "restore", "spark_session", "tidy"]
 
 _HOMES = {
     "Lake": "lake.lake",
@@ -33,6 +34,7 @@ _HOMES = {
     "read_table": "lake.pointers",
     "restore": "archive.restore",
     "spark_session": "spark.session",
+    "tidy": "history.tidy",
 }
 
 

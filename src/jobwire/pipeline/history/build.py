@@ -11,6 +11,9 @@
 What was built up to is recorded last. A build that was interrupted leaves whole tables, and the next one does the same
 work again. If nothing was ingested since the last build, there is nothing to do, and Spark is not used. Tables with the
 columns of another release are made again whole.
+
+Rows of bronze may have expired (tidy.py). Silver is the only record of them: events of such days are added to those of
+silver, and a job of which bronze has no snapshot left stays as it is.
 """
 
 from __future__ import annotations
@@ -27,9 +30,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from jobwire.errors import JobwireError
 from jobwire.pipeline.history import gold, quality
 from jobwire.pipeline.history.build_campaigns import CampaignBuild
 from jobwire.pipeline.history.gold_changes import GoldChanges
+from jobwire.pipeline.history.marks import BUILT, MARKS, expired_before
 from jobwire.pipeline.history.silver_attempts import attempts
 from jobwire.pipeline.history.silver_events import silver_events
 from jobwire.pipeline.history.silver_jobs import silver_jobs
@@ -48,9 +53,6 @@ from jobwire.pipeline.spark.utc import utc_day
 if TYPE_CHECKING:
     from jobwire.pipeline.spark.session import AnySession
 
-_MARKS = "checkpoints/build.json"
-_BUILT = "checkpoints/built.json"
-"""The state of bronze before the last build that has ended."""
 _AT_A_TIME = 3
 _LITTLE = 1_000_000
 """Rows for which compiling the queries of a build takes longer than it saves."""
@@ -77,11 +79,11 @@ def build(spark: AnySession, lake: Lake, since: date | None = None, until: date 
     with lake.files.locked("build"), lake.run("build", since=_text(since), until=_text(until)) as run:
         bronze = lake.bronze_state()
         if since is None and until is None:
-            if lake.files.read(_BUILT) == bronze and _has_present_columns(lake):
+            if lake.files.read(BUILT) == bronze and _has_present_columns(lake):
                 run.note(unchanged=True)
                 return _result(lake, run, (), 0)
             result = _build(session_of(spark), lake, run)
-            lake.files.write(_BUILT, bronze)
+            lake.files.write(BUILT, bronze)
             return result
         return _build(session_of(spark), lake, run, (since or date.min, until or date.max))
 
@@ -123,12 +125,13 @@ class _Build:
         self._spark = spark
         self._lake = lake
         self._run = run
-        self._before: dict[str, Any] = lake.files.read(_MARKS) or {"events": {}, "snapshots": {}}
+        self._before: dict[str, Any] = lake.files.read(MARKS) or {"events": {}, "snapshots": {}}
         self._generations = lake.snapshot_generations()
         self._snapshots = lake.snapshots(spark)
         self._new_days: list[str] = []
         self._new_rows = lake.snapshot_rows(self._before["snapshots"])
         self._events, self._marks = self._fixed_events()
+        self._expired = expired_before(lake)
         self.days: list[str] = []
         self.rows_in = 0
 
@@ -145,15 +148,16 @@ class _Build:
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""
         self.rows_in = self._new_rows
-        known = self._before["events"] or self._before["snapshots"]
+        known = self._before["events"] or self._before["snapshots"] or self._expired is not None
         if not known or not _has_present_columns(self._lake):
+            self._refuse_to_forget()
             self._make_all()
         elif self._new_rows:
             events, snapshots = self._since_marks(self._events), self._snapshots_since_marks()
             self._renew(events, snapshots, self._new_days)
             self._make_gold(events, snapshots)
         marks = {"events": self._marks, "snapshots": self._generations}
-        self._lake.files.write(_MARKS, marks)
+        self._lake.files.write(MARKS, marks)
         self._run.offsets.update(marks)
 
     def of_days(self, first: date, end: date) -> None:
@@ -182,16 +186,38 @@ class _Build:
             .select("store", "queue", F.col("job_id").alias("id"))
             .union(snapshots.select(*_KEY))
             .distinct()
-            .persist()
         )
+        if self._expired is not None:
+            touched = touched.join(self._known_to_silver_alone(self._expired), _KEY, "left_anti")
+        touched = touched.persist()
         try:
             if days:
                 of_days = self._events.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
-                self._publish("silver/events", silver_events(of_days), days)
+                made = silver_events(of_days)
+                expired = [day for day in days if self._expired is not None and day < self._expired]
+                if expired:
+                    old = self._lake.table(self._spark, "silver/events", expired).join(made, _KEY, "left_anti")
+                    made = made.unionByName(old)
+                self._publish("silver/events", made, days)
             self.days = days
             self._renew_jobs(touched, snapshots, days)
         finally:
             touched.unpersist()
+
+    def _known_to_silver_alone(self, expired: str) -> DataFrame:
+        """Returns the keys of jobs whose snapshots have expired."""
+        pointer = self._lake.pointer("silver/jobs")
+        days = [] if pointer is None else [day for day in pointer.parts if day < expired]
+        old = self._lake.table(self._spark, "silver/jobs", days).select(*_KEY)
+        return old.join(self._snapshots, _KEY, "left_anti")
+
+    def _refuse_to_forget(self) -> None:
+        """Raises JobwireError if silver is the only record of some rows: made again from bronze, it would lose them."""
+        if self._expired is not None:
+            raise JobwireError(
+                f"the tables of the lake at {self._lake.root} have the columns of another release, and can't be made "
+                f"again: rows before {self._expired} have expired; build with that release, or begin another lake"
+            )
 
     def _renew_jobs(self, touched: DataFrame, snapshots: DataFrame, days: list[str]) -> None:
         """Makes the touched jobs and their runs again. `snapshots` are the rows of bronze that touch them."""
@@ -276,8 +302,8 @@ class _Build:
             old_gaps = old_gaps.where(~utc_day(F.col("noticed_at")).cast("string").isin(*days))
         events, jobs, runs = (self._lake.table(self._spark, name, days) for name in BY_DAY)
         if days is None or days:
-            counted = quality.tallies(bronze, events, jobs, runs).unionByName(gold.run_tallies(jobs))
-            self._publish(TALLIES_DAILY, counted, days)
+            counted = quality.tallies(bronze, events, jobs, runs, expired=self._expired)
+            self._publish(TALLIES_DAILY, counted.unionByName(gold.run_tallies(jobs)), days)
         new_gaps = quality.gaps(events)
         return new_gaps if days is None else old_gaps.unionByName(new_gaps)
 
@@ -290,7 +316,8 @@ class _Build:
         events = self._lake.bronze_events(self._spark)
         day = F.date_format("day", "yyyy-MM-dd").alias("day")
         newest = F.max(F.unix_micros("ingested_at")).alias("mark")
-        new = self._since_marks(self._lake.bronze_events(self._spark, self._before["events"]))
+        built = (self._lake.files.read(BUILT) or {}).get("events", {})
+        new = self._since_marks(self._lake.bronze_events(self._spark, built))
         found = new.groupBy("source", day).agg(F.count("*").alias("rows"), newest).collect()
         marks: dict[str, int] = dict(self._before["events"])
         for row in found:

@@ -2,8 +2,7 @@
 events, and its tables are read as they are now. A source without news is left alone: see news.py.
 
 Each store is a source with a stream and folders of its own, for all of its queues. A stream's offsets are in its
-checkpoint, so an ingest that was killed continues where it was. Spark's file sink hides what a killed batch left
-behind.
+checkpoint, so an ingest that was killed continues where it was. A batch is published as a whole, and once.
 """
 
 from __future__ import annotations

@@ -124,11 +124,15 @@ def checks(tallies: DataFrame, quarantined: DataFrame) -> DataFrame:
     )
 
 
-def tallies(bronze_events: DataFrame, events: DataFrame, jobs: DataFrame, attempts: DataFrame) -> DataFrame:
-    """Returns the counts of each day that the checks are sums of, in columns of TALLIES."""
+def tallies(
+    bronze_events: DataFrame, events: DataFrame, jobs: DataFrame, attempts: DataFrame, *, expired: str | None = None
+) -> DataFrame:
+    """Returns the counts of each day that the checks are sums of, in columns of TALLIES. Before the day `expired`,
+    bronze has not all of its rows any more, and duplicates are not counted."""
+    still_there = F.lit(True) if expired is None else F.col("day") >= F.lit(expired).cast("date")
     duplicates = _tally(
-        bronze_events.where(event_flaw().isNull()), "day", **{"duplicate events": F.count("*")}
-    ).unionByName(_tally(events, "day", **{"duplicate events": -F.count("*")}))
+        bronze_events.where(event_flaw().isNull() & still_there), "day", **{"duplicate events": F.count("*")}
+    ).unionByName(_tally(events.where(still_there), "day", **{"duplicate events": -F.count("*")}))
     found = [
         duplicates,
         _tally(events, "day", events=F.count("*"), gaps=F.count_if(F.col("kind") == "gap")),

@@ -65,7 +65,6 @@ class Source:
             return look(address, list_queues(address) if self.queues is None else self.queues)
 
     def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> DataStreamWriter:
-        sink = lake.event_sink(self.name)
         stream = (
             spark.readStream.format("jobwire")
             .options(**self.options, table="events", max_rows=str(max_rows))
@@ -73,8 +72,7 @@ class Source:
             .withColumn("ingested_at", F.current_timestamp())
             .withColumn("day", utc_day(F.coalesce("at", "ingested_at")))
         )
-        writer = stream.writeStream.format(sink.format).partitionBy("day")
-        return writer.option("checkpointLocation", sink.checkpoint).option("path", sink.path)
+        return lake.events_writer(stream, self.name)
 
     def take_snapshot(self, spark: SparkSession, lake: Lake, run: str) -> int:
         """Reads the jobs that have not finished, and those that have finished since the last snapshot."""

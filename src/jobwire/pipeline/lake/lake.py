@@ -1,7 +1,7 @@
 """The lake: the only module that writes tables.
 
     lake.json                                   the format of all tables
-    bronze/events/<source>/                     written by a stream, for Spark alone: it hides incomplete batches
+    bronze/events/<source>/                     a part for each day of each batch of a stream
     bronze/job_snapshots/<source>/              a part for each ingest
     bronze/deliveries/<source>/                 the same for the messages of campaigns
     bronze/campaigns, bronze/channels/<source>/ as they were at the last ingest
@@ -13,73 +13,56 @@
     checkpoints/, runs/, locks/
 
 Rows are written to a new folder first, read back and counted, and then the table's pointer is replaced in one step. A
-crash at any moment leaves the table as it was. The next publication removes the files of the unfinished one.
+crash at any moment leaves the table as it was. The next publication removes the files of the unfinished one. Nothing in
+a lake names the lake's own root.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.lake import counting, pointers, run_log
+from jobwire.pipeline.lake import counting, events, pointers, run_log
 from jobwire.pipeline.lake.counting import Counted
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.pointers import WHOLE, Part, Pointer
+from jobwire.pipeline.lake.publication import Replacing, Staged, next_pointer
 from jobwire.pipeline.lake.schemas import BRONZE_EVENTS, RUNS, Columns
 from jobwire.pipeline.lake.tables import (
     BY_DAY,
     DELIVERIES_BY_DAY,
+    EVENTS,
     GOLD_BY_DAY,
     REACHING,
     SNAPSHOT_TABLES,
     SUMMARIES,
     columns_of,
     has_days,
+    is_events,
     is_one_part,
 )
+from jobwire.pipeline.lake.versions import folder_of_run, remove_replaced
 
-__all__ = ["BY_DAY", "SUMMARIES", "EventSink", "Lake", "Staged", "folder_of"]
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-_EVENTS = "bronze/events"
+__all__ = ["BY_DAY", "SUMMARIES", "Lake", "folder_of"]
+
 _PART = "part"
-_CLOCKS = timedelta(hours=1)
 _LITTLE_ROWS, _LITTLE_BYTES = 500_000, 20_000_000
-
-
-@dataclass(frozen=True)
-class EventSink:
-    """The folder of a stream of bronze events; partitioned by `day`."""
-
-    path: str
-    checkpoint: str
-    format: str
-
-
-@dataclass(frozen=True)
-class Staged:
-    """Rows that are written and not yet published."""
-
-    table: str
-    columns: Columns
-    run: str
-    parts: Mapping[str, Part]
-    onto: int
-    """The generation of the pointer that they are to replace."""
-
-    @property
-    def rows(self) -> int:
-        return sum(part.rows for part in self.parts.values())
+_FEW_DAYS = 4
+"""Days whose files this process counts: more would be many requests, one after the other."""
 
 
 class Lake:
@@ -89,34 +72,50 @@ class Lake:
         self.files = LakeFiles(root)
         self.root = root
         self.format = format
-        begun = self.files.read("lake.json")
-        if begun is not None and begun["format"] != format:
-            raise JobwireError(
-                f"the lake at {root} was begun as {begun['format']} and can't be gone on with as {format}: "
-                f"ask for {begun['format']}, or choose another folder"
-            )
-        self._begun = begun is not None
+        self._begun = self._has_begun()
+        self._run: str | None = None
 
-    def event_sink(self, source: str) -> EventSink:
-        """Returns the folders for the events of one source, a queue in a store."""
+    def events_writer(self, stream: DataFrame, source: str) -> DataStreamWriter:
+        """Returns the writer of a stream of events of one source into bronze, not started yet."""
         self._begin()
         name = folder_of(source)
-        checkpoint = f"checkpoints/events/{name}"
-        if not self.files.files(f"{checkpoint}/offsets"):
-            # A process that was killed while it recorded its first batch has left a hidden file, and with that Spark
-            # refuses to begin a stream.
-            self.files.remove(f"{checkpoint}/offsets")
-        return EventSink(self.files.for_spark(f"{_EVENTS}/{name}"), self.files.for_spark(checkpoint), self.format)
+        events.remove_unfinished(self.files, name)
+        if self.format == "parquet":
+            events.adopt(self, stream.sparkSession, name)
+            writer = stream.writeStream.foreachBatch(events.EventBatches(self.files.root, name, self._run))
+        else:
+            path = self.files.for_spark(f"{EVENTS}/{name}")
+            writer = stream.writeStream.format(self.format).partitionBy("day").option("path", path)
+        return writer.option("checkpointLocation", self.files.for_spark(events.checkpoint_of(name)))
 
-    def bronze_events(self, spark: SparkSession, after: Mapping[str, int] | None = None) -> DataFrame:
+    def add_events(self, folder: str, rows: DataFrame, run: str | None, batch: str) -> int:
+        """Publishes a batch of events beside those that are there, once: one that is there already is left out.
+        `folder` is that of the source. Returns how many rows were published."""
+        name = f"{EVENTS}/{folder}"
+        before = self.pointer(name)
+        if before is not None and any(_label(key) == batch for key in before.parts):
+            return 0
+        staged = self.stage(name, rows, f"{run or batch}-{uuid4().hex[:8]}")
+        if staged.rows:
+            self._add(staged, batch)
+        return staged.rows
+
+    def bronze_events(self, spark: SparkSession, after: Mapping[str, Any] | None = None) -> DataFrame:
         """Returns the events of all sources, with the column `source` for the folder that they are in. Of a source in
-        `after`, files are left out that were written before that time of ingest, in microseconds."""
-        known = (after or {}) if self.format == "parquet" else {}
-        frames = [
-            self._read(spark, f"{_EVENTS}/{name}", BRONZE_EVENTS, known.get(name)).withColumn("source", F.lit(name))
-            for name in self.files.folders(_EVENTS)
-            if self.files.folders(f"{_EVENTS}/{name}")
-        ]
+        `after`, parts of that generation or an earlier one may be left out."""
+        frames: list[DataFrame] = []
+        for name in self.files.folders(EVENTS):
+            path = f"{EVENTS}/{name}"
+            if self.format == "parquet":
+                events.adopt(self, spark, name)
+                pointer, known = self.pointer(path), (after or {}).get(name)
+                parts = {} if pointer is None else pointer.parts
+                if isinstance(known, int):
+                    parts = {key: part for key, part in parts.items() if part.generation > known}
+                found = [self.parts(spark, path, parts)] if parts else []
+            else:
+                found = [self._read(spark, path, BRONZE_EVENTS)] if self.files.folders(path) else []
+            frames.extend(frame.withColumn("source", F.lit(name)) for frame in found)
         return _union(spark, frames, BRONZE_EVENTS.plus("source string"))
 
     @property
@@ -126,19 +125,21 @@ class Lake:
         pointers = [self.pointer(name) for name in (*BY_DAY, *DELIVERIES_BY_DAY)]
         rows = sum(pointer.rows for pointer in pointers if pointer is not None)
         rows += sum(self.snapshot_rows(table=table) for table in SNAPSHOT_TABLES)
-        size = self.files.bytes(_EVENTS)
+        found = [self.pointer(f"{EVENTS}/{name}") for name in self.files.folders(EVENTS)]
+        rows += sum(pointer.rows for pointer in found if pointer is not None)
+        size = 0 if self.format == "parquet" else self.files.bytes(EVENTS)
         return (rows > 0 or size > 0) and rows < _LITTLE_ROWS and size < _LITTLE_BYTES
 
     def bronze_state(self) -> dict[str, Any]:
         """Returns numbers that differ once anything was ingested. Needs no Spark."""
-        events = {name: self._newest(f"{_EVENTS}/{name}") for name in self.files.folders(_EVENTS)}
-        return {"events": events, **{table: self.snapshot_generations(table) for table in SNAPSHOT_TABLES}}
+        newest = {name: self._newest(f"{EVENTS}/{name}") for name in self.files.folders(EVENTS)}
+        return {"events": newest, **{table: self.snapshot_generations(table) for table in SNAPSHOT_TABLES}}
 
     def add_snapshot(self, source: str, rows: DataFrame, run: str, table: str = "jobs") -> int:
         """Publishes rows of a source as they are now, beside those of earlier ingests. `table` is a name of
         SNAPSHOT_TABLES. Returns how many rows there were."""
         staged = self.stage(f"{SNAPSHOT_TABLES[table]}/{folder_of(source)}", rows, run)
-        self.publish(staged, replacing=())
+        self.publish(replace(staged, onto=None), replacing=())
         return staged.rows
 
     def replace_snapshot(self, source: str, rows: DataFrame, run: str, table: str) -> int:
@@ -174,15 +175,33 @@ class Lake:
             pointer = self.pointer(f"{root}/{name}")
             known = (after or {}).get(name, 0)
             new = {} if pointer is None else {k: p for k, p in pointer.parts.items() if p.generation > known}
-            frames.extend(self._parts(spark, f"{root}/{name}", new, columns_of(root)))
+            if new:
+                frames.append(self.parts(spark, f"{root}/{name}", new))
         return _union(spark, frames, columns_of(root))
 
     def table(self, spark: SparkSession, name: str, days: Collection[str] | None = None) -> DataFrame:
         """Returns a published table, or some days of one that has days; empty if it was never published."""
-        columns = columns_of(name)
         pointer = self.pointer(name)
         parts = {} if pointer is None else {k: p for k, p in pointer.parts.items() if days is None or _day(k) in days}
-        return _union(spark, self._parts(spark, name, parts, columns), columns)
+        return self.parts(spark, name, parts) if parts else _union(spark, [], columns_of(name))
+
+    def parts(self, spark: SparkSession, name: str, parts: Mapping[str, Part]) -> DataFrame:
+        """Returns one or more parts of a table: Parquet folders in one scan, other formats, whose folders are tables,
+        one by one."""
+        columns = columns_of(name)
+        folders = sorted({part.folder for part in parts.values()})
+        paths = [self.files.for_spark(f"{name}/{folder}") for folder in folders]
+        if self.format == "parquet":
+            return spark.read.schema(columns.spark).parquet(*paths)
+        frames: list[DataFrame] = []
+        for folder, path in zip(folders, paths, strict=True):
+            rows = spark.read.format(self.format).load(path)
+            added = {name: kind for name, kind in columns.fields if name not in rows.columns}
+            rows = rows.withColumns({name: F.lit(None).cast(kind) for name, kind in added.items()})  # of older parts
+            keys = [_day(key) for key, part in parts.items() if part.folder == folder]
+            rows = rows.where(F.col(_PART).cast("string").isin(*keys)) if has_days(name) else rows
+            frames.append(rows.select(*columns.names))
+        return _union(spark, frames, columns)
 
     def pointer(self, name: str) -> Pointer | None:
         """Returns the parts of the table, or None if it was never published."""
@@ -194,13 +213,15 @@ class Lake:
         days = has_days(name)
         columns = columns_of(name)
         before = self.pointer(name)
-        folder = f"v-{run}"
+        folder = folder_of_run(run)
         path = self.files.for_spark(f"{name}/{folder}")
         self.files.remove(f"{name}/{folder}")
         writer_rows = rows.select(*columns.names)
         if name in GOLD_BY_DAY:
             day = F.col("day") if GOLD_BY_DAY[name] == "day" else counting.day_of("hour")
             writer_rows = writer_rows.withColumn(_PART, day.cast("string")).coalesce(1)
+        elif is_events(name):
+            writer_rows = writer_rows.withColumn(_PART, F.date_format("day", "yyyy-MM-dd"))
         elif days:
             # The day stays a column of the files, for readers that don't know partitions.
             writer_rows = writer_rows.withColumn(_PART, F.date_format("day", "yyyy-MM-dd")).hint("rebalance", _PART)
@@ -212,43 +233,26 @@ class Lake:
         }
         return Staged(name, columns, run, parts, 0 if before is None else before.generation)
 
-    def publish(self, staged: Staged, replacing: Collection[str] | None = None) -> Pointer:
+    def publish(self, staged: Staged, replacing: Replacing = None) -> Pointer:
         """Makes staged rows the table, or its parts `replacing`: one of these that was not staged again is removed."""
-        before = self.pointer(staged.table)
-        generation = 0 if before is None else before.generation
-        if generation != staged.onto:
-            raise JobwireError(
-                f"{staged.table} in the lake at {self.root} was published by another run meanwhile"
-                f"{'' if before is None else f' ({before.run})'}: run this one again"
-            )
-        kept: dict[str, Part] = {}
-        if before is not None and replacing is not None:
-            kept = {key: part for key, part in before.parts.items() if key not in replacing}
-        new = {key: replace(part, generation=generation + 1) for key, part in staged.parts.items()}
-        pointer = Pointer(
-            table=staged.table,
-            format=self.format,
-            columns=staged.columns.ddl,
-            run=staged.run,
-            published_at=datetime.now(UTC).isoformat(),
-            generation=generation + 1,
-            parts=dict(sorted((kept | new).items())),
-            previous=() if before is None else before.folders,
-            root=self.files.root,
-        )
-        pointers.save(self.files, pointer)
-        self._tidy(pointer)
-        return pointer
+        while True:
+            before, version = pointers.load_versioned(self.files, staged.table)
+            pointer = next_pointer(staged, before, replacing, self.files.root, self.format)
+            # Refused if another one was published in this moment: then it is `before` of the next round.
+            if pointers.save(self.files, pointer, version):
+                remove_replaced(self.files, pointer, before)
+                return pointer
 
     def append(self, name: str, rows: DataFrame, run: str, label: str | None = None) -> int:
         """Publishes rows beside those that are there. Rows of the same label are replaced, so that a repeated run does
         not add them twice. Returns how many there were."""
         staged = self.stage(name, rows, run)
-        keyed = {f"{day}@{label or run}": part for day, part in staged.parts.items()}
-        before = self.pointer(name)
-        same = [key for key in (before.parts if before else ()) if key.partition("@")[2] == (label or run)]
-        self.publish(replace(staged, parts=keyed), replacing=same)
+        self._add(staged, label or run)
         return staged.rows
+
+    def _add(self, staged: Staged, label: str) -> None:
+        keyed = {f"{day}@{label}": part for day, part in staged.parts.items()}
+        self.publish(replace(staged, parts=keyed, onto=None), replacing=lambda key: _label(key) == label)
 
     def set_aside(self, name: str, rows: DataFrame) -> None:
         """Writes rows that a command needs again after a crash. They count once the command has recorded them."""
@@ -262,10 +266,16 @@ class Lake:
         reader = spark.read if schema is None else spark.read.schema(StructType.fromJson(schema))
         return reader.parquet(self.files.for_spark(f"workings/{name}"))
 
-    def run(self, command: str, **notes: Any) -> AbstractContextManager[run_log.Run]:
+    @contextmanager
+    def run(self, command: str, **notes: Any) -> Generator[run_log.Run]:
         """Records a run of a command in the lake's run log."""
         self._begin()
-        return run_log.recorded(self.files, command, **notes)
+        with run_log.recorded(self.files, command, **notes) as run:
+            self._run = run.id
+            try:
+                yield run
+            finally:
+                self._run = None
 
     def runs(self, spark: SparkSession) -> DataFrame:
         """Returns the run log as a table."""
@@ -273,9 +283,20 @@ class Lake:
         return spark.createDataFrame(found, RUNS.spark)
 
     def _begin(self) -> None:
+        """Records the format. Of two that begin a lake at once, one records it, and the other keeps to it."""
         if not self._begun:
-            self.files.write("lake.json", {"format": self.format})
-            self._begun = True
+            self.files.replace("lake.json", {"format": self.format}, None)
+            self._begun = self._has_begun()
+
+    def _has_begun(self) -> bool:
+        """Returns whether the lake has a format, and refuses it if it is another one."""
+        begun = self.files.read("lake.json")
+        if begun is not None and begun["format"] != self.format:
+            raise JobwireError(
+                f"the lake at {self.root} was begun as {begun['format']} and can't be gone on with as {self.format}: "
+                f"ask for {begun['format']}, or choose another folder"
+            )
+        return begun is not None
 
     def _folder_of_part(self, folder: str, key: str, days: bool) -> str:
         return f"{folder}/{_PART}={key}" if days and self.format == "parquet" else folder
@@ -283,7 +304,14 @@ class Lake:
     def _counted(self, spark: SparkSession, name: str, folder: str, run: str) -> Iterator[Counted]:
         """Yields the parts that were written. Snapshots get no checksum: they may be large, and nothing compares it."""
         path, columns = f"{name}/{folder}", columns_of(name)
-        if self.format == "parquet" and name in GOLD_BY_DAY:
+        if self.format == "parquet" and is_events(name):
+            days = self.files.folders(path)
+            if len(days) <= _FEW_DAYS:
+                yield from (Counted(day.partition("=")[2], self.files.count(f"{path}/{day}"), 0) for day in days)
+                return
+            counts = self._written(spark, path, columns.plus(f"{_PART} string")).groupBy(_PART).count().collect()
+            yield from (Counted(row[_PART], row["count"], 0) for row in counts)
+        elif self.format == "parquet" and name in GOLD_BY_DAY:
             for part in self.files.folders(path):
                 yield counting.by_arrow(self.files, f"{path}/{part}", columns, part.partition("=")[2])
         elif has_days(name):
@@ -298,65 +326,31 @@ class Lake:
         else:
             yield Counted(run, self.files.count(path), 0)
 
-    def _written(self, spark: SparkSession, path: str, columns: Columns, after: int | None = None) -> DataFrame:
+    def _written(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
         reader = spark.read.format(self.format)
         reader = reader.schema(columns.spark) if self.format == "parquet" else reader
-        if after is not None:
-            # A file is as old as its newest row, or younger. The clock of a file system may be another one.
-            time = datetime.fromtimestamp(after / 1e6, UTC) - _CLOCKS
-            reader = reader.options(modifiedAfter=time.strftime("%Y-%m-%dT%H:%M:%S"), timeZone="UTC")
         return reader.load(self.files.for_spark(path))
 
-    def _parts(
-        self, spark: SparkSession, name: str, parts: Mapping[str, Part], columns: Columns
-    ) -> Iterator[DataFrame]:
-        """Returns the parts of a table: Parquet folders in one scan, other formats, whose folders are tables, one by
-        one."""
-        folders = sorted({part.folder for part in parts.values()})
-        paths = [self.files.for_spark(f"{name}/{folder}") for folder in folders]
-        if self.format == "parquet":
-            if paths:
-                yield spark.read.schema(columns.spark).parquet(*paths)
-            return
-        for folder, path in zip(folders, paths, strict=True):
-            rows = spark.read.format(self.format).load(path)
-            added = {name: kind for name, kind in columns.fields if name not in rows.columns}
-            rows = rows.withColumns({name: F.lit(None).cast(kind) for name, kind in added.items()})  # of older parts
-            keys = [_day(key) for key, part in parts.items() if part.folder == folder]
-            yield (rows.where(F.col(_PART).cast("string").isin(*keys)) if has_days(name) else rows).select(
-                *columns.names
-            )
+    def _read(self, spark: SparkSession, path: str, columns: Columns) -> DataFrame:
+        return self._written(spark, path, columns).select(*columns.names)
 
-    def _read(self, spark: SparkSession, path: str, columns: Columns, after: int | None = None) -> DataFrame:
-        return self._written(spark, path, columns, after).select(*columns.names)
-
-    def _newest(self, folder: str) -> str:
-        """Returns the last batch in the log of a stream's sink; of a folder without one, the names of all files."""
-        batches = [int(name.partition(".")[0]) for name in self.files.files(f"{folder}/_spark_metadata")]
-        if batches:
-            return str(max(batches))
+    def _newest(self, folder: str) -> Any:
+        """Returns the generation of a source's events; of a folder that other formats write, the names of its files."""
+        pointer = self.pointer(folder)
+        if pointer is not None:
+            return pointer.generation
         names = [[one, *self.files.files(f"{folder}/{one}")] for one in self.files.folders(folder)]
         return hashlib.sha256(repr(names).encode()).hexdigest()
-
-    def _tidy(self, pointer: Pointer) -> None:
-        """Removes what neither this pointer nor the one before names: older versions, and what crashes left."""
-        wanted = {*pointer.folders, *pointer.previous}
-        versions = {folder.partition("/")[0] for folder in wanted}
-        for version in self.files.folders(pointer.table):
-            if not version.startswith("v-"):
-                continue
-            if version not in versions:
-                self.files.remove(f"{pointer.table}/{version}")
-                continue
-            for part in self.files.folders(f"{pointer.table}/{version}"):
-                inner = f"{version}/{part}"
-                if part.startswith(f"{_PART}=") and self.format == "parquet" and inner not in wanted:
-                    self.files.remove(f"{pointer.table}/{inner}")
 
 
 def _day(key: str) -> str:
     """Returns the day of a part's key."""
     return key.partition("@")[0]
+
+
+def _label(key: str) -> str:
+    """Returns what a part's key has beside its day: the run or batch that added it."""
+    return key.partition("@")[2]
 
 
 def folder_of(source: str) -> str:
@@ -369,6 +363,5 @@ def folder_of(source: str) -> str:
     return f"{readable}-{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def _union(spark: SparkSession, frames: Iterator[DataFrame] | Sequence[DataFrame], columns: Columns) -> DataFrame:
-    found = [*frames]
-    return reduce(DataFrame.unionByName, found) if found else spark.createDataFrame([], columns.spark)
+def _union(spark: SparkSession, frames: Sequence[DataFrame], columns: Columns) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames) if frames else spark.createDataFrame([], columns.spark)

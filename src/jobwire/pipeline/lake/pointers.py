@@ -4,8 +4,11 @@
     duckdb.read_parquet(read_pointer("lake", "gold/latency_hourly").files)
 
 A table has parts: a day each in silver and in hourly and daily gold, a run of ingest each in the snapshots, else one
-part `all`. A part lies in a folder of its own, which nothing changes once a pointer names it. Folders that the pointer
-before this one named are kept until the next one, for readers that are still using them.
+part `all`. A part lies in a folder of its own, which nothing changes once a pointer names it. Folders that one
+publication replaces are kept until the next, for readers that are still using them.
+
+A pointer names folders below its table only, never the root of the lake, so that a lake can be moved and copied. It is
+replaced on the condition that it is still the one that was read: of two publications at once, one is refused.
 """
 
 from __future__ import annotations
@@ -50,6 +53,7 @@ class Pointer:
     generation: int
     parts: Mapping[str, Part]
     previous: Sequence[str] = field(default_factory=tuple[str, ...])
+    """The folders that this publication has replaced."""
     root: str = ""
 
     @property
@@ -74,12 +78,7 @@ class Pointer:
     def files(self) -> list[str]:
         """Returns the Parquet files in the folders, for any reader of such files."""
         files = LakeFiles(self.root)
-        return [
-            files.for_arrow(f"{self.table}/{folder}/{name}")
-            for folder in self.folders
-            for name in files.files(f"{self.table}/{folder}")
-            if name.endswith(".parquet")
-        ]
+        return [files.for_arrow(path) for path in _files(files, self)]
 
 
 def read_pointer(root: str, table: str) -> Pointer:
@@ -98,22 +97,48 @@ def read_table(root: str, table: str, *, columns: Sequence[str] | None = None, w
         raise JobwireError(f"{table} in the lake at {root} is kept as {pointer.format}, which only Spark reads here")
     schema = columns_from(*pointer.columns.split(", ")).arrow
     files = LakeFiles(root)
-    parts = [files.table(f"{table}/{folder}", schema, columns, where) for folder in pointer.folders]
-    if parts:
-        return pa.concat_tables(parts)
+    found = _files(files, pointer)
+    if found:
+        return files.table(found, schema, columns, where)
     empty = schema.empty_table()
     return empty.select(list(columns)) if columns is not None else empty
 
 
 def load(files: LakeFiles, table: str) -> Pointer | None:
-    found = files.read(f"{table}/_current.json")
+    """Returns the pointer of a table, or None if it was never published."""
+    return load_versioned(files, table)[0]
+
+
+def load_versioned(files: LakeFiles, table: str) -> tuple[Pointer | None, str | None]:
+    """Returns the pointer of a table, and the version by which it can be replaced."""
+    found, version = files.read_versioned(_file(table))
     if found is None:
-        return None
+        return None, version
     found["parts"] = {key: Part(**part) for key, part in found["parts"].items()}
-    return Pointer(**found, root=files.root)
+    return Pointer(**found, root=files.root), version
 
 
-def save(files: LakeFiles, pointer: Pointer) -> None:
+def save(files: LakeFiles, pointer: Pointer, version: str | None) -> bool:
+    """Replaces the pointer that has this version. Returns False if another publication was first."""
     content: dict[str, Any] = asdict(pointer)
     del content["root"]
-    files.write(f"{pointer.table}/_current.json", content)
+    return files.replace(_file(pointer.table), content, version)
+
+
+def _file(table: str) -> str:
+    return f"{table}/_current.json"
+
+
+def _files(files: LakeFiles, pointer: Pointer) -> list[str]:
+    """Returns the Parquet files of a table, found with one listing: one for each part would be one request each."""
+    found = files.parquet(pointer.table, pointer.folders)
+    there = {path.rpartition("/")[0] for path in found}
+    missing = sorted(
+        part.folder for part in pointer.parts.values() if part.rows and f"{pointer.table}/{part.folder}" not in there
+    )
+    if missing:
+        raise JobwireError(
+            f"{pointer.table} in the lake at {pointer.root} lacks {len(missing)} of its folders, such as {missing[0]}: "
+            "a table that was published twice since has to be read again, and a copy of a lake has to be whole"
+        )
+    return found

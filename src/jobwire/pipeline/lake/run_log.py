@@ -8,7 +8,7 @@ import socket
 import uuid
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -17,6 +17,10 @@ from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.schemas import RUNS
 
 _FOLDER = "runs"
+_ID = 24
+"""The length of a run's id. What it stages may have a number after it."""
+_LONGEST = timedelta(days=7)
+"""After this time, a run of another machine that has recorded no end counts as dead."""
 
 
 @dataclass
@@ -60,6 +64,12 @@ def read_runs(root: str) -> list[dict[str, Any]]:
     return rows(LakeFiles(root))
 
 
+def is_running(files: LakeFiles, run: str) -> bool:
+    """Returns whether a run, named by its id or by what it stages, may be under way."""
+    content = files.read(f"{_FOLDER}/{run[:_ID]}.json")
+    return content is not None and content["outcome"] == "running" and not _is_dead(content)
+
+
 def rows(files: LakeFiles) -> list[dict[str, Any]]:
     found = [files.read(f"{_FOLDER}/{name}") for name in files.files(_FOLDER)]
     return sorted((_row(each) for each in found if each is not None), key=lambda row: (row["started_at"], row["run"]))
@@ -97,7 +107,7 @@ def _row(content: dict[str, Any]) -> dict[str, Any]:
 def _is_dead(content: dict[str, Any]) -> bool:
     """Returns True if the run's process is known to be gone: it was killed before it could record its end."""
     if content.get("host") != socket.gethostname():
-        return False
+        return datetime.now(UTC) - datetime.fromisoformat(content["started_at"]) > _LONGEST
     try:
         os.kill(int(content["process"]), 0)
     except ProcessLookupError:

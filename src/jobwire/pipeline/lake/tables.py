@@ -17,6 +17,7 @@ from jobwire.pipeline.lake.campaign_schemas import (
 from jobwire.pipeline.lake.schemas import (
     ARCHIVE,
     ATTEMPTS,
+    BRONZE_EVENTS,
     FAILURES_DAILY,
     GAPS,
     LATENCY_HOURLY,
@@ -91,7 +92,10 @@ SNAPSHOT_TABLES = {
 """The folders of what is read from stores, by the name of the table in the data source. Each source has a folder of its
 own below."""
 _PUBLISHED = {**BY_DAY, **SUMMARIES, TALLIES_DAILY: TALLIES, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
-_SNAPSHOTS = {
+EVENTS = "bronze/events"
+"""The folder of the events that were read from stores. Each source has a folder of its own below."""
+_BRONZE = {
+    EVENTS: BRONZE_EVENTS,
     "bronze/job_snapshots": SNAPSHOTS,
     "bronze/deliveries": DELIVERY_SNAPSHOTS,
     "bronze/campaigns": CAMPAIGN_SNAPSHOT,
@@ -99,15 +103,25 @@ _SNAPSHOTS = {
 }
 
 
+def published_names() -> list[str]:
+    """Returns the tables of silver and gold, and those to which rows are only added."""
+    return [*_PUBLISHED]
+
+
 def columns_of(name: str) -> Columns:
-    """Returns the columns of a published table, or of the snapshots of one source."""
+    """Returns the columns of a published table, or of a table of one source in bronze."""
     found = _PUBLISHED.get(name)
-    return found if found is not None else _SNAPSHOTS["/".join(name.split("/")[:2])]
+    return found if found is not None else _BRONZE["/".join(name.split("/")[:2])]
 
 
 def has_days(name: str) -> bool:
-    """Returns whether a table has a part for each day."""
-    return name in BY_DAY or name in GOLD_BY_DAY or name in ADDED_TO or name in DELIVERIES_BY_DAY
+    """Returns whether a table has parts for days."""
+    return is_events(name) or name in BY_DAY or name in GOLD_BY_DAY or name in ADDED_TO or name in DELIVERIES_BY_DAY
+
+
+def is_events(name: str) -> bool:
+    """Returns whether a table holds the events of one source, as they were read."""
+    return name.startswith(f"{EVENTS}/")
 
 
 def is_one_part(name: str) -> bool:

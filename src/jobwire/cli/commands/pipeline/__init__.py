@@ -17,6 +17,7 @@ from jobwire.cli.commands.pipeline.run import run
 from jobwire.cli.commands.pipeline.slo import slo
 from jobwire.cli.commands.pipeline.sql import sql
 from jobwire.cli.commands.pipeline.tenants import tenants
+from jobwire.cli.commands.pipeline.tidy import tidy
 from jobwire.cli.parameters import examples
 
 HISTORY = "History and reports"
@@ -68,6 +69,7 @@ app.command(
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline tenants --from 2026-05-01 --to 2026-06-01"))(
     tenants
 )
+app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline tidy --keep 90d"))(tidy)
 app.command(
     rich_help_panel=DATA,
     epilog=examples(
