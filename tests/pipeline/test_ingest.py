@@ -22,7 +22,8 @@ from jobwire.errors import InvalidOption
 from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.ingest import Source, SourceResult, find_sources, ingest
 from jobwire.pipeline.history.ingest_forever import follow
-from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.events import checkpoint_of
+from jobwire.pipeline.lake.lake import Lake, folder_of
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.stores.address import store_name
@@ -70,7 +71,7 @@ def history(
         assert result.good, result
         sources.extend(result.sources)
 
-    unfinished = Path(tables.event_sink(source.name).checkpoint.removeprefix("file://")) / "offsets" / ".0.tmp"
+    unfinished = Path(tables.root) / checkpoint_of(folder_of(source.name)) / "offsets" / ".0.tmp"
     unfinished.parent.mkdir(parents=True)
     unfinished.touch()
     for count in (10, 5):
