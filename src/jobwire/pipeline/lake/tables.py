@@ -27,6 +27,8 @@ from jobwire.pipeline.lake.schemas import (
     SILVER_JOBS,
     SNAPSHOTS,
     THROUGHPUT_HOURLY,
+    WORK,
+    WORK_RUNS,
     WORKERS_HOURLY,
     Columns,
 )
@@ -68,7 +70,12 @@ REACHING = {
     "silver/attempts": Reach("started_at", "ended_at", between=True),
 }
 """The tables that gold by day is made from."""
-ADDED_TO: Mapping[str, Columns] = {"archive": ARCHIVE, "quarantine_load": QUARANTINE}
+ADDED_TO: Mapping[str, Columns] = {
+    "archive": ARCHIVE,
+    "quarantine_load": QUARANTINE,
+    "work": WORK,
+    "work_runs": WORK_RUNS,
+}
 """Tables whose parts are days of runs, with keys such as `2026-01-31@<label>`."""
 DELIVERIES_BY_DAY = {"silver/deliveries": SILVER_DELIVERIES}
 CAMPAIGNS_IN_ONE = {

@@ -1,4 +1,4 @@
-"""`jobwire pipeline …`: history, reports, archive, bulk load and moves, on Spark."""
+"""`jobwire pipeline …`: history, reports, archive, bulk load, moves and workers, on Spark."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from jobwire.cli.commands.pipeline.load import load
 from jobwire.cli.commands.pipeline.move import move
 from jobwire.cli.commands.pipeline.report import report
 from jobwire.cli.commands.pipeline.run import run
+from jobwire.cli.commands.pipeline.work import work
 from jobwire.cli.parameters import examples
 
 HISTORY = "History and reports"
@@ -20,7 +21,7 @@ HEALTH = "Is it all there?"
 
 app = typer.Typer(
     name="pipeline",
-    help="History, reports, archive, bulk load and moves between stores, on Spark.",
+    help="History, reports, archive, bulk load, moves between stores and workers, on Spark.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -59,4 +60,11 @@ app.command(
     rich_help_panel=DATA,
     epilog=examples("jobwire pipeline restore bullmq+redis://cache --queue emails --id 17 --id 18"),
 )(restore)
+app.command(
+    rich_help_panel=DATA,
+    epilog=examples(
+        "jobwire pipeline work emails shop.mail:send --tasks 8 --master spark://host:7077",
+        "jobwire pipeline work emails ./mail.py:send --tasks 4 --concurrency 20 --for 30m",
+    ),
+)(work)
 app.command(rich_help_panel=HEALTH, epilog=examples("jobwire pipeline doctor bullmq+redis://cache:6379"))(doctor)

@@ -64,17 +64,23 @@ def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> 
 
 
 def session_when_needed(
-    master: str | None, conf: Mapping[str, str], progress: Progress, lake: Lake | None = None
+    master: str | None,
+    conf: Mapping[str, str],
+    progress: Progress,
+    lake: Lake | None = None,
+    *,
+    brief: bool = False,
+    local: str = "local[*]",
 ) -> Callable[[], SparkSession]:
-    """Returns a function that starts the Spark session of a command at its first call, for little work if the lake is
-    little."""
+    """Returns a function that starts the Spark session of a command at its first call, for little work if that is so
+    (`brief`) or if the lake is little. `local` is the master if none is given."""
     from jobwire.pipeline.spark.session import spark_session
 
     @cache
     def session() -> SparkSession:
         progress("starting Spark", 0, None)
         with interrupted_later(lambda: progress("stopping as soon as Spark has started", 0, None)):
-            return spark_session(master, conf, brief=lake is not None and lake.is_little)
+            return spark_session(master, conf, brief=brief or (lake is not None and lake.is_little), local=local)
 
     return session
 
