@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import sys
 from collections import Counter
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from jobwire import NewJob, State, Worker
+from jobwire.cli import main
 from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import read_table
@@ -283,3 +286,33 @@ def test_what_can_not_work_is_refused_before_spark_starts(place: Place, lake: st
     with pytest.raises(StoreUnavailable):
         work(never, tables, "mail", sevens_fail(), "bullmq+redis://127.0.0.1:1", tasks=1)
     assert counts(url) == {State.WAITING: 1}
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "pipeline" / "work.md"
+
+
+def test_the_page_about_it_leads_where_it_says(
+    spark: Any, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    url = place("bullmq")
+    monkeypatch.setenv("JOBWIRE_URL", url)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    [(title, source), *programs] = re.findall(r'```python(?: title="(.*?)")?\n(.*?)```', PAGE.read_text(), re.DOTALL)
+    (tmp_path / title).write_text(source)
+    commands = [
+        line for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) for line in block.splitlines()
+    ]
+
+    codes = [main(shlex.split(line)[1:]) for line in commands if "spark://" not in line]
+
+    out, err = capfd.readouterr()
+    assert codes == [0, 0, 0], err
+    assert re.search(r"1 job completed, 1 failed, by 2 workers in .*\n  1 × ValueError", out), out
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with Queue("emails", url) as queue:
+        queue.add({"to": "bo@example.com"})
+    for _, program in programs:
+        exec(program.replace("bullmq+redis://cache.example:6379/0", url), names)
+    assert "1 0 0 {}" in capfd.readouterr().out
+    assert (len(names["workers"]), len(names["runs"]), names["failures"]["ValueError"]) == (4, 3, 1)

@@ -114,7 +114,7 @@ def _send_files(spark: SparkSession, handler: Any, files: Sequence[str]) -> None
         if not os.path.isfile(file):
             raise JobwireError(f"there is no file {file!r} to send to the executors")
         try:
-            spark.addArtifacts(file, pyfile=True)
+            spark.addArtifacts(os.path.abspath(file), pyfile=True)
         except Exception as error:
             raise JobwireError(f"{file} can't be sent to the executors: {sentence(error)}") from error
 
