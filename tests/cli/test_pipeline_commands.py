@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.schemas import RETRIES
 from jobwire.sync import Queue
 
 Call = Callable[..., Any]
@@ -118,3 +120,23 @@ def test_work_that_can_not_begin_is_refused_before_spark_starts(
     assert said.code == code, said.err
     assert words in " ".join(said.err.replace("│", " ").split()), said.err
     assert "starting Spark" not in said.err
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_shell_has_spark_the_lake_and_a_view_of_each_table(
+    spark: Any, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(str(tmp_path / "lake"))
+    with lake.run("build") as run:
+        row = ("store", "mail", "welcome", 2, 3, 1, 1.0)
+        lake.publish(lake.stage("gold/retries", spark.createDataFrame([row], RETRIES.spark), run.id))
+    program = """
+print(lake.root)
+for view in ("gold_retries", "runs"):
+    print(view, spark.table(view).count(), spark.sql(f"select * from {view}").columns[1])
+"""
+    monkeypatch.setattr("sys.stdin", io.StringIO(program))
+
+    said = call("pipeline", "shell", "--lake", lake.root)
+
+    assert (said.code, said.out) == (0, f"{lake.root}\ngold_retries 1 queue\nruns 1 command\n")

@@ -252,6 +252,20 @@ def test_a_module_that_the_executors_lack_is_each_workers_error(
     assert (run["outcome"], run["error"]) == ("failed", "No module named 'only_at_the_driver'")
 
 
+def test_an_error_that_no_table_can_hold_is_kept_without_what_it_can_not(spark: Any, place: Place, lake: str) -> None:
+    url = place("bullmq")
+    fill(url, 1)
+
+    def handle(job: Any) -> None:
+        raise ValueError("half a character: \udcff")
+
+    result = work(spark, Lake(lake), "mail", handle, url, tasks=1)
+
+    [run] = rows(lake, "work_runs")
+    assert (run["error"], run["error_class"]) == ("half a character: ?", "ValueError")
+    assert (result.failed, result.good) == (1, True)
+
+
 def test_an_empty_queue_needs_no_spark(place: Place, lake: str) -> None:
     url = place("bullmq")
     fill(url, 1)

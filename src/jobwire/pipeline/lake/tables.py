@@ -93,7 +93,8 @@ SNAPSHOT_TABLES = {
 }
 """The folders of what is read from stores, by the name of the table in the data source. Each source has a folder of its
 own below."""
-_PUBLISHED = {**BY_DAY, **SUMMARIES, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
+PUBLISHED: Mapping[str, Columns] = {**BY_DAY, **SUMMARIES, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
+"""All tables but those of bronze."""
 _SNAPSHOTS = {
     "bronze/job_snapshots": SNAPSHOTS,
     "bronze/deliveries": DELIVERY_SNAPSHOTS,
@@ -104,7 +105,7 @@ _SNAPSHOTS = {
 
 def columns_of(name: str) -> Columns:
     """Returns the columns of a published table, or of the snapshots of one source."""
-    found = _PUBLISHED.get(name)
+    found = PUBLISHED.get(name)
     return found if found is not None else _SNAPSHOTS["/".join(name.split("/")[:2])]
 
 

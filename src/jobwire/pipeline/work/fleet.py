@@ -31,14 +31,14 @@ class Fleet:
 
     def __init__(self, spark: SparkSession, lake: Lake, look: QueueLook, order: Order) -> None:
         self._spark, self._lake, self._look, self._order = spark, lake, look, order
-        self._files = StatusFiles(lake.files, order.run)
+        self._files = StatusFiles(order.lake, order.run)
         self._rows = f"{self._files.folder.removeprefix('workings/')}/rows"
         self._tag = f"jobwire-work-{order.run}"
         self._watcher = Watcher(self._files, order.tasks, look.left)
 
     def run_job(self, signals: Signals, watch: Watch) -> bool:
         """Runs the tasks. Returns whether they were asked to stop."""
-        stops = 0
+        stops, next_look = 0, 0.0
         with ThreadPoolExecutor(1, "jobwire-work") as thread:
             job = thread.submit(self._job)
             try:
@@ -48,7 +48,9 @@ class Fleet:
                         self._files.ask_to_stop(stops)
                         if stops >= _KILL:
                             raise KeyboardInterrupt
-                    watch(self._watcher.look(stopping=stops > 0))
+                    if self._watcher.seconds >= next_look:
+                        next_look = self._watcher.seconds + self._order.report_every / 2
+                        watch(self._watcher.look(stopping=stops > 0))
             except BaseException:
                 self._kill()
                 raise

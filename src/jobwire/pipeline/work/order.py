@@ -44,6 +44,8 @@ class Order:
     """The end of the work in seconds since 1970. None: until there is no job left."""
     seconds: float | None
     """The time that the work may take at most, on machines whose clocks are late."""
+    report_every: float
+    """Seconds between two reports of a worker."""
     stay: float
     """Seconds that a task which replaces a lost one waits for its jobs: see worker_thread.py."""
 

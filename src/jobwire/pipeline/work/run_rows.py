@@ -74,14 +74,14 @@ class RunRows:
         began = self._began.pop(claim, None)
         error = kind = None
         if isinstance(outcome, Failed):
-            error = outcome.error[:_LONGEST_ERROR]
-            kind = error_class(f"{outcome.kind}: {error}" if outcome.kind else error)
+            error = stored(outcome.error[:_LONGEST_ERROR])
+            kind = error_class(f"{stored(outcome.kind)}: {error}" if outcome.kind else error)
         row = RunRow(
             report=None,
             task=self._task,
             worker=self.worker,
-            job_id=job.id,
-            name=job.name,
+            job_id=stored(job.id),
+            name=stored(job.name),
             attempt=job.attempts_made + 1,
             verdict=verdict.value,
             error=error,
@@ -105,6 +105,15 @@ class RunRows:
         with self._lock:
             rows, self._rows = self._rows, []
         return rows
+
+
+def stored(text: str) -> str:
+    """Returns text that a table can hold: without the halves of characters that no encoding has.
+
+    >>> stored("no \\udcff")
+    'no ?'
+    """
+    return text.encode(errors="replace").decode()
 
 
 def batch_of(rows: Sequence[RunRow]) -> pa.RecordBatch:

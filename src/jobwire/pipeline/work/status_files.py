@@ -12,7 +12,9 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cached_property
 
+from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.work.result import WorkerReport
 
@@ -23,23 +25,27 @@ _COMPLAIN_EVERY = 60.0
 class StatusFiles:
     """The files of one run. On the side of a task, errors are logged and have no other effect: its jobs matter more."""
 
-    def __init__(self, files: LakeFiles, run: str) -> None:
-        self._files = files
+    def __init__(self, lake: str, run: str) -> None:
+        self._lake = lake
         self.folder = f"workings/work/{run}"
         self._complained = 0.0
+
+    @cached_property
+    def _files(self) -> LakeFiles:
+        return LakeFiles(self._lake)
 
     def report(self, report: WorkerReport) -> None:
         """Replaces the worker's report."""
         try:
             self._files.write(f"{self.folder}/status/{report.worker}.json", asdict(report))
-        except OSError as error:
+        except (JobwireError, OSError) as error:
             self._complain(error)
 
     def stops(self) -> int:
         """Returns how often the fleet was asked to stop."""
         try:
             asked = self._files.read(f"{self.folder}/stop.json")
-        except OSError as error:
+        except (JobwireError, OSError) as error:
             self._complain(error)
             return 0
         return 0 if asked is None else int(asked["stops"])
@@ -57,7 +63,7 @@ class StatusFiles:
     def remove(self) -> None:
         self._files.remove(self.folder)
 
-    def _complain(self, error: OSError) -> None:
+    def _complain(self, error: Exception) -> None:
         now = time.monotonic()
         if now - self._complained > _COMPLAIN_EVERY or not self._complained:
             self._complained = now

@@ -16,16 +16,13 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.work.order import Order, worker_in_task
 from jobwire.pipeline.work.result import FAILED, WorkerReport, counts_of
-from jobwire.pipeline.work.run_rows import RunRows, batch_of, report_row
+from jobwire.pipeline.work.run_rows import RunRows, batch_of, report_row, stored
 from jobwire.pipeline.work.status_files import StatusFiles
 from jobwire.pipeline.work.worker_thread import WorkerThread
 from jobwire.redact import redact
 from jobwire.worker import Worker
-
-_EVERY = 2.0
 
 
 class Task:
@@ -52,7 +49,7 @@ def _worked(order: Order, number: int) -> Iterator[pa.RecordBatch]:
         host=socket.gethostname(),
         started_at=_now(),
     )
-    files = StatusFiles(LakeFiles(order.lake), order.run)
+    files = StatusFiles(order.lake, order.run)
     try:
         with worker_in_task(order, rows) as worker:
             rows.worker = worker.id
@@ -60,11 +57,14 @@ def _worked(order: Order, number: int) -> Iterator[pa.RecordBatch]:
             files.report(report)
             thread = WorkerThread(worker, seconds=_seconds_left(order), stay=order.stay if report.task_attempt else 0.0)
             try:
-                yield from _until_ended(thread, worker, rows, files, report)
+                for batch in _until_ended(thread, rows, order.report_every):
+                    if batch is not None:
+                        yield batch
+                    files.report(_so_far(report, worker, rows))
+                    thread.stop_as_often_as(files.stops())
             finally:
                 if not thread.wait(0):  # Spark has closed this task
-                    thread.stop()
-                    thread.stop()
+                    thread.stop_as_often_as(2)
             report = _so_far(report, worker, rows, outcome=thread.outcome, ended_at=_now())
             error = thread.error
     except (Exception, SystemExit) as refused:  # of the user's module, or a Worker that can't be made of it
@@ -76,21 +76,16 @@ def _worked(order: Order, number: int) -> Iterator[pa.RecordBatch]:
     yield batch_of([*rows.take(), report_row(report)])
 
 
-def _until_ended(
-    thread: WorkerThread, worker: Worker, rows: RunRows, files: StatusFiles, report: WorkerReport
-) -> Iterator[pa.RecordBatch]:
-    """Yields rows of runs until the worker has ended. Stops it as often as the fleet is asked to stop."""
-    parent, stopped = os.getppid(), 0
+def _until_ended(thread: WorkerThread, rows: RunRows, every: float) -> Iterator[pa.RecordBatch | None]:
+    """Yields the new rows every so often until the worker has ended, or None if there are none."""
+    parent = os.getppid()
     thread.start()
-    while not thread.wait(_EVERY):
-        if found := rows.take():
-            yield batch_of(found)
-        files.report(_so_far(report, worker, rows))
+    while not thread.wait(every):
+        found = rows.take()
+        yield batch_of(found) if found else None
         # A Python process whose executor was killed gets another parent, and its rows are not wanted any more.
-        wanted = files.stops() if os.getppid() == parent else 1
-        while stopped < wanted:
-            stopped += 1
-            thread.stop()
+        if os.getppid() != parent:
+            thread.stop_as_often_as(1)
 
 
 def _so_far(report: WorkerReport, worker: Worker, rows: RunRows, **more: str | None) -> WorkerReport:
@@ -106,7 +101,7 @@ def _seconds_left(order: Order) -> float | None:
 
 def _sentence(error: BaseException) -> str:
     text = redact(str(error)).strip() or type(error).__name__
-    return text.splitlines()[0][:500]
+    return stored(text.splitlines()[0][:500])
 
 
 def _now() -> str:

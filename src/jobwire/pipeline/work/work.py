@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from jobwire.pipeline.spark.session import AnySession
 
 _WAIT_FOR_STORE = 60.0
+_REPORT_EVERY = 2.0
+_FILES_A_SECOND = 50
+"""Reports of many workers are written and read less often, since each is a request to the lake."""
 _LEASE = _RECOVER_EVERY = 30.0
 _LOOKS_FOR_STALLED = 3
 """Some protocols recover a job when they find it without a lease for the second time."""
@@ -93,6 +96,7 @@ def work(
                 lake=lake.files.root,
                 until=None if limit is None else time.time() + limit,
                 seconds=limit,
+                report_every=max(_REPORT_EVERY, tasks / _FILES_A_SECOND),
                 stay=_stay(options),
             )
             fleet = Fleet(session, lake, look, order)

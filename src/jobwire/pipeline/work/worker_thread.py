@@ -30,7 +30,7 @@ class WorkerThread:
         self._seconds = seconds
         self._stay = stay
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop_asked = False
+        self._stops = 0
         self._time_up = False
         self.error: BaseException | None = None
         self._ended = threading.Event()
@@ -43,18 +43,19 @@ class WorkerThread:
         """Waits for the worker's end. Returns whether it has ended."""
         return self._ended.wait(seconds)
 
-    def stop(self) -> None:
-        """Has the worker finish its running jobs and end. The second call releases them at once."""
-        self._stop_asked = True
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._worker.interrupt)
+    def stop_as_often_as(self, stops: int) -> None:
+        """Has the worker finish its running jobs and end, if it is to stop once. Twice: release them at once."""
+        while self._stops < stops:
+            self._stops += 1
+            if self._loop is not None:
+                with contextlib.suppress(RuntimeError):  # the loop has ended
+                    self._loop.call_soon_threadsafe(self._worker.interrupt)
 
     @property
     def outcome(self) -> str:
         if self.error is not None:
             return FAILED
-        if self._stop_asked:
+        if self._stops:
             return STOPPED
         return TIME if self._time_up else IDLE
 
@@ -68,7 +69,7 @@ class WorkerThread:
 
     async def _work(self) -> None:
         self._loop = asyncio.get_running_loop()
-        if self._stop_asked:  # before the loop was there to be asked
+        if self._stops:  # before the loop was there to be asked
             return
         if self._seconds is not None:
             await self._work_for(self._seconds)

@@ -12,6 +12,8 @@ from jobwire.cli.commands.pipeline.load import load
 from jobwire.cli.commands.pipeline.move import move
 from jobwire.cli.commands.pipeline.report import report
 from jobwire.cli.commands.pipeline.run import run
+from jobwire.cli.commands.pipeline.serve import serve
+from jobwire.cli.commands.pipeline.shell import shell
 from jobwire.cli.commands.pipeline.work import work
 from jobwire.cli.parameters import examples
 
@@ -40,6 +42,10 @@ app.command(
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline build --from 2026-01-01 --to 2026-02-01"))(build)
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline report --out ./monday --png"))(report)
 app.command(
+    rich_help_panel=HISTORY,
+    epilog=examples("jobwire pipeline shell --lake ./lake", "jobwire pipeline shell < monday.py"),
+)(shell)
+app.command(
     rich_help_panel=DATA,
     epilog=examples(
         "jobwire pipeline load customers.csv --to bullmq+redis://cache:6379 --queue welcome",
@@ -67,4 +73,7 @@ app.command(
         "jobwire pipeline work emails ./mail.py:send --tasks 4 --concurrency 20 --for 30m",
     ),
 )(work)
+app.command(
+    rich_help_panel=HEALTH, epilog=examples("jobwire pipeline serve", "jobwire pipeline serve --master 'local[4,4]'")
+)(serve)
 app.command(rich_help_panel=HEALTH, epilog=examples("jobwire pipeline doctor bullmq+redis://cache:6379"))(doctor)
