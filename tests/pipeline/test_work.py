@@ -231,6 +231,8 @@ def test_a_third_signal_has_spark_kill_the_tasks(spark: Any, place: Place, lake:
 
     [run] = read_runs(lake)
     assert run["outcome"] == "interrupted"
+    assert json.loads(run["notes"])["workers"] == 1
+    assert not (Path(lake) / "workings" / "work" / run["run"]).exists()
     assert sum(counts(url).values()) == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.work.order import Order
 from jobwire.pipeline.work.outcomes import all_reports, publish, reports_in
 from jobwire.pipeline.work.queue_look import QueueLook
-from jobwire.pipeline.work.result import WorkResult
+from jobwire.pipeline.work.result import WorkerReport, WorkResult
 from jobwire.pipeline.work.run_rows import ROWS
 from jobwire.pipeline.work.signals import Signals
 from jobwire.pipeline.work.status_files import StatusFiles
@@ -79,6 +81,15 @@ class Fleet:
                 "(jobs that ran are recovered when their leases expire)"
             ) from error
         job.result()
+
+    def abandoned(self) -> dict[str, int]:
+        """Returns the counts of a job that has failed, as its workers were last seen, and removes their files."""
+        reports: Sequence[WorkerReport] = ()
+        with contextlib.suppress(JobwireError, OSError):
+            reports = self._files.reports()
+            self._files.remove()
+        counts = {name: sum(getattr(one, name) for one in reports) for name in ("completed", "failed", "retried")}
+        return {**counts, "workers": len(reports)}
 
     def publish(self, *, stopped: bool) -> WorkResult:
         """Publishes what the tasks have returned, and returns it."""

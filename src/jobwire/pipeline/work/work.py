@@ -100,8 +100,12 @@ def work(
                 stay=_stay(options),
             )
             fleet = Fleet(session, lake, look, order)
-            with counted_signals(wanted=signals) as seen:
-                stopped = fleet.run_job(seen, watch)
+            try:
+                with counted_signals(wanted=signals) as seen:
+                    stopped = fleet.run_job(seen, watch)
+            except BaseException:
+                run.note(**fleet.abandoned())
+                raise
             progress("publishing", 0, None)
             return _recorded(run, fleet.publish(stopped=stopped))
 
