@@ -18,11 +18,13 @@ import pytest
 from jobwire import NewJob, State, Worker
 from jobwire.cli import main
 from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
+from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.stores.address import store_name
 from jobwire.pipeline.work import FleetStatus, work
+from jobwire.pipeline.work.status_files import remove_left_over
 from jobwire.sync import Queue
 from jobwire.worker.target import BadTarget
 
@@ -232,7 +234,6 @@ def test_a_third_signal_has_spark_kill_the_tasks(spark: Any, place: Place, lake:
     [run] = read_runs(lake)
     assert run["outcome"] == "interrupted"
     assert json.loads(run["notes"])["workers"] == 1
-    assert not (Path(lake) / "workings" / "work" / run["run"]).exists()
     assert sum(counts(url).values()) == 4
 
 
@@ -266,6 +267,19 @@ def test_an_error_that_no_table_can_hold_is_kept_without_what_it_can_not(spark: 
     [run] = rows(lake, "work_runs")
     assert (run["error"], run["error_class"]) == ("half a character: ?", "ValueError")
     assert (result.failed, result.good) == (1, True)
+
+
+def test_what_a_killed_fleet_has_left_goes_once_its_run_has_ended(lake: str) -> None:
+    files = LakeFiles(lake)
+    with Lake(lake).run("work") as killed:
+        pass
+    with Lake(lake).run("work") as running:
+        for run in (killed.id, running.id, "of-a-lake-that-was-copied"):
+            files.write(f"workings/work/{run}/status/w.json", {})
+
+        remove_left_over(files)
+
+        assert files.folders("workings/work") == sorted([running.id, "of-a-lake-that-was-copied"])
 
 
 def test_an_empty_queue_needs_no_spark(place: Place, lake: str) -> None:

@@ -83,11 +83,11 @@ class Fleet:
         job.result()
 
     def abandoned(self) -> dict[str, int]:
-        """Returns the counts of a job that has failed, as its workers were last seen, and removes their files."""
+        """Returns the counts of a job that has failed, as its workers were last seen. Their files stay, since
+        workers that are being killed may still write some."""
         reports: Sequence[WorkerReport] = ()
         with contextlib.suppress(JobwireError, OSError):
             reports = self._files.reports()
-            self._files.remove()
         counts = {name: sum(getattr(one, name) for one in reports) for name in ("completed", "failed", "retried")}
         return {**counts, "workers": len(reports)}
 

@@ -22,12 +22,23 @@ _log = logging.getLogger("jobwire.pipeline")
 _COMPLAIN_EVERY = 60.0
 
 
+_FOLDER = "workings/work"
+
+
+def remove_left_over(files: LakeFiles) -> None:
+    """Removes what fleets that were killed have left, once the run log has their end."""
+    for run in files.folders(_FOLDER):
+        record = files.read(f"runs/{run}.json")
+        if record is not None and record["ended_at"] is not None:
+            files.remove(f"{_FOLDER}/{run}")
+
+
 class StatusFiles:
     """The files of one run. On the side of a task, errors are logged and have no other effect: its jobs matter more."""
 
     def __init__(self, lake: str, run: str) -> None:
         self._lake = lake
-        self.folder = f"workings/work/{run}"
+        self.folder = f"{_FOLDER}/{run}"
         self._complained = 0.0
 
     @cached_property

@@ -30,6 +30,7 @@ from jobwire.pipeline.work.order import Order, file_of, label_of, pickled
 from jobwire.pipeline.work.queue_look import QueueLook
 from jobwire.pipeline.work.result import FleetStatus, WorkResult, nothing_to_do
 from jobwire.pipeline.work.signals import counted_signals
+from jobwire.pipeline.work.status_files import remove_left_over
 from jobwire.pipeline.work.watch import Watch
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def work(
                 report_every=max(_REPORT_EVERY, tasks / _FILES_A_SECOND),
                 stay=_stay(options),
             )
+            remove_left_over(lake.files)
             fleet = Fleet(session, lake, look, order)
             try:
                 with counted_signals(wanted=signals) as seen:
