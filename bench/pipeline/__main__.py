@@ -1,4 +1,4 @@
-"""The pipeline: reading, writing, building and moving, beside the same work without Spark.
+"""The pipeline: reading, writing, building, moving and working, beside the same work without Spark.
 
     python -m bench.pipeline --all
     python -m bench.pipeline --only read --only build --jobs 1000000 --events 100000,1000000
@@ -20,10 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench.pipeline import building, days, many_queues, moves, picture, reading, running, summary, writing
+from bench.pipeline import building, days, many_queues, moves, picture, reading, running, summary, working, writing
 from bench.pipeline.places import apart
 
-PARTS = ("read", "events", "write", "build", "days", "run", "queues", "move")
+PARTS = ("read", "events", "write", "build", "days", "run", "queues", "move", "work")
 
 
 def main() -> None:
@@ -43,6 +43,7 @@ def main() -> None:
         "run": (lambda at: running.measure(at, options.run_events, options.memory), {"memory": options.memory}),
         "queues": (lambda at: apart(many_queues.measure, at, options.queues), {}),
         "move": (lambda at: apart(moves.measure, at, options.moved), {}),
+        "work": (lambda at: working.measure(at, options.worked), {}),
     }
     for part in PARTS if options.all else options.only:
         measure, settings = parts[part]
@@ -100,6 +101,7 @@ def _options() -> argparse.Namespace:
         "--queues", type=_sizes, default=[1_000, 10_000], help="numbers of queues in a store, with commas between"
     )
     parser.add_argument("--moved", type=int, default=50_000, help="jobs to move between each pair")
+    parser.add_argument("--worked", type=int, default=20_000, help="jobs of each queue that workers run")
     parser.add_argument("--memory", default="4g", help="of Spark's driver, and of DuckDB, for build and run")
     parser.add_argument("--results", default=str(Path(__file__).parents[1] / "results"))
     return parser.parse_args()

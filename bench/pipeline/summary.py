@@ -15,7 +15,7 @@ TITLES = {"bullmq": "BullMQ", "bridgemq": "BridgeMQ", "pgboss": "pg-boss", "monq
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """All that is there, in the order of the work: reading, writing, building, moving."""
+    """All that is there, in the order of the work: reading, writing, building, moving, workers."""
     writers = {
         "read": _read,
         "events": _events,
@@ -25,6 +25,7 @@ def markdown(results: dict[str, Any]) -> str:
         "run": _run,
         "queues": _queues,
         "move": _move,
+        "work": _work,
     }
     lines = ["# The pipeline", ""]
     for part, writer in writers.items():
@@ -245,6 +246,26 @@ def _move(rows: list[dict[str, Any]]) -> Iterable[str]:
             f"| {row['jobs'] / row['seconds']:,.0f} | {verified} | {_kept(row['order_kept'])} "
             f"| {_kept(row['due_kept'])} | {len(row['schedules'])} "
             f"| {'empty' if row['source_empty'] else 'not empty'} | {stages} |"
+        )
+
+
+def _work(rows: list[dict[str, Any]]) -> Iterable[str]:
+    yield "## Workers as Spark tasks"
+    yield ""
+    yield (
+        "Runs per second with 50 jobs at a time in each worker, from the first worker's start to the last one's end, "
+        "beside one plain worker in a process of its own. *In all* has Spark's job and the publication of both tables, "
+        "in a session that is there."
+    )
+    yield ""
+    yield "| queue | handler | jobs | plain worker | one task | ratio | two tasks | ratio | in all |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
+    for row in rows:
+        plain, one, two = row["plain"], row["1"], row["2"]
+        kind = {"no_op": "does nothing", "one_ms": "1 ms of CPU"}[row["kind"]]
+        yield (
+            f"| {TITLES[row['protocol']]} | {kind} | {row['jobs']:,} | {plain:,.0f}/s | {one:,.0f}/s "
+            f"| {one / plain:.2f} | {two:,.0f}/s | {two / plain:.2f} | {row['2_whole']:.1f} s |"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.schemas import RETRIES
 from jobwire.sync import Queue
 
 Call = Callable[..., Any]
@@ -99,3 +101,63 @@ def test_the_doctor_looks_at_everything_and_fails_with_what_is_missing(spawn: Ca
     assert said.code == 1
     assert [name for name, ok in found.items() if not ok] == ["bullmq+redis://127.0.0.1:1"]
     assert {"Java", "Spark", "session", "format jobwire", "lake"} < set(found)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.usefixtures("spark")
+def test_work_prints_what_came_of_it(
+    call: Call, jobwire_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "letters.py").write_text("def handle(job): return job.data\n")
+    with Queue("mail", jobwire_url) as queue:
+        queue.add(1)
+    place = ("--url", jobwire_url, "--lake", tmp_path / "lake")
+
+    good = call("pipeline", "work", "mail", "letters:handle", "--tasks", "1", *place, "--json")
+    empty = call("pipeline", "work", "mail", "letters:handle", "--tasks", "1", *place)
+
+    assert (good.json["completed"], good.json["left"], len(good.json["workers"])) == (1, 0, 1)
+    assert (empty.code, empty.out) == (0, "no job waits in mail\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("mail", "no_such_shop:handle", "--tasks", "1"), 2, "no module 'no_such_shop'"),
+        (("mail", "json:dumps", "--tasks", "0"), 2, "--tasks"),
+        (("mail", "json:dumps"), 2, "Missing option '--tasks'"),
+        (("mail", "json:dumps", "--tasks", "1", "--for", "soon"), 2, "duration"),
+        (("mail", "json:dumps", "--tasks", "1", "--url", "bullmq+redis://127.0.0.1:1"), 3, "127.0.0.1:1"),
+    ],
+    ids=["module", "tasks", "no tasks", "time", "store"],
+)
+def test_work_that_can_not_begin_is_refused_before_spark_starts(
+    spawn: Call, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    said = spawn("pipeline", "work", *arguments)
+    assert said.code == code, said.err
+    assert words in " ".join(said.err.replace("│", " ").split()), said.err
+    assert "starting Spark" not in said.err
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_shell_has_spark_the_lake_and_a_view_of_each_table(
+    spark: Any, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(str(tmp_path / "lake"))
+    with lake.run("build") as run:
+        row = ("store", "mail", "welcome", 2, 3, 1, 1.0)
+        lake.publish(lake.stage("gold/retries", spark.createDataFrame([row], RETRIES.spark), run.id))
+    program = """
+print(lake.root)
+for view in ("gold_retries", "runs"):
+    print(view, spark.table(view).count(), spark.sql(f"select * from {view}").columns[1])
+"""
+    monkeypatch.setattr("sys.stdin", io.StringIO(program))
+
+    said = call("pipeline", "shell", "--lake", lake.root)
+
+    assert (said.code, said.out) == (0, f"{lake.root}\ngold_retries 1 queue\nruns 1 command\n")

@@ -39,6 +39,7 @@ ELSEWHERE = {
     "campaigns-transports.md": "tests/campaigns/transports/test_page.py",
     "campaigns-walkthrough.md": "tests/campaigns/cli/test_walkthrough.py",
     "pipeline/index.md": "tests/pipeline/test_walkthrough.py",
+    "pipeline/work.md": "tests/pipeline/test_work.py",
 }
 COMMANDS = {"rate-limits.md", "retries.md", "schedules.md", "unique-jobs.md", "what-to-do.md"}
 """Pages whose command lines are run, too: they need neither another host nor a program of the reader's."""

@@ -1,6 +1,7 @@
 """One run through the whole pipeline, on whatever Spark it is given; as a program it prints what it counted.
 
-Reads two stores as tables, ingests and builds them into a lake, and writes rows back as jobs in both ways there are.
+Reads two stores as tables, ingests and builds them into a lake, writes rows back as jobs in both ways there are, and
+runs workers as tasks.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
+from jobwire import NewJob
 from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.ingest import find_sources, ingest
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.load import load
 from jobwire.pipeline.spark.session import spark_session
+from jobwire.pipeline.work import work
+from jobwire.sync import Queue
 
 QUEUE = "mail"
 WRITTEN = 200
+WORKED = 50
 
 
 def run_slice(spark: Any, full: dict[str, str], empty: dict[str, str], root: str) -> dict[str, Any]:
@@ -55,6 +60,7 @@ def run_slice(spark: Any, full: dict[str, str], empty: dict[str, str], root: str
         "rows": dict(built.rows),
         "gold": {row["store"]: {name: row[name] for name in sums} for row in gold},
         "written": _write(spark, empty),
+        "worked": _work(spark, lake, empty["bullmq"]),
         "runs": [(row["command"], row["outcome"]) for row in lake.runs(spark).collect()],
     }
 
@@ -85,6 +91,24 @@ def _write(spark: Any, stores: dict[str, str]) -> dict[str, int]:
     rows.write.format("jobwire").options(url=stores["bullmq"], queue=QUEUE).mode("append").save()
     loaded = load(spark, rows, stores["pgboss"], QUEUE)
     return {"bullmq": _read(spark, stores["bullmq"], "jobs").count(), "pgboss": loaded.added - loaded.missing}
+
+
+def _work(spark: Any, lake: Lake, url: str) -> dict[str, Any]:
+    """Workers of a queue of their own."""
+    with Queue("backlog", url) as queue:
+        queue.add_many([NewJob({"n": number}) for number in range(WORKED)])
+
+    async def handle(job: Any) -> int:
+        return int(job.data["n"]) * 2
+
+    result = work(spark, lake, "backlog", handle, url, tasks=2)
+    return {
+        "completed": result.completed,
+        "left": result.left,
+        "errors": result.errors,
+        "outcomes": [one.outcome for one in result.workers],
+        "runs": lake.table(spark, "work_runs").count(),
+    }
 
 
 def main(master: str, conf: dict[str, str], given: dict[str, Any]) -> None:

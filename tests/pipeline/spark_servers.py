@@ -19,11 +19,26 @@ from typing import Any
 import pyspark
 
 from jobwire.pipeline.spark.java import java_home
+from jobwire.pipeline.spark.session import SMALL
 from jobwire.pipeline.spark.worker_python import worker_python
 
 SPARK_HOME = Path(pyspark.__file__).parent
 BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """For processes of less than a minute: Java then does not compile its classes to the last."""
+STANDALONE = {
+    **SMALL,
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": BRIEF_JAVA,
+    # Nothing begins before both executors are there.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "240s",
+}
+"""Settings of a program on the standalone cluster."""
 PATIENCE = 240.0
 """Seconds for a Java process to come up on a machine that is busy with other tests."""
 

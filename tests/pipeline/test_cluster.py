@@ -1,15 +1,22 @@
-"""The same code on a laptop's Spark, on a cluster, and on the other side of Spark Connect gives the same numbers."""
+"""The same code on a laptop's Spark, on a cluster, and on the other side of Spark Connect gives the same numbers. A
+fleet on a cluster that loses an executor loses no job, by a ledger outside of the system.
+
+The latter with more jobs: `JOBWIRE_FLEET_JOBS=20000 pytest tests/pipeline/test_cluster.py -k killed`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +27,22 @@ from awaiting import eventually
 from jobwire import ActiveJob, NewJob, Queue, State, Worker, sync
 from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES
 from jobwire.pipeline.lake.pointers import read_table
-from jobwire.pipeline.spark.session import SMALL
 from jobwire.pipeline.stores.address import store_name
 from jobwire.pipeline.stores.boundary import open_store
 from jobwire.urls import parse
-from pipeline.cluster_slice import QUEUE, WRITTEN, run_slice
-from pipeline.spark_servers import BRIEF_JAVA, Started, connect_server, standalone_cluster, started
+from pipeline.cluster_slice import QUEUE, WORKED, WRITTEN, run_slice
+from pipeline.spark_servers import (
+    STANDALONE,
+    Cluster,
+    Started,
+    awaited,
+    connect_server,
+    session,
+    standalone_cluster,
+    started,
+)
+from pipeline.work_child import FAILS
+from pipeline.work_child import QUEUE as BACKLOG
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,19 +53,8 @@ pytestmark = [
 MODES = ("local", "standalone", "connect")
 FINISHED, WAITING = 280, 20
 SLICE = Path(__file__).with_name("cluster_slice.py")
-_STANDALONE = {
-    **SMALL,
-    "spark.driver.memory": "1g",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": BRIEF_JAVA,
-    # Nothing begins before both executors are there.
-    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-    "spark.scheduler.maxRegisteredResourcesWaitingTime": "240s",
-}
+FLEET = Path(__file__).with_name("work_child.py")
+BACKLOG_JOBS = int(os.environ.get("JOBWIRE_FLEET_JOBS", "2000"))
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,11 @@ class Outcome:
 
 
 @contextmanager
-def spark_in(mode: str, folder: Path) -> Iterator[tuple[str, dict[str, str], list[Started]]]:
+def spark_in(mode: str, folder: Path, cluster: Future[Cluster]) -> Iterator[tuple[str, dict[str, str], list[Started]]]:
     """A master, the configuration for it, and where its tasks run."""
     if mode == "standalone":
-        with standalone_cluster(folder) as cluster:
-            yield cluster.url, _STANDALONE, [*cluster.workers]
+        here = cluster.result()
+        yield here.url, STANDALONE, [*here.workers]
     else:
         with connect_server(folder) as (url, server):
             yield url, {}, [server]
@@ -115,8 +121,20 @@ async def fill(url: str) -> None:
 
 
 @pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, quick_spark: None) -> Iterator[Future[Cluster]]:
+    """A standalone master with two workers, which comes up while a test does something else. Programs that use it
+    follow one another: each takes all cores."""
+    with ExitStack() as stack, ThreadPoolExecutor(1) as thread:
+        yield thread.submit(lambda: stack.enter_context(standalone_cluster(tmp_path_factory.mktemp("cluster"))))
+
+
+@pytest.fixture(scope="module")
 def outcomes(
-    spark: Any, full: dict[str, str], servers: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    spark: Any,
+    full: dict[str, str],
+    servers: dict[str, str],
+    cluster: Future[Cluster],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Outcome]:
     """The slice in every mode: on this process's own Spark and meanwhile, one after the other, in those of others."""
 
@@ -128,7 +146,7 @@ def outcomes(
 
     def elsewhere(mode: str, folder: Path) -> Outcome:
         words = given(folder)
-        with spark_in(mode, folder) as (master, conf, homes):
+        with spark_in(mode, folder, cluster) as (master, conf, homes):
             line = [sys.executable, str(SLICE), master, json.dumps(conf), json.dumps(words)]
             with started(line, folder / "slice.log") as child:
                 figures = json.loads(child.told(r"(?m)^FIGURES (.*)$", within=600))
@@ -192,13 +210,19 @@ def test_the_pipeline_counts_what_the_stores_hold(outcome: Outcome, full: dict[s
     assert figures["rows"]["silver/events"] == sum(events.values())
     assert figures["rows"]["silver/jobs"] == 2 * (FINISHED + WAITING)
     assert figures["rows"]["quarantine"] == 0
-    assert figures["runs"] == [["ingest", "ok"], ["build", "ok"]]
+    assert figures["runs"] == [["ingest", "ok"], ["build", "ok"], ["work", "ok"]]
 
 
 def test_rows_become_jobs_that_the_stores_hold(outcome: Outcome) -> None:
     assert outcome.figures["written"] == {"bullmq": WRITTEN, "pgboss": WRITTEN}
     for url in outcome.targets.values():
         assert sorted(numbers_in(url)) == list(range(WRITTEN))
+
+
+def test_workers_run_as_tasks(outcome: Outcome) -> None:
+    worked = outcome.figures["worked"]
+
+    assert worked == {"completed": WORKED, "left": 0, "errors": {}, "outcomes": ["idle", "idle"], "runs": WORKED}
 
 
 def test_tasks_run_where_the_master_puts_them(outcome: Outcome) -> None:
@@ -210,3 +234,62 @@ def test_tables_have_the_same_rows_whatever_spark_made_them(table: str, outcomes
     rows = {mode: rows_of(outcome.lake, table) for mode, outcome in outcomes.items()}
 
     assert rows == dict.fromkeys(MODES, rows["local"])
+
+
+def executors(cluster: Cluster) -> Iterator[int]:
+    """The processes of Java that run the tasks."""
+    for worker in cluster.workers:
+        for process in session(worker.session):
+            with contextlib.suppress(OSError):
+                command = Path(f"/proc/{process}/cmdline").read_bytes()
+                if b"CoarseGrainedExecutorBackend" in command and b"java" in command.split(b"\0")[0]:
+                    yield process
+
+
+def test_an_executor_that_is_killed_in_the_middle_loses_no_job(
+    cluster: Future[Cluster], servers: dict[str, str], tmp_path: Path
+) -> None:
+    url = place(servers)["bullmq"]
+    ledger, lake = tmp_path / "ledger", str(tmp_path / "lake")
+    ledger.touch()
+    with sync.Queue(BACKLOG, url) as queue:
+        for first in range(0, BACKLOG_JOBS, 1000):
+            queue.add_many([NewJob({"n": number}) for number in range(first, min(first + 1000, BACKLOG_JOBS))])
+
+    line = [sys.executable, str(FLEET), cluster.result().url, json.dumps(STANDALONE), url, lake, str(ledger)]
+    with started(line, tmp_path / "child.log") as child:
+        awaited(lambda: ledger.read_bytes().count(b"\n") > BACKLOG_JOBS // 4, "a quarter of the jobs in the ledger")
+        assert len({line.split()[2] for line in ledger.read_text().splitlines()}) == 2, "two workers, in two processes"
+        victim = next(executors(cluster.result()))
+        os.kill(victim, signal.SIGKILL)
+        at_the_kill = ledger.read_bytes().count(b"\n")
+        result = json.loads(child.told(r"(?m)^RESULT (.*)$", within=600))
+        assert child.process.wait(60) == 0
+
+    assert at_the_kill < BACKLOG_JOBS
+    runs = [line.split() for line in ledger.read_text().splitlines()]
+    verdicts = {int(number): verdict for number, verdict, _ in runs}
+    assert set(verdicts) == set(range(BACKLOG_JOBS))
+    with sync.Queue(BACKLOG, url) as queue:
+        held = {state: count for state, count in queue.counts().items() if count}
+        final = {
+            job.data["n"]: str(state)
+            for state in (State.COMPLETED, State.FAILED)
+            for job in queue.jobs(state, limit=BACKLOG_JOBS)
+        }
+    assert held == {State.COMPLETED: BACKLOG_JOBS - BACKLOG_JOBS // FAILS, State.FAILED: BACKLOG_JOBS // FAILS}
+    assert final == verdicts
+    repeated = [number for number, times in Counter(run[0] for run in runs).items() if times > 1]
+    assert len(repeated) <= 10, "only jobs that ran in the lost executor run again"
+    assert (result["left"], result["good"], result["lost_workers"]) == (0, True, 1)
+    workers = read_table(lake, "work").to_pylist()
+    assert Counter(one["outcome"] for one in workers) == {"idle": 2, "lost": 1}
+    [replacement] = [one for one in workers if one["task_attempt"] > 0]
+    [lost] = [one for one in workers if one["outcome"] == "lost"]
+    assert replacement["task"] == lost["task"]
+    process = lost["worker"].split("-")[-2]
+    assert process in {run[2] for run in runs}
+    assert not Path(f"/proc/{process}").exists(), "a worker ends with its executor"
+    kept = Counter(run["job_id"] for run in read_table(lake, "work_runs").to_pylist())
+    assert set(kept.values()) == {1}
+    assert len(kept) + lost["completed"] + lost["failed"] <= BACKLOG_JOBS

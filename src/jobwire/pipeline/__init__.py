@@ -1,11 +1,13 @@
-"""Live queues as Spark tables and streams, in and out: history, reports, archive, bulk load, moves between stores.
+"""Live queues as Spark tables and streams, in and out: history, reports, archive, bulk load, moves between stores, and
+workers as Spark tasks.
 
-The commands of four rooms bear the rooms' names, and are found in them:
+The commands of five rooms bear the rooms' names, and are found in them:
 
     from jobwire.pipeline.load import load
     from jobwire.pipeline.move import move, plan_move
     from jobwire.pipeline.archive import archive, restore
     from jobwire.pipeline.report.from_lake import report
+    from jobwire.pipeline.work import work
 """
 
 from __future__ import annotations

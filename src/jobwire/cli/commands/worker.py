@@ -135,7 +135,7 @@ def worker(
         flags += [] if endpoint is None else [f"--listen={endpoint}"]
         _supervise([target, *flags, *(["--json"] if as_json else [])], processes or 1, reload=reload, as_json=as_json)
     else:
-        given |= _profile(url, store)
+        given |= store_option(url, store)
         supervision = None if supervised is None else Supervision.parse(supervised)
         _work(target, queue or [], given, burst=burst, supervision=supervision, endpoint=endpoint, as_json=as_json)
 
@@ -149,7 +149,7 @@ def _listening(value: str, processes: int) -> Listening:
     return found
 
 
-def _profile(url: str | None, store: str | None) -> dict[str, Any]:
+def store_option(url: str | None, store: str | None) -> dict[str, Any]:
     """Returns the URL of the store that --store names. A store that the environment or the file names is the default of
     queues and apps that have no URL of their own."""
     import os

@@ -19,7 +19,7 @@ from jobwire.pipeline.history.marks import BUILT, record_expired
 from jobwire.pipeline.lake import bronze
 from jobwire.pipeline.lake.bronze import SourceTable
 from jobwire.pipeline.lake.lake import Lake
-from jobwire.pipeline.lake.tables import published_names
+from jobwire.pipeline.lake.tables import PUBLISHED
 from jobwire.pipeline.lake.versions import sweep
 from jobwire.pipeline.spark.session import session_of
 
@@ -95,7 +95,7 @@ class _Tidying:
 
     def sweep(self) -> None:
         """Removes what crashes have left."""
-        names = [*published_names(), *(table.path for table in bronze.source_tables(self._lake))]
+        names = [*PUBLISHED, *(table.path for table in bronze.source_tables(self._lake))]
         for name in names:
             pointer = self._lake.pointer(name)
             if pointer is not None:

@@ -8,7 +8,7 @@
     silver/events, silver/jobs, silver/attempts, silver/deliveries
                                                 a part for each day
     gold/<table>, quarantine                    a part for each day if it is hourly or daily, else one part
-    archive, quarantine_load                    a part for each day of each run; rows are only added
+    archive, quarantine_load, work, work_runs   a part for each day of each run; rows are only added
     workings/                                   what a command needs again after a crash; not a table
     checkpoints/, runs/, locks/
 

@@ -287,3 +287,49 @@ ARCHIVE = JOBS.plus("archived_at timestamp", "run string", "private string", "da
 """Finished jobs whole, as `jobs` had them; `day` is that of finished_at, `private` the rules of privacy as a JSON array
 of texts, null if there were none. A job that ran again later is there twice,
 with two fingerprints."""
+
+WORK = columns(
+    "store string",
+    "queue string",
+    "run string",
+    "task int",
+    "task_attempt int",  # above 0: Spark has tried the task again
+    "worker string",
+    "host string",
+    "started_at timestamp",
+    "ended_at timestamp",  # null for a worker that was lost
+    "outcome string",  # idle, time, stopped, failed, lost
+    "error string",  # why it ended, or could not begin
+    "claimed bigint",
+    "completed bigint",
+    "failed bigint",  # jobs that failed for good
+    "retried bigint",  # failed runs after which another attempt follows
+    "released bigint",
+    "snoozed bigint",
+    "parked bigint",
+    "lost bigint",  # outcomes that the store refused, as the claim was not valid any more
+    "recovered bigint",
+    "busy_ms bigint",  # all runs added up
+    "failures string",  # JSON object: failed runs by the class of their error
+    "day date",  # of started_at
+)
+"""A row for each worker of `jobwire pipeline work`; of a lost one, as it was last seen."""
+
+WORK_RUNS = columns(
+    "store string",
+    "queue string",
+    "run string",
+    "task int",
+    "worker string",
+    "job_id string",
+    "name string",
+    "attempt int",
+    "verdict string",  # completed, failed, retried, released, snoozed, parked, lost
+    "error string",
+    "error_class string",
+    "started_at timestamp",
+    "ended_at timestamp",
+    "run_ms bigint",
+    "day date",  # of started_at
+)
+"""A row for each run of a job by `jobwire pipeline work`. Those of a lost worker are missing."""

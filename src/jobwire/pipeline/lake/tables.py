@@ -29,6 +29,8 @@ from jobwire.pipeline.lake.schemas import (
     SNAPSHOTS,
     TALLIES,
     THROUGHPUT_HOURLY,
+    WORK,
+    WORK_RUNS,
     WORKERS_HOURLY,
     Columns,
 )
@@ -73,7 +75,12 @@ REACHING = {
     "silver/attempts": Reach("started_at", "ended_at", between=True),
 }
 """The tables that gold by day is made from."""
-ADDED_TO: Mapping[str, Columns] = {"archive": ARCHIVE, "quarantine_load": QUARANTINE}
+ADDED_TO: Mapping[str, Columns] = {
+    "archive": ARCHIVE,
+    "quarantine_load": QUARANTINE,
+    "work": WORK,
+    "work_runs": WORK_RUNS,
+}
 """Tables whose parts are days of runs, with keys such as `2026-01-31@<label>`."""
 DELIVERIES_BY_DAY = {"silver/deliveries": SILVER_DELIVERIES}
 CAMPAIGNS_IN_ONE = {
@@ -91,7 +98,15 @@ SNAPSHOT_TABLES = {
 }
 """The folders of what is read from stores, by the name of the table in the data source. Each source has a folder of its
 own below."""
-_PUBLISHED = {**BY_DAY, **SUMMARIES, TALLIES_DAILY: TALLIES, **ADDED_TO, **DELIVERIES_BY_DAY, **CAMPAIGNS_IN_ONE}
+PUBLISHED: Mapping[str, Columns] = {
+    **BY_DAY,
+    **SUMMARIES,
+    TALLIES_DAILY: TALLIES,
+    **ADDED_TO,
+    **DELIVERIES_BY_DAY,
+    **CAMPAIGNS_IN_ONE,
+}
+"""All tables but those of bronze."""
 EVENTS = "bronze/events"
 """The folder of the events that were read from stores. Each source has a folder of its own below."""
 _BRONZE = {
@@ -103,14 +118,9 @@ _BRONZE = {
 }
 
 
-def published_names() -> list[str]:
-    """Returns the tables of silver and gold, and those to which rows are only added."""
-    return [*_PUBLISHED]
-
-
 def columns_of(name: str) -> Columns:
     """Returns the columns of a published table, or of a table of one source in bronze."""
-    found = _PUBLISHED.get(name)
+    found = PUBLISHED.get(name)
     return found if found is not None else _BRONZE["/".join(name.split("/")[:2])]
 
 

@@ -80,10 +80,14 @@ def session_of(given: AnySession) -> SparkSession:
 
 
 def spark_session(
-    master: str | None = None, conf: Mapping[str, str] | None = None, *, brief: bool = False
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    *,
+    brief: bool = False,
+    local: str = "local[*]",
 ) -> SparkSession:
-    """Returns a session for the master: `local[*]` (also without one), `spark://…`, `k8s://…`, `yarn`, or
-    `sc://host:port`. With `brief`, a local one is made for little work: Java does not compile classes to the last.
+    """Returns a session for the master: `local[*]`, `spark://…`, `k8s://…`, `yarn`, or `sc://host:port`. Without one it
+    is `local`. With `brief`, a local one is made for little work: Java does not compile classes to the last.
 
     Under spark-submit, and wherever a session exists already, that one is used as it is.
     """
@@ -102,7 +106,7 @@ def spark_session(
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         if not submitted:
             os.environ["JAVA_HOME"] = java_home()
-            builder = SparkSession.builder.appName("jobwire").master(master or "local[*]")
+            builder = SparkSession.builder.appName("jobwire").master(master or local)
         else:
             builder = SparkSession.builder.appName("jobwire")
         if not submitted and (master is None or master.startswith("local")):
@@ -121,4 +125,4 @@ def spark_session(
         return builder.getOrCreate()
     except Exception as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise JobwireError(f"Spark did not start on {master or 'local[*]'}: {first}") from error
+        raise JobwireError(f"Spark did not start on {master or local}: {first}") from error

@@ -15,9 +15,14 @@ from jobwire.urls import Address
 
 def checked(url: str) -> Address:
     """Returns the address of a store that the pipeline can read."""
-    address = urls.parse(url)
+    return shared(urls.parse(url))
+
+
+def shared(address: Address) -> Address:
+    """Returns the address of a store that other processes can reach, and refuses any other."""
     if address.protocol == "memory":
-        raise InvalidOption("url", url, "must be a store that other processes can reach: memory: is inside this one")
+        rule = "must be a store that other processes can reach: memory: is inside this one"
+        raise InvalidOption("url", address.redacted, rule)
     return address
 
 
@@ -41,7 +46,12 @@ def store_name(url: str) -> str:
     >>> store_name("bullmq+redis://app:secret@cache.example:6379/2?prefix=mail&socket_timeout=5")
     'bullmq+redis://cache.example:6379/2?prefix=mail'
     """
-    address = checked(url)
+    return name_of(urls.parse(url))
+
+
+def name_of(address: Address) -> str:
+    """Returns the content of the column `store` for the store at an address."""
+    shared(address)
     options = "&".join(f"{name}={value}" for name, value in sorted(address.options.items()))
     if address.folder is not None:
         where = f"{address.protocol}+embedded:{address.folder.resolve()}"

@@ -1,4 +1,4 @@
-"""`jobwire pipeline …`: history, reports, archive, bulk load and moves, on Spark."""
+"""`jobwire pipeline …`: history, reports, archive, bulk load, moves and workers, on Spark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from jobwire.cli.commands.pipeline.load import load
 from jobwire.cli.commands.pipeline.move import move
 from jobwire.cli.commands.pipeline.report import report
 from jobwire.cli.commands.pipeline.run import run
+from jobwire.cli.commands.pipeline.serve import serve
+from jobwire.cli.commands.pipeline.shell import shell
 from jobwire.cli.commands.pipeline.slo import slo
 from jobwire.cli.commands.pipeline.sql import sql
 from jobwire.cli.commands.pipeline.tenants import tenants
 from jobwire.cli.commands.pipeline.tidy import tidy
+from jobwire.cli.commands.pipeline.work import work
 from jobwire.cli.parameters import examples
 
 HISTORY = "History and reports"
@@ -26,7 +29,7 @@ HEALTH = "Is it all there?"
 
 app = typer.Typer(
     name="pipeline",
-    help="History, reports, archive, bulk load and moves between stores, on Spark.",
+    help="History, reports, archive, bulk load, moves between stores and workers, on Spark.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -71,6 +74,10 @@ app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline tenants -
 )
 app.command(rich_help_panel=HISTORY, epilog=examples("jobwire pipeline tidy --keep 90d"))(tidy)
 app.command(
+    rich_help_panel=HISTORY,
+    epilog=examples("jobwire pipeline shell --lake ./lake", "jobwire pipeline shell < monday.py"),
+)(shell)
+app.command(
     rich_help_panel=DATA,
     epilog=examples(
         "jobwire pipeline load customers.csv --to bullmq+redis://cache:6379 --queue welcome",
@@ -97,4 +104,14 @@ app.command(
         "jobwire pipeline lineage --since-last >> events.jsonl", "jobwire pipeline lineage --namespace prod"
     ),
 )(lineage)
+app.command(
+    rich_help_panel=DATA,
+    epilog=examples(
+        "jobwire pipeline work emails shop.mail:send --tasks 8 --master spark://host:7077",
+        "jobwire pipeline work emails ./mail.py:send --tasks 4 --concurrency 20 --for 30m",
+    ),
+)(work)
+app.command(
+    rich_help_panel=HEALTH, epilog=examples("jobwire pipeline serve", "jobwire pipeline serve --master 'local[4,4]'")
+)(serve)
 app.command(rich_help_panel=HEALTH, epilog=examples("jobwire pipeline doctor bullmq+redis://cache:6379"))(doctor)

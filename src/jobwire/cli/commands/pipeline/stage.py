@@ -64,19 +64,46 @@ def started(master: str | None, conf: Mapping[str, str], progress: Progress) -> 
 
 
 def session_when_needed(
-    master: str | None, conf: Mapping[str, str], progress: Progress, lake: Lake | None = None
+    master: str | None,
+    conf: Mapping[str, str],
+    progress: Progress,
+    lake: Lake | None = None,
+    *,
+    brief: bool = False,
+    local: str | None = None,
 ) -> Callable[[], SparkSession]:
-    """Returns a function that starts the Spark session of a command at its first call, for little work if the lake is
-    little."""
+    """Returns a function that starts the Spark session of a command at its first call, for little work if that is so
+    (`brief`) or if the lake is little. Without a master it is a warm one of `jobwire pipeline serve`, or `local`."""
     from jobwire.pipeline.spark.session import spark_session
 
     @cache
     def session() -> SparkSession:
+        warm = None if local is not None else _served(master, conf)
+        if warm is not None:
+            progress("using the Spark of `jobwire pipeline serve`", 0, None)
+            return spark_session(warm)
         progress("starting Spark", 0, None)
         with interrupted_later(lambda: progress("stopping as soon as Spark has started", 0, None)):
-            return spark_session(master, conf, brief=lake is not None and lake.is_little)
+            return spark_session(
+                master, conf, brief=brief or (lake is not None and lake.is_little), local=local or "local[*]"
+            )
 
     return session
+
+
+def _served(master: str | None, conf: Mapping[str, str]) -> str | None:
+    """Returns the URL of a warm Spark in this folder, if there is one and the command line asks for no other."""
+    from jobwire.cli.output import remark
+    from jobwire.pipeline.spark.served import NotServed, found, is_wanted
+
+    if not is_wanted(master, conf):
+        return None
+    try:
+        served = found()
+    except NotServed as reason:
+        remark(f"{reason}; it is ignored")
+        return None
+    return None if served is None else served.url
 
 
 @contextmanager
