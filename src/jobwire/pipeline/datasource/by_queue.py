@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def by_queue(
@@ -17,6 +16,6 @@ def by_queue(
         yield queues[0], batches
         return
     for batch in batches:
-        names = batch.column("queue")
-        for queue in cast("list[str]", pc.unique(names).to_pylist()):
-            yield queue, iter([batch.filter(pc.equal(names, queue))])
+        names = cast("list[str]", batch.column("queue").to_pylist())
+        for queue in dict.fromkeys(names):
+            yield queue, iter([batch.filter(pa.array([name == queue for name in names]))])
