@@ -33,7 +33,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, embedded.valkey(folder, durable=False) as server:
         race = Race(server)
         runs = _rounds(race, chosen, rivals, options.rounds)
-        about = _about(race, options.rounds, load)
+        about = {**_about(race, options.rounds, load), "quick": options.quick}
     _write(Path(options.results), chosen, [rival.name for rival in rivals], runs, about)
 
 

@@ -10,7 +10,7 @@ from bench.peers.summary import OURS, Runs, figure
 
 WIDTH, LEFT, RIGHT, TOP = 860, 230, 120, 50
 BAR, GAP = 11, 12
-LOWEST, HIGHEST = 0.001, 3.0
+LOWEST, HIGHEST = 0.001, 10.0
 COLOURS = ("#0b7285", "#e8590c", "#5f3dc4", "#2b8a3e", "#c2255c", "#1864ab", "#e67700", "#495057", "#862e9c")
 FONT = 'font-family="sans-serif" font-size="11"'
 

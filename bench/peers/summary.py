@@ -52,13 +52,14 @@ def markdown(scenarios: list[Scenario], names: list[str], runs: Runs, about: dic
     figures = {
         (one.name, name): figure(one, runs[one.name][name], runs[one.name][OURS]) for one in scenarios for name in names
     }
+    quick = " with a tenth of the jobs" if about["quick"] else ""
     lines = [
         "# Python queues on Redis beside each other",
         "",
         f"{about['server']} without persistence, {about['machine']}, {about['cpus']} CPUs shared by client and server "
-        f"(load {about['load']} before), Python {about['python']}. Medians of {about['rounds']} rounds, contenders in "
-        "turns, each in a process of its own; below them the lowest and the highest round. In brackets: how many times "
-        "as good as jobwire, the median of the rounds' own ratios.",
+        f"(load {about['load']} before), Python {about['python']}. Medians of {about['rounds']} rounds{quick}, "
+        "contenders in turns, each in a process of its own; below them the lowest and the highest round. In "
+        "brackets: how many times as good as jobwire, the median of the rounds' own ratios.",
         "",
         "Each library does its own work with its own defaults, and they promise different things: Huey pops jobs from "
         "a list and loses one whose worker dies, arq looks for jobs every half second, RQ's process runs one job at a "

@@ -11,7 +11,7 @@ was. An account that lacks a permission for this waits without early claims, or 
 
 An idle server ends a wait whose time is over only at its next tick, up to 100 ms later. So while it is known when the
 next delayed job is due, a timer of the worker ends the wait (measured on an idle server: 2 ms late at the median
-instead of 50).
+instead of 60).
 """
 
 from __future__ import annotations
