@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ def answer(lake: str, text: str) -> Generator[pa.RecordBatchReader]:
             database.register(name, scan(lake, tables[name]))
         if RUNS in text.lower():
             database.register(RUNS, scan_runs(lake))
-        yield _run(database, text).to_arrow_reader(ROWS_AT_A_TIME)
+        yield _computed(database, text)
 
 
 @contextmanager
@@ -99,6 +100,17 @@ def _is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _computed(database: DuckDBPyConnection, text: str) -> pa.RecordBatchReader:
+    """Computes the answer up to its first rows, in another thread: in this one, Ctrl-C would wait for DuckDB."""
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(lambda: _run(database, text).to_arrow_reader(ROWS_AT_A_TIME))
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            database.interrupt()
+            raise
 
 
 def _run(database: DuckDBPyConnection, text: str) -> DuckDBPyRelation:
