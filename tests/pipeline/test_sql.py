@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import doctest
 import io
 import json
 import os
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import duckdb
@@ -23,7 +25,7 @@ from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.tables import columns_of
-from jobwire.pipeline.sql import QueryError, query, register_tables, write_views
+from jobwire.pipeline.sql import QueryError, cells, names, query, register_tables, write_views
 from jobwire.pipeline.sql.names import TABLES, sql_name
 from pipeline.literal_rows import at, attempt, attempts, job, jobs, values
 from pipeline.written_lake import STORE, fill, publish
@@ -50,6 +52,12 @@ def ask(filled: str, capfd: pytest.CaptureFixture[str]) -> Ask:
         return code, *capfd.readouterr()
 
     return run
+
+
+@pytest.mark.parametrize("module", [cells, names])
+def test_the_examples_in_the_docstrings_hold(module: ModuleType) -> None:
+    results = doctest.testmod(module)
+    assert (results.failed, results.attempted > 0) == (0, True), results
 
 
 def test_a_query_sees_the_rows_that_are_published(filled: str) -> None:
@@ -93,6 +101,7 @@ REFUSED = [
     ("", "the query is empty"),
     ("select 1; select 2", "write one query, not 2 statements"),
     ("select $a", "parameters without values: $a"),
+    ("select '\udcff'", "not text in UTF-8"),
     ("create table a as select 1", "only queries are run here"),
     ("copy silver_jobs to 'here.csv'", "only queries are run here"),
     ("install httpfs", "only queries are run here"),

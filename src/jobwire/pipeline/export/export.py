@@ -8,6 +8,7 @@ commit are seen by no reader.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -75,10 +76,12 @@ def export_tables(
     if unknown:
         raise InvalidOption("tables", unknown[0], f"must be among {', '.join(pointers)}")
     folder = _folder(lake, to)
-    target = _target(format, folder)
     done: list[ExportedTable] = []
     files = LakeFiles(lake)
-    with LakeFiles(folder).locked("export"), run_log.recorded(files, "export", to=folder, format=format) as run:
+    with ExitStack() as stack:
+        stack.enter_context(LakeFiles(folder).locked("export"))
+        target = _target(format, folder)
+        run = stack.enter_context(run_log.recorded(files, "export", to=folder, format=format))
         for number, (name, pointer) in enumerate(pointers.items()):
             if tables is not None and name not in tables:
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,11 @@ _CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
     "temp_directory": "",
+    "memory_limit": "4GB",
     "errors_as_json": "true",
 }
+_JSON = '{"exception_type":'
+"""The beginning of DuckDB's errors. Arrow, which reads the answer, puts its own words around them."""
 _NOT_UNDERSTOOD = {"Parser", "Syntax", "Binder", "Catalog"}
 
 
@@ -57,7 +61,7 @@ def answer(lake: str, text: str) -> Generator[pa.RecordBatchReader]:
             database.register(name, scan(lake, tables[name]))
         if RUNS in text.lower():
             database.register(RUNS, scan_runs(lake))
-        yield _run(database, text).to_arrow_reader(ROWS_AT_A_TIME)
+        yield _computed(database, text)
 
 
 @contextmanager
@@ -76,6 +80,8 @@ def _check(database: DuckDBPyConnection, text: str) -> None:
     """Refuses anything but one query."""
     from duckdb import StatementType  # noqa: PLC0415 an extra
 
+    if not _is_utf8(text):
+        raise QueryError("the query is not text in UTF-8")
     statements = database.extract_statements(text)
     if len(statements) != 1:
         raise QueryError(f"write one query, not {len(statements)} statements" if statements else "the query is empty")
@@ -86,6 +92,25 @@ def _check(database: DuckDBPyConnection, text: str) -> None:
     if statement.named_parameters:
         names = ", ".join(f"${name}" for name in sorted(statement.named_parameters))
         raise QueryError(f"the query has parameters without values: {names}")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _computed(database: DuckDBPyConnection, text: str) -> pa.RecordBatchReader:
+    """Computes the answer up to its first rows, in another thread: in this one, Ctrl-C would wait for DuckDB."""
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(lambda: _run(database, text).to_arrow_reader(ROWS_AT_A_TIME))
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            database.interrupt()
+            raise
 
 
 def _run(database: DuckDBPyConnection, text: str) -> DuckDBPyRelation:
@@ -107,7 +132,11 @@ def _in_words(text: str, tables: list[str]) -> Generator[None]:
 
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        if not isinstance(error, duckdb.Error) and _JSON not in str(error):
+            raise  # not of DuckDB: a file of the lake is missing, or the reader of the answer has gone
         found = _fields(str(error))
         kind, message = found.get("exception_type", ""), " ".join(found["exception_message"].split())
         where = _position(text, found.get("position"))
@@ -122,9 +151,9 @@ def _in_words(text: str, tables: list[str]) -> Generator[None]:
 
 def _fields(message: str) -> Mapping[str, str]:
     """Returns the parts of an error's message, which is JSON after its kind."""
-    _, _, rest = message.partition("{")
+    start = message.find(_JSON)
     try:
-        return json.loads("{" + rest)
+        return json.JSONDecoder().raw_decode(message[start:])[0] if start >= 0 else {"exception_message": message}
     except ValueError:
         return {"exception_message": message}
 
