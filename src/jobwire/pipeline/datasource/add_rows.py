@@ -68,9 +68,8 @@ async def _added(
         if under_way is not None:
             yield await under_way
     finally:
-        if under_way is not None and not under_way.done():
-            under_way.cancel()
-            await asyncio.wait([under_way])
+        if under_way is not None:  # what it adds after a failure, the next attempt of the task finds
+            await asyncio.gather(under_way, return_exceptions=True)
         await backend.close()
 
 
