@@ -78,7 +78,8 @@ class Fleet:
         settings = self._named("python", changes)
         if changes.get("ahead") or changes.get("executor"):
             program = [sys.executable, "-m", "faults.worker_program", json.dumps(settings)]
-            process = subprocess.Popen(program, cwd=TESTS, env={**os.environ, "PYTHONPATH": str(TESTS)})
+            environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+            process = subprocess.Popen(program, cwd=TESTS, env=environment)
             member = Member(settings["name"], process.pid, process)
         else:
             member = Member(settings["name"], self._nursery.start("worker_program", json.dumps(settings)))
@@ -93,7 +94,8 @@ class Fleet:
 
         settings = self._named("node", {"package": self._store.peer_package, "concurrency": 4, "nap": 0.02})
         log = (self._folder / f"{settings['name']}.log").open("wb")
-        process = subprocess.Popen([NODE, self._store.peer, json.dumps(settings)], stdout=log, stderr=log)
+        command = [NODE, self._store.peer, json.dumps(settings)]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
         log.close()
         self.workers.append(Member(settings["name"], process.pid, process))
         return self.workers[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -66,6 +67,7 @@ class Ledger:
         self.folder = folder
         self.entries: list[Entry] = []
         self._read: dict[Path, int] = {}
+        self._counts: Counter[Kind] = Counter()
 
     def refresh(self) -> list[Entry]:
         """Reads what was added since the last call. Returns all entries so far."""
@@ -75,11 +77,14 @@ class Ledger:
                 lines = file.read()
             whole = lines.rfind(b"\n") + 1
             self._read[path] = self._read.get(path, 0) + whole
-            self.entries += (_entry(line) for line in lines[:whole].splitlines())
+            new = [_entry(line) for line in lines[:whole].splitlines()]
+            self.entries += new
+            self._counts.update(entry.kind for entry in new)
         return self.entries
 
     def count(self, kind: Kind) -> int:
-        return sum(1 for _ in self.of(kind))
+        self.refresh()
+        return self._counts[kind]
 
     def of(self, kind: Kind) -> Iterator[Entry]:
         return (entry for entry in self.refresh() if entry.kind is kind)

@@ -70,6 +70,7 @@ class Nursery:
 
 
 def main(url: str) -> None:
+    from faults.parent import end_with_parent
     from jobwire.connection import load_backend
     from jobwire.urls import parse
 
@@ -82,6 +83,7 @@ def main(url: str) -> None:
             programs[name] = importlib.import_module(f"faults.{name}")
         pid = os.fork()
         if not pid:
+            end_with_parent()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDWR), 0)
             os.dup2(2, 1)

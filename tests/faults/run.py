@@ -25,7 +25,7 @@ from faults.scene import Scene
 from faults.stores import Store
 from jobwire import Job, Queue, State, StoreUnavailable
 
-_DRAINED_WITHIN = 150.0
+_DRAINED_WITHIN, _DRAINED_WITHIN_LONG = 150.0, 900.0
 _AT_REST_WITHIN = 60.0
 
 
@@ -40,8 +40,8 @@ class Plan:
     producers: int = 2
     rate: float = 100.0
     """Jobs a second, of each producer."""
-    times: int | None = None
-    """How often the fault happens; None: as often as the fault itself has it."""
+    minutes: float = 0.0
+    """The fault happens again and again for this long; 0: as often as the fault itself has it."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ class Report:
     seed: int
     times: int
     figures: Figures
+    memory: tuple[int, int]
+    """Megabytes of a worker that lived through everything, after its first jobs and in the end."""
     seconds: float
     violations: tuple[str, ...]
 
@@ -87,7 +89,8 @@ async def run(store: Store, nursery: Nursery, folder: Path, plan: Plan) -> Repor
     ledger = Ledger(folder)
     server, connections = store.server.pid, store.connections()
     chance = random.Random(plan.seed)
-    times = plan.times or (fault.times_short if plan.short else fault.times)
+    least = fault.times_short if plan.short else fault.times
+    times, until = 0, began + 60 * plan.minutes
     found: list[str] = []
     async with AsyncExitStack() as stack:
         proxy = await stack.enter_async_context(Proxy(store.port)) if fault.through_proxy else None
@@ -109,7 +112,8 @@ async def run(store: Store, nursery: Nursery, folder: Path, plan: Plan) -> Repor
         survivor = fleet.workers[0]
         before = survivor.vitals
         try:
-            for _ in range(times):
+            while time.monotonic() < until if plan.minutes else times < least:
+                times += 1
                 await scene.progress(chance.randrange(5, 30))
                 await fault.inject(scene)
             await scene.progress(20)
@@ -117,7 +121,7 @@ async def run(store: Store, nursery: Nursery, folder: Path, plan: Plan) -> Repor
             found.append(f"no progress: {error}")
         await fault.undo(scene)
         stuck = await fleet.stop(*fleet.producers)
-        found += await _drain(queue)
+        found += await _drain(queue, _DRAINED_WITHIN if plan.short else _DRAINED_WITHIN_LONG)
         after = await _calm(survivor, before)
         stuck += await fleet.stop(*fleet.workers)
         found += [f"{name} did not end by SIGTERM" for name in stuck]
@@ -140,12 +144,13 @@ async def run(store: Store, nursery: Nursery, folder: Path, plan: Plan) -> Repor
         plan.seed,
         times,
         Figures.of(ledger),
+        (before.memory >> 20, after.memory >> 20),
         time.monotonic() - began,
         tuple(found),
     )
 
 
-async def _drain(queue: Queue) -> list[str]:
+async def _drain(queue: Queue, within: float) -> list[str]:
     """Waits until every job has ended."""
     seen: Mapping[State, int] = {}
 
@@ -153,13 +158,15 @@ async def _drain(queue: Queue) -> list[str]:
         nonlocal seen
         with suppress(StoreUnavailable):
             seen = await queue.counts()
-            return not any(number for state, number in seen.items() if not state.finished)
+            if not any(number for state, number in seen.items() if not state.finished):
+                return True
+        await asyncio.sleep(0.05)
         return False
 
     try:
-        await eventually(drained, within=_DRAINED_WITHIN)
+        await eventually(drained, within=within)
     except AssertionError:
-        return [f"not drained within {_DRAINED_WITHIN:g} s: { ({str(state): n for state, n in seen.items() if n}) }"]
+        return [f"not drained within {within:g} s: { ({str(state): n for state, n in seen.items() if n}) }"]
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from dataclasses import dataclass
 
@@ -35,7 +36,12 @@ class Scene:
     async def progress(self, runs: int) -> None:
         """Waits until so many more handlers have ended."""
         goal = self.ledger.count(Kind.ENDED) + runs
-        await eventually(lambda: self.ledger.count(Kind.ENDED) >= goal, within=_PROGRESS_WITHIN)
+
+        async def reached() -> bool:
+            await asyncio.sleep(0.02)
+            return self.ledger.count(Kind.ENDED) >= goal
+
+        await eventually(reached, within=_PROGRESS_WITHIN)
 
     async def runs_of(self, worker: Member, runs: int) -> None:
         """Waits until the worker has ended so many handlers."""

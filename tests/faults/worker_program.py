@@ -2,6 +2,7 @@
 
     url, folder, name       where it works, and the file of the ledger that it writes
     concurrency, lease      as of a Worker
+    claimers                how many such workers the process has, on one connection
     nap                     the longest time that a handler takes, in seconds
     ahead                   seconds by which its clock is wrong
     executor                "process" runs handlers in child processes
@@ -25,9 +26,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faults.ledger import Book, Kind
+from faults.parent import end_with_parent
 
 if TYPE_CHECKING:
-    from jobwire import ActiveJob
+    from jobwire import ActiveJob, Connection
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Settings:
     folder: str
     name: str
     concurrency: int = 8
+    claimers: int = 1
     lease: float = 2.0
     nap: float = 0.02
     ahead: float = 0.0
@@ -132,6 +135,7 @@ class Verdicts:
 
 
 def main(text: str) -> None:
+    end_with_parent()
     settings = Settings(**json.loads(text))
     book = Book(settings.folder, settings.name)
     log = os.open(f"{settings.folder}/{settings.name}.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -141,29 +145,44 @@ def main(text: str) -> None:
         set_clock(settings.ahead)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
 
-    from jobwire import Worker, native
+    asyncio.run(work(text, settings, book))
+
+
+async def work(text: str, settings: Settings, book: Book) -> None:
+    from jobwire import Worker, connect, native
 
     handler: Any = Handler(settings, book)
     if settings.executor == "process":
         os.environ["FAULTS_WORKER"] = text
         handler = handle_in_process
     options = getattr(native, settings.native[0])(**settings.native[1]) if settings.native else None
-    worker = Worker(
-        "work",
-        handler,
-        settings.url,
-        concurrency=settings.concurrency,
-        executor=settings.executor,  # pyright: ignore[reportArgumentType]
-        lease=settings.lease,
-        recover_every=0.3,
-        max_stalled=1_000_000,
-        call_timeout=5.0,
-        shutdown_timeout=5.0,
-        wait_for_store=120.0,
-        observers=[Verdicts(book)],
-        native=options,
-    )
-    asyncio.run(worker.run())
+
+    def worker(connection: str | Connection) -> Worker:
+        return Worker(
+            "work",
+            handler,
+            connection,
+            concurrency=settings.concurrency,
+            executor=settings.executor,  # pyright: ignore[reportArgumentType]
+            lease=settings.lease,
+            recover_every=0.3,
+            max_stalled=1_000_000,
+            call_timeout=5.0,
+            shutdown_timeout=5.0,
+            wait_for_store=120.0,
+            observers=[Verdicts(book)],
+            native=options,
+        )
+
+    if settings.claimers == 1:
+        await worker(settings.url).run()
+        return
+    async with connect(settings.url) as connection:
+        first, *others = [worker(connection) for _ in range(settings.claimers)]
+        running = [asyncio.create_task(one.run(signals=False)) for one in others]
+        await first.run()
+        await asyncio.gather(*(one.stop() for one in others))
+        await asyncio.gather(*running)
 
 
 if __name__ == "__main__":
