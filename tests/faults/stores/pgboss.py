@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,19 +72,16 @@ class PgBoss(Store):
 
     def _wrongly_written(self, client: psycopg.Connection[Any], jobs: Sequence[StoredJob]) -> list[str]:
         """Compares what handlers wrote with what was accepted: the two commit together. Node's workers write none."""
-        there = client.execute(f"SELECT n, token FROM {self._written} ORDER BY n").fetchall()
-        accepted = sorted(
+        there = Counter((n, token) for n, token in client.execute(f"SELECT n, token FROM {self._written}"))
+        accepted = Counter(
             (job.n, job.token)
             for job in jobs
             if job.state == "completed" and job.n % 2 and not job.token.startswith("node")
         )
-        missing = [f"job {n} is completed without its row of claim {token}" for n, token in accepted]
-        for row in there:
-            if f"job {row[0]} is completed without its row of claim {row[1]}" in missing:
-                missing.remove(f"job {row[0]} is completed without its row of claim {row[1]}")
-            else:
-                missing.append(f"row {row} of a claim that did not complete its job, or twice")
-        return missing
+        return [f"job {n} is completed without its row of claim {token}" for n, token in (accepted - there)] + [
+            f"a row of job {n} and claim {token}, which did not complete it, or twice"
+            for n, token in (there - accepted)
+        ]
 
     def connections(self) -> int:
         with self.client() as client:
