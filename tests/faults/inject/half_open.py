@@ -11,6 +11,7 @@ from faults.scene import Scene
 class HalfOpen(Fault):
     outage = True
     through_proxy = True
+    peers = False  # Node's BullMQ worker does not notice, and does not end by SIGTERM afterwards
     times = 4
     times_short = 1
 
