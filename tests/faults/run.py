@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from awaiting import eventually
-from faults.checker import FOREIGN, SOCKETS, THREADS, Rest, StoredJob, Vitals, violations
+from faults.checker import CONNECTIONS, FOREIGN, SOCKETS, THREADS, Rest, StoredJob, Vitals, violations
 from faults.fleet import Fleet, Member
 from faults.inject import FAULTS
 from faults.kinds import ATTEMPTS
@@ -187,7 +187,7 @@ async def _residue(store: Store, jobs: list[StoredJob]) -> list[str]:
 
 
 async def _connections(store: Store, before: int) -> int:
-    await _settles(lambda: store.connections() <= before)
+    await _settles(lambda: store.connections() <= before + CONNECTIONS)
     return store.connections()
 
 

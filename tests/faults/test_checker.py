@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.checker import FOREIGN, MEMORY, RULES, SOCKETS, THREADS, Rest, StoredJob, Vitals, violations
+from faults.checker import CONNECTIONS, FOREIGN, MEMORY, RULES, SOCKETS, THREADS, Rest, StoredJob, Vitals, violations
 from faults.ledger import Book, Entry, Kind, Ledger
 
 N, POISON_N = 0, 7
@@ -75,7 +75,7 @@ BROKEN = {
     "attempts_are_within_bounds": (life(), replace(FINE, jobs=[replace(DONE, attempts_made=4)])),
     "the_counts_are_those_of_the_jobs": (life(), replace(FINE, counts={"completed": 2})),
     "nothing_is_left_over": (life(), replace(FINE, residue=["work:7:lock"])),
-    "connections_are_back": (life(), replace(FINE, connections=(3, 4))),
+    "connections_are_back": (life(), replace(FINE, connections=(3, 4 + CONNECTIONS))),
     "survivors_are_as_they_were": (
         life(),
         replace(FINE, survivors={"w": (Vitals(3, 4, 0), Vitals(4 + THREADS, 4, 0))}),

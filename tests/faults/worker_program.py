@@ -55,7 +55,15 @@ def set_clock(ahead: float) -> None:
     time.time = lambda: right() + ahead
     time.time_ns = lambda: right_ns() + round(ahead * 1e9)
 
-    class Datetime(datetime.datetime):
+    real = datetime.datetime
+
+    class Lenient(type):
+        """Lets the class know the dates that a driver written in C has made."""
+
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, real)
+
+    class Datetime(datetime.datetime, metaclass=Lenient):
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
             return super().now(tz) + datetime.timedelta(seconds=ahead)
