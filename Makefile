@@ -14,7 +14,7 @@ PEERS := $(patsubst %/package.json,%/node_modules/.ready,$(wildcard tests/intero
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help run test test-fast test-pythons test-repeat lint format bench docs wheel clean
+.PHONY: help run test test-fast test-pythons test-repeat lint format bench faults docs wheel clean
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -77,6 +77,9 @@ bench: $(READY) $(PEERS)  ## jobwire beside its peers on one server, as ratios, 
 	$(BIN)/python -m bench.dashboard --load
 	$(BIN)/python -m bench.pipeline --all
 	$(BIN)/python -m bench.summary
+
+faults: $(READY) $(PEERS)  ## every fault on every store, the long version; ARGS="--backend bullmq --fault kill_worker --minutes 5"
+	PYTHONPATH=tests $(BIN)/python -m faults $(ARGS)
 
 docs: $(READY)  ## the documentation as a site, into site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs

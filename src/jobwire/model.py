@@ -221,6 +221,6 @@ class WorkerInfo:
     address: str = ""
     client: str = ""
     """The library by which it is connected and its version, such as `redis-py 8.1.0`, if the store has them."""
-    idle: float | None = None
-    """Seconds since its last sign of life, if the store has that."""
+    seen_at: datetime | None = None
+    """The time of its last sign of life, if the store has that."""
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)

@@ -22,6 +22,7 @@ class Proxy:
         self._alive: set[int] = set()
         self._dead: set[int] = set()
         self._new_are_dead = False
+        self._refusing = False
         self.port = port
         self.accepted = 0
 
@@ -62,11 +63,23 @@ class Proxy:
         self._alive.clear()
         self._new_are_dead = True
 
+    def refuse(self) -> None:
+        """Reset every connection, and each new one at once."""
+        self._refusing = True
+        self.cut()
+
+    def accept(self) -> None:
+        """New connections work again."""
+        self._refusing = False
+
     def heal(self) -> None:
         """New connections work again. Those that were half-open stay so."""
         self._new_are_dead = False
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refusing:
+            writer.transport.abort()
+            return
         self.accepted += 1
         number = self.accepted
         (self._dead if self._new_are_dead else self._alive).add(number)

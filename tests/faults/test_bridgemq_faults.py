@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
 import signal
 import sys
 import time
@@ -18,9 +17,8 @@ import pytest
 import redis.asyncio
 
 from awaiting import eventually
-from faults import siege
+from faults.echo_worker import echo, start_worker
 from faults.proxy import Proxy
-from faults.siege import echo, start_worker
 from jobwire import NewJob, Queue, Worker, embedded
 
 pytestmark = pytest.mark.slow
@@ -44,29 +42,6 @@ def url(server: embedded.Server) -> str:
 async def queue(url: str) -> AsyncIterator[Queue]:
     async with Queue("work", url) as opened:
         yield opened
-
-
-async def test_workers_killed_under_load_lose_nothing_and_leave_nothing(
-    queue: Queue, url: str, server: embedded.Server
-) -> None:
-    await siege.kill_workers(queue, url, jobs=1200, kills=6)
-    async with redis.asyncio.Redis.from_url(server.url, decode_responses=True) as client:
-        assert await client.get("bridge:ratelimit:concurrent:work") == "0"
-        assert await client.llen("bridge:jobs:waiting") == 0
-        assert [key async for key in client.scan_iter(match="bridge:jobs:lock:*")] == []
-
-
-async def test_a_server_killed_under_load_keeps_what_it_acknowledged(
-    queue: Queue, url: str, server: embedded.Server
-) -> None:
-    await siege.kill_server(queue, url, server, kills=2)
-
-
-@pytest.mark.parametrize("fault", ["cut", "swallow"])
-async def test_a_worker_survives_its_network(
-    queue: Queue, server: embedded.Server, fault: str, frequent_polling: None
-) -> None:
-    await siege.hurt_the_network(queue, "bridgemq", server, fault, times=2)
 
 
 async def test_another_worker_leads_when_the_leader_is_killed(queue: Queue, server: embedded.Server, url: str) -> None:
@@ -146,38 +121,6 @@ async def test_a_worker_stops_although_its_server_is_gone(tmp_path: Path) -> Non
                 await asyncio.wait_for(worker.stop(now=True), 30)
             finally:
                 os.kill(server.pid, signal.SIGCONT)
-
-
-async def test_a_slow_link_that_breaks_leaves_nothing_in_the_running_set(queue: Queue, server: embedded.Server) -> None:
-    """Workers come and go behind a link that delays every byte and breaks now and then."""
-    random.seed(12)
-    async with Proxy(urlsplit(server.url).port or 0) as proxy:
-        proxy.delay = 0.03
-        url = f"bridgemq+{proxy.through(server.url)}"
-        added: list[str] = []
-
-        def worker() -> Worker:
-            return Worker("work", echo, url, concurrency=10, lease=1.0, recover_every=0.3, max_stalled=1000)
-
-        for _ in range(4):
-            async with contextlib.AsyncExitStack() as stack:
-                for _ in range(3):
-                    await stack.enter_async_context(worker())
-                for _ in range(5):
-                    added += [job.id for job in await queue.add_many([NewJob(n) for n in range(20)])]
-                    await asyncio.sleep(random.uniform(0, 0.1))
-                    if random.random() < 0.3:
-                        proxy.cut()
-        async with worker(), redis.asyncio.Redis.from_url(server.url, decode_responses=True) as client:
-            await eventually(lambda: siege.is_done(queue, len(added)), within=60)
-            assert set(await siege.completed_ids(queue)) == set(added)
-
-            async def at_rest() -> bool:
-                locks = [key async for key in client.scan_iter(match="bridge:jobs:lock:*")]
-                left = await client.exists("bridge:jobs:active", "bridge:jobs:waiting", "bridge:x:claims:work")
-                return not locks and not left and await client.get("bridge:ratelimit:concurrent:work") == "0"
-
-            await eventually(at_rest, within=10)
 
 
 @pytest.mark.parametrize("concurrency", [1, 10])

@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from campaigns.scripted_transport import HANG, Always, Lie, ScriptedTransport
-from faults.nursery import nursery
+from faults.nursery import Nursery
 from jobwire import embedded
 from jobwire.campaigns import CampaignService, CampaignWorker
 from jobwire.campaigns.transports import FloodWait, Retryable
@@ -29,16 +29,16 @@ def kill_through(campaign_service, jobwire_postgres, campaign_schemas, campaign_
         print("seed", seed)
         chance = random.Random(seed)
         await campaign_service.start(made.id)
-        async with nursery("campaign_worker", f"pgboss+{jobwire_postgres.url}") as workers:
-            arguments = (jobwire_postgres.url, *campaign_schemas.values(), transport, concurrency)
-            pids = [await workers.start(*arguments) for _ in range(3)]
+        with Nursery(f"pgboss+{jobwire_postgres.url}") as workers:
+            arguments = ("campaign_worker", jobwire_postgres.url, *campaign_schemas.values(), transport, concurrency)
+            pids = [workers.start(*arguments) for _ in range(3)]
             for number in range(kills):
                 goal = (messages * number + chance.randrange(messages)) // kills
                 async with asyncio.timeout(120):
                     while (found := await campaign_service.status(made.id)).sent + found.failed < goal:
                         await asyncio.sleep(chance.uniform(0.001, 0.03))
                 workers.kill(pids.pop(0))
-                pids.append(await workers.start(*arguments))
+                pids.append(workers.start(*arguments))
             return await campaign_reaches(made.id, "COMPLETED", timeout=120)
 
     return run

@@ -12,7 +12,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from awaiting import eventually
-from faults.siege import echo
+from faults.echo_worker import echo
 from jobwire import Queue, Worker
 from jobwire.native import PgBossWorker
 

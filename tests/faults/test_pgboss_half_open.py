@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from awaiting import eventually
+from faults.echo_worker import echo
 from faults.proxy import Proxy
-from faults.siege import echo
 from jobwire import Queue, StoreUnavailable, Worker, connect
 from jobwire.backends.pgboss.connection.statements import statement
 from jobwire.backends.pgboss.work import wakeup

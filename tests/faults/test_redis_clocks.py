@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from awaiting import eventually
-from faults.siege import echo
+from faults.echo_worker import echo
 from jobwire import Backoff, NewJob, Queue, State, Worker
 from jobwire.embedded import Server
 

@@ -6,15 +6,15 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from awaiting import eventually
+from faults.echo_worker import start_worker
 from faults.proxy import Proxy
-from faults.siege import completed_ids, echo, is_done, start_worker
-from jobwire import NewJob, Queue, StoreUnavailable, Worker
+from jobwire import Queue, StoreUnavailable, Worker, embedded
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.embedded import Server
 from jobwire.urls import parse
@@ -96,20 +96,6 @@ async def test_an_add_on_a_silent_connection_is_given_up_and_the_next_one_works(
         proxy.swallow()  # closing has to end too
 
 
-async def test_a_worker_outlives_a_network_that_resets_four_times_a_second(
-    queue: Queue, url: str, proxy: Proxy
-) -> None:
-    added: set[str] = set()
-    async with Worker("work", echo, url, concurrency=5, lease=2, recover_every=0.5, max_stalled=1000) as worker:
-        for round_ in range(32):
-            added |= {job.id for job in await queue.add_many([NewJob(n) for n in range(5)])}
-            await asyncio.sleep(0.25)
-            proxy.cut()
-            assert worker.running, f"the worker died at cut {round_ + 1}"
-        await eventually(lambda: is_done(queue, len(added)), within=60)
-    assert set(await completed_ids(queue)) == added
-
-
 async def test_sockets_are_watched_by_the_system(jobwire_valkey: Server) -> None:
     store = RedisStore(parse(f"bullmq+{jobwire_valkey.url}"))
     await store.open()
@@ -123,3 +109,13 @@ async def test_sockets_are_watched_by_the_system(jobwire_valkey: Server) -> None
         await connection.disconnect()
     finally:
         await store.close()
+
+
+async def test_a_worker_that_may_not_wait_for_ever_says_why_it_left(tmp_path: Path) -> None:
+    async def handle(job: Any) -> None: ...
+
+    with embedded.valkey(tmp_path) as server:
+        url = f"bullmq+{server.url}"
+    worker = Worker("work", handle, url, max_reconnect_attempts=2)
+    with pytest.raises(StoreUnavailable, match=r"refused|reach"):
+        await asyncio.wait_for(worker.run(signals=False), 30)

@@ -167,7 +167,7 @@ def surveyed(target: str, raw: Mapping[str, Any]) -> Mapping[str, Any]:
     job = {**dict.fromkeys(JOBS.names), "id": "a", "name": "mail", "state": "waiting", "native_state": "wait"}
     job |= {"payload": "{}", "late": False, "raw": orjson.dumps(raw).decode()}
     survey = Survey("bullmq", "store", "mail", URLS[target], "mail", frozenset(), frozenset())
-    row = survey.row(backend, OptionChecks(backend, "mail"), job)
+    row = survey.row(backend, dialect_of(target), OptionChecks(backend, "mail"), job)
     assert row["hindrance"] is None, row
     return row
 

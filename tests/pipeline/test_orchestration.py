@@ -89,7 +89,8 @@ def test_a_run_ends_by_the_quality_of_what_it_has_built(
 ) -> None:
     with Queue("mail", jobwire_bullmq_url) as queue:
         added = queue.add(1)
-    [key] = redis_client.keys(f"*:mail:{added.id}")
+    prefix = jobwire_bullmq_url.partition("prefix=")[2]
+    [key] = redis_client.keys(f"{prefix}:mail:{added.id}")
     redis_client.hset(key, "timestamp", "yesterday")
 
     code, _, err = command("run", jobwire_bullmq_url, "--out", tmp_path / "report", "--fail-on", "quality")

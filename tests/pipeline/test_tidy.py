@@ -156,7 +156,7 @@ def assert_whole(lake: str) -> None:
         "5": at(1),
     }
     assert all(row["payload_hash"] for row in jobs.values()), jobs
-    checks = {row["check"]: row["value"] for row in read_table(lake, "gold/quality").to_pylist()}
+    checks = {row["check_name"]: row["value"] for row in read_table(lake, "gold/quality").to_pylist()}
     assert (checks["events"], checks["jobs"], checks["duplicate events"]) == (5, 5, 0)
 
 

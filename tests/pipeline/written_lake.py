@@ -51,7 +51,7 @@ def publish(
         previous=() if before is None else before.folders,
         root=files.root,
     )
-    pointers.save(files, pointer)
+    assert pointers.save(files, pointer, pointers.load_versioned(files, table)[1])
     return pointer
 
 

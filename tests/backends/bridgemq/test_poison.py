@@ -52,6 +52,23 @@ async def test_a_poisoned_job_goes_to_the_dead_letter_with_a_reason(peer, queue,
     assert await peer.redis.llen(peer.key("jobs", "waiting")) == 0
 
 
+@pytest.mark.parametrize("data", POISON.values(), ids=POISON)
+async def test_a_poisoned_job_whose_type_can_be_read_is_among_the_failed_jobs_of_its_queue(peer, queue, work, data):
+    async def handle(job): ...
+
+    await peer.store("poison", data)
+    await peer.push("poison")
+    typed = f'"type": "{queue.name}"' in (data if isinstance(data, str) else data.decode(errors="replace"))
+    async with work(handle):
+        await eventually(lambda: peer.redis.llen(peer.key("jobs", "deadletter")))
+    assert (await queue.counts())["failed"] == typed
+    assert [job.id for job in await queue.jobs("failed")] == ["poison"] * typed
+    if typed:
+        await queue.admin.remove("poison")
+        assert (await queue.counts())["failed"] == 0
+        assert not await peer.redis.exists(peer.key("jobs", "deadletter"), peer.key("jobs", "data", "poison"))
+
+
 @pytest.mark.parametrize(
     "fields",
     [{"target": None}, {"target": {"stack": None}}, {"rateLimit": None}, {"rateLimit": {"maxConcurrent": None}}],

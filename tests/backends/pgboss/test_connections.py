@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from awaiting import eventually
-from faults.siege import echo
+from faults.echo_worker import echo
 from jobwire import NewJob, Queue, Worker, connect
 from jobwire.backends.pgboss.connection import pool
 from jobwire.backends.pgboss.connection.statements import statement

@@ -10,6 +10,7 @@ from jobwire.cli.parameters import JsonLines, QueueName, StoreName, Url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from jobwire.model import WorkerInfo
     from jobwire.queue import Queue
@@ -38,13 +39,19 @@ def workers(queue: QueueName, url: Url = None, store: StoreName = None, as_json:
     table.add_column("last seen", no_wrap=True, justify="right")
     for worker in found:
         if as_json:
-            seen = {"client": worker.client, "idle": worker.idle}
+            seen = {"client": worker.client, "seen_at": worker.seen_at}
             emit({"name": worker.name, "address": worker.address, **seen, "raw": dict(worker.raw)})
         table.add_row(
             Text(printable(worker.name) or "(no name)"),
             Text(printable(worker.address)),
             Text(printable(worker.client)),
-            "" if worker.idle is None else f"{worker.idle:.0f} s ago",
+            _ago(worker.seen_at),
         )
     if not as_json:
         console().print(table)
+
+
+def _ago(moment: datetime | None) -> str:
+    from datetime import UTC, datetime
+
+    return "" if moment is None else f"{max(0.0, (datetime.now(UTC) - moment).total_seconds()):.0f} s ago"

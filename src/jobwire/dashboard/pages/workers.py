@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from jobwire.boundary import Feature
 from jobwire.counted import counted
@@ -25,7 +26,7 @@ class Shown:
     jobs: Sequence[Job]
     address: str = ""
     client: str = ""
-    idle: float | None = None
+    seen_at: datetime | None = None
     raw: Node | None = None
 
 
@@ -61,7 +62,7 @@ async def draw(call: Call) -> View:
 
 def _of_list(call: Call, worker: WorkerInfo, jobs: Sequence[Job]) -> Shown:
     raw = tree(call.board.redaction.value(dict(worker.raw))) if worker.raw else None
-    return Shown(worker.name, jobs, worker.address, worker.client, worker.idle, raw)
+    return Shown(worker.name, jobs, worker.address, worker.client, worker.seen_at, raw)
 
 
 def _title(queue: str, shown: Sequence[Shown], listed: Sequence[WorkerInfo] | None, running: int) -> str:

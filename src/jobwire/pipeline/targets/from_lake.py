@@ -64,7 +64,7 @@ def read_beginnings(lake: Lake, queues: Sequence[Hours]) -> dict[QueueKey, datet
         schema = columns_of(table).arrow
         for day in days if pointer else ():
             folder = f"{table}/{pointer.parts[day].folder}" if pointer else ""
-            rows = lake.files.table(folder, schema, ["store", "queue", column]).to_pandas()
+            rows = lake.files.table(lake.files.parquet(folder), schema, ["store", "queue", column]).to_pandas()
             for (store, queue), times in rows.groupby(["store", "queue"])[column]:
                 key = QueueKey(store, queue)
                 within = times[times >= first[key]] if key in first else times.head(0)

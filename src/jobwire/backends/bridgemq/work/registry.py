@@ -12,6 +12,7 @@ import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from jobwire.backends.bridgemq import codec
@@ -23,8 +24,8 @@ from jobwire.backends.redisio.scripts import Argument, Scripts
 from jobwire.model import WorkerInfo
 
 BEAT_EVERY = 10.0
-HEARTBEAT = 30.0
-"""Seconds that a heartbeat lasts, also a peer's."""
+HEARTBEAT = timedelta(seconds=30)
+"""The time that a heartbeat lasts, also a peer's."""
 _NO_KEY = -2
 """Redis's answer to PTTL if there is no such key."""
 SESSION = 90.0
@@ -102,16 +103,18 @@ async def workers_by_type(store: RedisStore, keys: Keys, types: Sequence[str]) -
     ):
         about = codec.parse(raw) if raw else None
         if left != _NO_KEY and about is not None:
-            alive[server] = _Alive(about, max(0.0, HEARTBEAT - left / 1000) if left >= 0 else None)
+            alive[server] = _Alive(
+                about, datetime.now(UTC) - (HEARTBEAT - timedelta(milliseconds=left)) if left >= 0 else None
+            )
     return {one: _handling(alive, registered) for one, registered in zip(types, handlers, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Alive:
-    """The entry of a worker, and the seconds since its last heartbeat, if that expires."""
+    """The entry of a worker, and the time of its last heartbeat, if that expires."""
 
     about: codec.Document
-    idle: float | None
+    seen_at: datetime | None
 
 
 def _handling(alive: Mapping[str, _Alive], registered: Any) -> list[LiveWorker]:
@@ -121,7 +124,7 @@ def _handling(alive: Mapping[str, _Alive], registered: Any) -> list[LiveWorker]:
         about, client = one.about, _text(codec.mapping(one.about.get("x")).get("client"))
         if server not in names and client == "jobwire":
             continue
-        info = WorkerInfo(names.get(server) or server, _text(about.get("hostname")), client, one.idle, raw=about)
+        info = WorkerInfo(names.get(server) or server, _text(about.get("hostname")), client, one.seen_at, raw=about)
         found.append(LiveWorker(_profile(server, about), info))
     return found
 

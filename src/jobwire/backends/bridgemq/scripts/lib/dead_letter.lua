@@ -24,4 +24,11 @@ local function set_aside(id, kind, name, problem, now)
   redis.call('LTRIM', ASIDE, -MOST_ASIDE, -1)
 end
 
-local function poison(id, problem, now) set_aside(id, '', 'PoisonedJob', problem, now) end
+-- Returns the type of a job, also of one that can't be run. It is '' if the data can't be read.
+local function readable_type(id)
+  local fine, job = pcall(cjson.decode, redis.call('MGET', DATA .. id)[1] or '')
+  return fine and type(job) == 'table' and type(job.type) == 'string' and job.type or ''
+end
+
+-- A job whose type can be read is dead in the queue of that type, where an operator looks for it.
+local function poison(id, problem, now) set_aside(id, readable_type(id), 'PoisonedJob', problem, now) end
