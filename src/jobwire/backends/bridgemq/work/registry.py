@@ -103,9 +103,8 @@ async def workers_by_type(store: RedisStore, keys: Keys, types: Sequence[str]) -
     ):
         about = codec.parse(raw) if raw else None
         if left != _NO_KEY and about is not None:
-            alive[server] = _Alive(
-                about, datetime.now(UTC) - (HEARTBEAT - timedelta(milliseconds=left)) if left >= 0 else None
-            )
+            seen_at = datetime.now(UTC) - HEARTBEAT + timedelta(milliseconds=left) if left >= 0 else None
+            alive[server] = _Alive(about, seen_at)
     return {one: _handling(alive, registered) for one, registered in zip(types, handlers, strict=True)}
 
 
