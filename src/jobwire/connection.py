@@ -16,6 +16,7 @@ from jobwire import forking, urls
 from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Backend, Feature, QueueList
 from jobwire.checks import Seconds, seconds, text
+from jobwire.driver_imports import one_at_a_time
 from jobwire.errors import Closed, MissingExtra, StoreUnavailable
 from jobwire.protocols import PROTOCOLS
 
@@ -169,7 +170,8 @@ def load_backend(address: urls.Address) -> Backend:
 def _driver_needed(protocol: str) -> Generator[Any]:
     """Yields the module of a protocol. If an import inside the block fails, raises an error that names the extra."""
     try:
-        yield importlib.import_module(f"jobwire.backends.{protocol}")
+        with one_at_a_time():
+            yield importlib.import_module(f"jobwire.backends.{protocol}")
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("jobwire."):
             raise

@@ -18,7 +18,7 @@ import pyarrow as pa
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.export.changes import Changes, changes_since
 from jobwire.pipeline.lake import run_log
-from jobwire.pipeline.lake.files import LakeFiles
+from jobwire.pipeline.lake.files import LakeFiles, is_local
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.sql.names import published
 
@@ -104,9 +104,9 @@ def format_of(text: str) -> Format:
 
 def _folder(lake: str, to: str) -> str:
     """Returns the folder in full. Refuses one inside of the lake, which removes what it does not know."""
-    target, source = LakeFiles(to), LakeFiles(lake)
-    if not target.local:
+    if not is_local(to):
         raise JobwireError(f"exports are written to a folder, and {to} is not one")
+    target, source = LakeFiles(to), LakeFiles(lake)
     folder = Path(target.for_arrow("")).resolve()
     if source.local and folder.is_relative_to(Path(source.for_arrow("")).resolve()):
         raise JobwireError(f"{to} is in the lake at {lake}: choose a folder beside it")

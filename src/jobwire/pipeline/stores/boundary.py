@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from jobwire.driver_imports import one_at_a_time
 from jobwire.errors import MissingExtra
 from jobwire.model import State
 from jobwire.pipeline.lake.rows import JobRow
@@ -164,26 +165,29 @@ def open_store(address: Address, queue: str, name: str) -> QueueStore:
 
 def connect(address: Address, name: str) -> StoreConnection:
     """Connects to the store at the address; `name` fills the column `store`."""
-    try:
-        module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
-    except ModuleNotFoundError as missing:
-        if missing.name and missing.name.startswith("jobwire."):
-            raise
-        raise MissingExtra(f"{address.protocol}:", PROTOCOLS[address.protocol].store) from missing
-    connection: StoreConnection = module.connect(address, name)
+    connection: StoreConnection = _module_of(address).connect(address, name)
     return connection
 
 
 def look(address: Address, queues: Sequence[str]) -> str:
     """Returns a text that differs once a job of these queues was added, was removed or changed its state. It costs a
     few queries, whatever number of queues there are; no job is read."""
-    module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
-    seen = [list(queues), module.look(address, queues)]
+    seen = [list(queues), _module_of(address).look(address, queues)]
     return hashlib.sha256(repr(seen).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def list_queues(address: Address) -> Sequence[str]:
     """Returns the names of the queues in the store, sorted."""
-    module = importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
-    queues: Sequence[str] = module.list_queues(address)
+    queues: Sequence[str] = _module_of(address).list_queues(address)
     return queues
+
+
+def _module_of(address: Address) -> Any:
+    """Returns the module of the protocol's store. Raises MissingExtra if its driver is not installed."""
+    try:
+        with one_at_a_time():
+            return importlib.import_module(f"jobwire.pipeline.stores.{address.protocol}.store")
+    except ModuleNotFoundError as missing:
+        if missing.name and missing.name.startswith("jobwire."):
+            raise
+        raise MissingExtra(f"{address.protocol}:", PROTOCOLS[address.protocol].store) from missing

@@ -24,7 +24,7 @@ from jobwire.errors import InvalidOption
 from jobwire.pipeline.lake.files.local import LocalStorage
 from jobwire.pipeline.lake.files.storage import Storage
 
-__all__ = ["LakeFiles", "Versioned"]
+__all__ = ["LakeFiles", "Versioned", "is_local"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 THROUGH = "JOBWIRE_LAKE_FILES"
@@ -84,8 +84,11 @@ class LakeFiles:
         return found.to_table(columns=None if columns is None else list(columns), filter=where)
 
     def batches(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of the Parquet files in a folder."""
-        yield from self._storage.rows(self.parquet(path), schema).to_batches()
+        """Yields the rows of the Parquet files in a folder. Raises FileNotFoundError if it has none."""
+        found = self.parquet(path)
+        if not found:
+            raise FileNotFoundError(self.for_arrow(path))
+        yield from self._storage.rows(found, schema).to_batches()
 
     def count(self, path: str) -> int:
         """Returns the number of rows that the Parquet files in a folder state."""
@@ -127,9 +130,18 @@ class LakeFiles:
         return self._storage.locked(name)
 
 
-def _storage(root: str) -> Storage:
+def is_local(root: str) -> bool:
+    """Returns whether a root is a folder of this machine. Nothing is opened."""
+    return _scheme(root) == "file"
+
+
+def _scheme(root: str) -> str:
     found = _SCHEME.match(root)
-    scheme = found[1].lower() if found else "file"
+    return found[1].lower() if found else "file"
+
+
+def _storage(root: str) -> Storage:
+    scheme = _scheme(root)
     if scheme == "file":
         return LocalStorage(re.sub(r"^file:(//[^/]*)?(?=/)", "", root, flags=re.IGNORECASE))
     through = os.environ.get(THROUGH, "")
