@@ -29,7 +29,7 @@ for thread in threads:
 for thread in threads:
     thread.join()
 print(*failures, sep="\\n")
-"""  # noqa: E501
+"""
 
 
 @pytest.mark.slow
