@@ -14,6 +14,7 @@ from tests.unit.cron_vectors import difference, read_vectors
 
 from jobwire import cron
 from jobwire.cron import Cron
+from jobwire.cron.fields import parse_fields
 from jobwire.cron.plain import plain_latest, plain_next
 from jobwire.cron.walk import walk_backward, walk_forward
 from jobwire.errors import InvalidOption
@@ -308,3 +309,11 @@ def test_the_plain_rule_gives_only_times_that_clocks_show(pattern: str, zone: st
     assert earlier <= second <= later
     for found in (earlier, later):
         assert mismatches(pattern, datetime.fromtimestamp(found, ZoneInfo(zone))) == set()
+
+
+def test_days_that_the_only_month_does_not_have_may_be_given_twice() -> None:
+    assert parse_fields("0 0 27/1,31 6 *").days == {27, 28, 29, 30}
+    assert parse_fields("0 0 28/1,30,31 2 *").days == {28, 29}
+    for refused in ("0 0 27/1,31 6,9 *", "0 0 28/1,29 2 *", "0 0 31,31 6 1"):
+        with pytest.raises(InvalidOption, match="given twice"):
+            parse_fields(refused)

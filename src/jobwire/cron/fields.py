@@ -89,8 +89,8 @@ class _Reader:
     def read(self) -> Fields:
         second, minute, hour, day, month, weekday = self._split()
         weekday_part, nth = self._nth(weekday)
-        days = self._values(_DAY, day)
         months = frozenset(self._numbers(_MONTH, month))
+        days = self._values(_DAY, day, months)
         weekdays = self._values(_WEEKDAY, weekday_part)
         if "L" in weekdays:
             self._refuse("day of week: L needs a weekday before it, as in 5L")
@@ -136,7 +136,7 @@ class _Reader:
     def _numbers(self, unit: _Unit, text: str) -> tuple[int, ...]:
         return tuple(sorted({value for value in self._values(unit, text) if isinstance(value, int)}))
 
-    def _values(self, unit: _Unit, text: str) -> list[int | str]:
+    def _values(self, unit: _Unit, text: str, months: frozenset[int] = frozenset()) -> list[int | str]:
         text = self._substitute_names(text) if unit.named else text
         if "H" in text:
             self._refuse(f"{unit.name}: H is drawn at random by every reader, so peers would never agree on a time")
@@ -144,6 +144,10 @@ class _Reader:
             self._refuse(f"{unit.name}: {text!r} is not made of numbers, names, * ? , - / or what the field allows")
         text = re.sub("[*?]", f"{unit.low}-{unit.high}", text)
         values = [value for item in text.split(",") for value in self._item(unit, item)]
+        if len(months) == 1:
+            # Days that the only month does not have are left out first, unless all are: they may be given twice.
+            longest = _LONGEST_MONTHS[min(months)]
+            values = [value for value in values if isinstance(value, str) or value <= longest] or values
         if not self._repeats and len(set(values)) < len(values):
             self._refuse(f"{unit.name}: a value is given twice")
         return values

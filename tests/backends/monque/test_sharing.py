@@ -11,7 +11,9 @@ from bson import ObjectId
 
 from awaiting import eventually
 from jobwire import AddStatus, Queue, Worker, connect
+from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.produce import add
+from jobwire.backends.monque.work.consumer import MonqueConsumer
 from jobwire.boundary import Completed, ConsumerSettings, PreparedJob, Verdict
 from jobwire.errors import StoreRefused
 from jobwire.native import MonqueInstance, MonqueWorker
@@ -91,6 +93,35 @@ async def test_an_instance_that_claims_a_job_again_does_not_finish_it_with_the_f
     settled = await consumer.settle([Completed(second, b'"second"')], claim=0)
     assert list(settled.verdicts) == [Verdict.COMPLETED]
     assert (await queue.get(added.id)).result == "second"
+
+
+async def test_a_lost_outcome_deletes_no_result_of_another_claim_in_the_same_millisecond(
+    queue, consume, jobs, monkeypatch
+):
+    added = await queue.add(1)
+    stale, valid = consume("python-1"), consume("python-2")
+    [lost] = (await stale.settle([], claim=1)).claims
+    jobs.update_one(
+        {"_id": ObjectId(added.id)},
+        {"$set": {"status": "pending"}, "$unset": {"lockedAt": "", "claimedBy": "", "lastHeartbeat": ""}},
+    )
+    [held] = (await valid.settle([], claim=1)).claims
+    moment, about_to, may_delete = int(now().timestamp() * 1000) + 60_000, asyncio.Event(), asyncio.Event()
+    delete = SideData.remove_runs
+
+    async def delete_late(self, runs):
+        about_to.set()
+        await may_delete.wait()
+        await delete(self, runs)
+
+    monkeypatch.setattr(MonqueConsumer, "_next_moment", lambda _: moment)
+    monkeypatch.setattr(SideData, "remove_runs", delete_late)
+    late = asyncio.create_task(stale.settle([Completed(lost, b'"stale"')], claim=0))
+    await about_to.wait()
+    assert list((await valid.settle([Completed(held, b'"valid"')], claim=0)).verdicts) == [Verdict.COMPLETED]
+    may_delete.set()
+    assert list((await late).verdicts) == [Verdict.LOST]
+    assert (await queue.get(added.id)).result == "valid"
 
 
 async def test_a_late_result_never_replaces_the_one_that_counts(queue, consume, jobs):

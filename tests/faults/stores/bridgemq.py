@@ -12,6 +12,7 @@ from faults.stores.redis_store import RedisServer
 _OWN = {
     *("jobs:deadletter", "workers:active", "scheduler:lock", "ratelimit:concurrent:work", "ratelimit:minute:work"),
     *("x:version", "x:types", "x:handlers:work", "x:routes:0::work", "x:seq"),
+    "x:aside",  # at most 200 entries, which the next leader logs
 }
 _OF_A_JOB = ("jobs:data:", "jobs:status:", "jobs:result:", "jobs:progress:", "x:logs:")
 _NO_EXPIRY = -1

@@ -173,12 +173,15 @@ def job_of(document: Mapping[str, Any], side: Mapping[str, Any] | None, *, now: 
 
 
 def runs_of(side: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the recorded ends of runs, each under the `updatedAt` (in ms) that its outcome gave to the job."""
+    """Returns the recorded ends of runs, each under the `updatedAt` (in ms) that its outcome gave to the job. In the
+    side data, the token of the claim follows the time."""
     runs = side.get("runs") if side else None
     if not isinstance(runs, dict):
         return {}
     found = cast("dict[str, Any]", runs)
-    return {key: cast("Mapping[str, Any]", run) for key, run in found.items() if isinstance(run, dict)}
+    return {
+        key.partition("-")[0]: cast("Mapping[str, Any]", run) for key, run in found.items() if isinstance(run, dict)
+    }
 
 
 def _error(document: Mapping[str, Any], reason: Any) -> str | None:

@@ -35,6 +35,7 @@ class Run:
     job: Any
     name: str
     at_ms: int
+    token: str
     started: datetime | None
     worker: str
     result: str | None = None
@@ -43,6 +44,12 @@ class Run:
     """True for a recurring job. Only its last run is kept, since the job itself stays for good."""
     next_due: datetime | None = None
     """The due time of the next attempt, if one follows."""
+
+    @property
+    def key(self) -> str:
+        """The time of the outcome, and the token of its claim: of two claims that settle in the same millisecond, one
+        is refused, and deletes its own record."""
+        return f"{self.at_ms}-{self.token}"
 
     @property
     def request(self) -> UpdateOne:
@@ -54,8 +61,7 @@ class Run:
             end["stack"] = self.stack
         if self.next_due is not None:
             end["nextRunAt"] = self.next_due
-        key = str(self.at_ms)
-        change: Document = {"runs": {key: end}} if self.repeats else {f"runs.{key}": end}
+        change: Document = {"runs": {self.key: end}} if self.repeats else {f"runs.{self.key}": end}
         return UpdateOne({"_id": self.job}, {"$set": {"name": self.name, **change}}, upsert=True)
 
 
@@ -74,7 +80,7 @@ class SideData:
 
     async def remove_runs(self, runs: Sequence[Run]) -> None:
         """Deletes the records of runs whose job was lost."""
-        requests = [UpdateOne({"_id": run.job}, {"$unset": {f"runs.{run.at_ms}": ""}}) for run in runs]
+        requests = [UpdateOne({"_id": run.job}, {"$unset": {f"runs.{run.key}": ""}}) for run in runs]
         if requests:
             async with self._store.reaching():
                 await self._store.unconfirmed_side.bulk_write(requests, ordered=False)

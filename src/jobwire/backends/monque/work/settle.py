@@ -187,7 +187,18 @@ class Planner:
     ) -> Run:
         job = claim.job
         stack = stack.encode(errors="replace").decode()
-        return Run(job.raw["_id"], job.queue, plan.at_ms, job.started_at, self._worker, result, stack, repeats, due)
+        return Run(
+            job.raw["_id"],
+            job.queue,
+            plan.at_ms,
+            claim.token,
+            job.started_at,
+            self._worker,
+            result,
+            stack,
+            repeats,
+            due,
+        )
 
 
 def several(keys: list[Any], condition: Document, change: Document) -> Request:

@@ -87,7 +87,8 @@ def _notes(document: Document, row: Mapping[str, Any]) -> list[UpdateOne]:
     key, name, at = document["_id"], document["name"], ms_of(document["updatedAt"])
     requests: list[UpdateOne] = []
     if at is not None and (row["result"] is not None or row["stacktrace"] or row["worker"] or row["started_at"]):
-        end = Run(key, name, at, row["started_at"], row["worker"] or "", row["result"], row["stacktrace"] or "")
+        started, worker, stack = row["started_at"], row["worker"] or "", row["stacktrace"] or ""
+        end = Run(key, name, at, "restored", started, worker, row["result"], stack)
         requests.append(end.request)
     if row["progress"] is not None:
         change = {"$set": {"name": name, "progress": row["progress"]}}
