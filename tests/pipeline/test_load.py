@@ -260,8 +260,7 @@ def test_a_task_that_failed_half_way_and_is_run_again_adds_each_job_once(spark: 
     found = jobs(url)
     assert len(found) == len({job.data["n"] for job in found}) == 5000
     assert len(answers) == 5000
-    # Each task had sent one portion, or two, when it died.
-    assert 2000 <= sum(row["refused"] is not None for row in answers) <= 4000
+    assert sum(row["refused"] is not None for row in answers) == 4000
 
 
 @pytest.mark.parametrize(

@@ -275,11 +275,11 @@ def test_what_a_killed_fleet_has_left_goes_once_its_run_has_ended(lake: str) -> 
         pass
     with Lake(lake).run("work") as running:
         for run in (killed.id, running.id, "of-a-lake-that-was-copied"):
-            files.write(f"workings/work/{run}/status/w.json", {})
+            files.write(f"workings/fleets/{run}/status/w.json", {})
 
         remove_left_over(files)
 
-        assert files.folders("workings/work") == sorted([running.id, "of-a-lake-that-was-copied"])
+        assert files.folders("workings/fleets") == sorted([running.id, "of-a-lake-that-was-copied"])
 
 
 def test_an_empty_queue_needs_no_spark(place: Place, lake: str) -> None:

@@ -228,8 +228,8 @@ class _Build:
         )
         # No event of a job is older than the job, except by the difference of two clocks.
         from_day = _day_before(min([*days, *old["jobs"], *old["begun"]], default="1970-01-02"))
-        told, of_runs = self._days_of(of_run, from_day)
-        events = self._lake.table(self._spark, "silver/events", told).join(of_run, _RUN_KEY, "left_semi").persist()
+        of_events, of_runs = self._days_of(of_run, from_day)
+        events = self._lake.table(self._spark, "silver/events", of_events).join(of_run, _RUN_KEY, "left_semi").persist()
         seen = self._snapshots.join(touched, _KEY, "left_semi")
         jobs = silver_jobs(seen, events).persist()
         runs = attempts(events, jobs).persist()

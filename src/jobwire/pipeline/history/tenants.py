@@ -80,7 +80,7 @@ def parse_tenants(section: Mapping[str, Any], privacy: Privacy, where: str = "te
 
 
 def _is_kept(queue: str, path: Path, privacy: Privacy) -> bool:
-    """Returns whether tenants can be told apart by what the rules of privacy leave of them."""
+    """Returns whether what the rules of privacy leave of tenants still distinguishes them."""
     rules = privacy.of_queue(queue)
     left: Any = "tenant"
     for step in reversed(path.steps):

@@ -78,7 +78,7 @@ class QueueRules:
 
     def digest(self, value: Any) -> str:
         """Returns the keyed hash of a JSON value. Equal values have equal hashes, whatever the order of their members.
-        The key's own digest comes first: hashes of two keys can be told apart."""
+        The key's own digest comes first: hashes of two keys differ visibly."""
         text = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
         return f"hash:{key_id(self.key)}:{hmac.new(self.key, text, hashlib.sha256).hexdigest()[:32]}"
 

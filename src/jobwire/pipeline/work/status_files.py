@@ -1,7 +1,7 @@
 """Small files in the lake by which a fleet and its driver see each other while Spark runs the tasks.
 
-    workings/work/<run>/status/<worker>.json    the worker's report so far, every other second
-    workings/work/<run>/stop.json               asks all workers to stop, or to stop at once
+    workings/fleets/<run>/status/<worker>.json    the worker's report so far, every other second
+    workings/fleets/<run>/stop.json               asks all workers to stop, or to stop at once
 
 Spark itself can only kill a task. A worker that finds the stop file finishes its running jobs first, or releases them.
 """
@@ -22,7 +22,7 @@ _log = logging.getLogger("jobwire.pipeline")
 _COMPLAIN_EVERY = 60.0
 
 
-_FOLDER = "workings/work"
+_FOLDER = "workings/fleets"
 
 
 def remove_left_over(files: LakeFiles) -> None:
