@@ -49,11 +49,12 @@ async def work_batched(redis: Redis, jobs: int) -> float:
         held: list[bytes] = []
         token, turn = "", 0
         while left > 0:
-            done = [part for job_id in held for part in (job_id, token, b"null", "", "", 1, "")]
+            done = [part for job_id in held for part in (job_id, b"null")]
+            shared = (len(held), token, "", "", 1, "") if held else ()
             turn += 1
             following = f"hand-{number}:{turn}"
             head = (int(time.time() * 1000), SETTLE_BATCH, following, 30000, "", "", "", "", len(held), 0)
-            reply = await redis.evalsha(sha, 1, BASE, *head, *done)
+            reply = await redis.evalsha(sha, 1, BASE, *head, *shared, *done)
             left -= len(held)
             held, token = reply[1][::2], following
 
@@ -91,7 +92,7 @@ async def work_pipelined(redis: Redis, jobs: int) -> float:
             async with redis.pipeline(transaction=False) as pipeline:
                 head = (int(time.time() * 1000), 1, token, 30000, "", "", "", "")
                 for job_id in held:
-                    pipeline.evalsha(sha, 1, BASE, *head, 1, 0, job_id, token, b"null", "", "", 1, "")
+                    pipeline.evalsha(sha, 1, BASE, *head, 1, 0, 1, token, "", "", 1, "", job_id, b"null")
                 for _ in range(PIPELINE - len(held)):
                     pipeline.evalsha(sha, 1, BASE, *head, 0, 0)
                 replies = await pipeline.execute()

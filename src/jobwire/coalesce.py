@@ -20,18 +20,26 @@ class Coalescer(Generic[Item, Answer]):
     """Turns many single calls into few batches. Items are sent in the order of their arrival.
 
     The first item is sent alone, unless `together`: then the items of the same turn of the event loop go with it, which
-    is worth a task if the call is dear.
+    is worth a task if the call is dear. With several `calls`, as many may be under way at once.
     """
 
     def __init__(
-        self, send: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]], limit: int, *, together: bool = False
+        self,
+        send: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
+        limit: int,
+        *,
+        together: bool = False,
+        calls: int = 1,
     ) -> None:
         self._send = send
         self._limit = limit
         self._together = together
+        self._calls = calls
         self._pending: list[tuple[Item, asyncio.Future[Answer]]] = []
-        self._task: asyncio.Task[None] | None = None
-        self._busy = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._starting = False
+        """True from the creation of a task to its first step, in which it takes what is pending."""
+        self._busy = 0
         self._closed = False
         self._idle = asyncio.Event()
 
@@ -43,9 +51,8 @@ class Coalescer(Generic[Item, Answer]):
             return await self._alone(item)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._pending.append((item, future))
-        if not self._busy:
-            self._busy = True
-            self._task = asyncio.create_task(self._drain())
+        if self._busy < self._calls:
+            self._begin()
         return await future
 
     @property
@@ -61,31 +68,41 @@ class Coalescer(Generic[Item, Answer]):
 
     async def _alone(self, item: Item) -> Answer:
         """Sends an item at once if no call is in progress. Items that arrive meanwhile follow together."""
-        self._busy = True
+        self._busy += 1
         try:
             [answer] = await self._send([item])
             return answer
         finally:
             if self._pending:
-                self._task = asyncio.create_task(self._drain())
-            else:
-                self._rest()
+                self._begin()
+            self._rest()
+
+    def _begin(self) -> None:
+        if not self._starting:
+            self._starting = True
+            self._busy += 1
+            task = asyncio.create_task(self._drain())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _drain(self) -> None:
+        self._starting = False
         try:
             while self._pending:
                 batch, self._pending = self._pending[: self._limit], self._pending[self._limit :]
+                if self._pending and self._busy < self._calls:
+                    self._begin()
                 # Leave out items whose caller was cancelled before they were sent.
                 batch = [entry for entry in batch if not entry[1].cancelled()]
                 if batch:
                     await self._send_batch(batch)
         finally:
-            self._task = None
             self._rest()
 
     def _rest(self) -> None:
-        self._busy = False
-        self._idle.set()
+        self._busy -= 1
+        if not self._busy:
+            self._idle.set()
 
     async def _send_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
         try:

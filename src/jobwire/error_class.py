@@ -13,8 +13,8 @@ _MODULES = r"(?:[A-Za-z_$][\w$]*[.:]{1,2})*"
 _NAME = r"[A-Z][\w$]*?(?:[a-z0-9][A-Z][\w$]*|Error|Exception|Timeout)"
 CLASS = rf"^{_MODULES}({_NAME})(?::\s|:?$)"
 """A name with a capital in its middle, or one that ends as errors do, at the beginning and followed by a colon."""
-ANY_NAME = ("Error", "Exception", "RuntimeError")
-"""Names that any error may have."""
+ANY_NAME = ("Error", "Exception", "RuntimeError", "Unrecoverable", "UnrecoverableError")
+"""Names that any error may have. The last two only state that no attempt follows, in Python and in Node.js."""
 PREFIX = rf"^(?:{'|'.join(ANY_NAME)}):\s+"
 STACK_LINE = rf"(?m)^({_MODULES}{_NAME}(?::\s[^\n]*)?):?$"
 """The line of a stack that has the exception and its message."""
@@ -36,6 +36,8 @@ def error_class(error: str, stack: str = "") -> str:
 
     >>> error_class("ConnectionError: port 6379 refused"), error_class("Error: user 17 is gone")
     ('ConnectionError', 'user # is gone')
+    >>> error_class("Unrecoverable: no address"), error_class("no address", "jobwire.errors.Unrecoverable: no address")
+    ('no address', 'no address')
     >>> error_class("port 6379 refused", "redis.exceptions.ConnectionError: port 6379 refused\\n    at connect")
     'ConnectionError'
     """

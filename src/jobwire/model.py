@@ -73,19 +73,27 @@ class Job(Generic[Out_co]):
     data: Any
     state: State = State.WAITING
     native_state: str = ""
+    """The protocol's own word for the state."""
     priority: int = 0
+    """Compared as the protocol does: with BullMQ lower ones run first, with pg-boss and BridgeMQ higher ones."""
     attempts: int | None = None
     """Runs in all. None for a job that was just added, if the store decides the number."""
     attempts_made: int = 0
+    """Runs that have been charged: those that ended with a result or an error."""
     progress: Any = None
     result: Out_co | None = None
     error: str | None = None
+    """The message of the last failure."""
     stacktrace: tuple[str, ...] = ()
+    """The stacks of the failures that the store has kept, oldest first."""
     created_at: datetime | None = None
     run_at: datetime | None = None
+    """The time at which a delayed job is due."""
     started_at: datetime | None = None
+    """The beginning of the last run."""
     finished_at: datetime | None = None
     worker: str | None = None
+    """The worker that runs the job or ran it last, where the store keeps that."""
     add_status: AddStatus | None = None
     """The outcome of `add`. None for a job that was read. Unless it is ADDED, `id` is that of the existing job."""
     parent: JobKey | None = None

@@ -129,9 +129,9 @@ NO_DATA = Missing.DATA
 class NewJob:
     """A job to be added. Only `data` is needed. An option of None means the protocol's default.
 
-    attempts counts runs in all. delay and run_at exclude each other. keep_completed and keep_failed: the number of
-    finished jobs that stay, or Keep(count, age), Keep.ALL, Keep.NONE. The job is checked when it is made: to change it,
-    make another one with `dataclasses.replace`.
+    `attempts` counts runs in all. `delay` and `run_at` exclude each other. `keep_completed` and `keep_failed` are the
+    number of finished jobs that stay, or `Keep(count, age)`, `Keep.ALL`, `Keep.NONE`. The job is checked when it is
+    made: to change it, make another one with `dataclasses.replace`.
     """
 
     data: Any

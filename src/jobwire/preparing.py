@@ -22,8 +22,8 @@ def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -
     if job.data is NO_DATA:
         job = replace(job, data=codec.loads(backend.capabilities.no_data))
     require_for_job(backend.capabilities, queue, job)
-    options = backend.check(queue, job)
     data = codec.dumps(job.data)
+    options = backend.check(queue, job, data)
     if size_limit is not None:
         codec.check_size(len(data) + (len(options) if options is not None else 0), size_limit)
     return PreparedJob(job, job.name if job.name is not None else queue, data, options)

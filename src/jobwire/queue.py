@@ -161,7 +161,10 @@ class Queue:
         if not _all_new({*map(type, given)}):
             index, job = next((index, job) for index, job in enumerate(given) if type(job) is not NewJob)
             raise InvalidOption(f"jobs[{index}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
-        prepared = [self._prepare(self._filled(job)) for job in given]
+        if self._defaults is not None or self._trace is not None:
+            given = [self._filled(job) for job in given]
+        backend, name, limit = self.connection.backend, self.name, self._size_limit
+        prepared = [prepare(backend, name, job, limit) for job in given]
         if transaction is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
         added = await (await self._access.backend()).add(self.name, prepared, transaction)

@@ -19,8 +19,8 @@ RECORDED: dict[str, dict[str, Counts]] = {
         "adds of 1000 callers": {"script calls": 3, "commands": 3015},
         "bulk add of 1000": {"script calls": 2, "commands": 3010},
         "drain, 1 in a call": {"script calls": 101, "commands": 2008},
-        "drain, 10 in a call": {"script calls": 11, "commands": 848},
-        "drain, 100 in a call": {"script calls": 6, "commands": 3578},
+        "drain, 10 in a call": {"script calls": 11, "commands": 838},
+        "drain, 100 in a call": {"script calls": 6, "commands": 3573},
     },
     "bridgemq": {
         "add": {"script calls": 50, "commands": 598},

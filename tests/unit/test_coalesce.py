@@ -88,6 +88,34 @@ async def test_closing_ends_although_the_last_call_failed():
     assert [type(error) for error in await asyncio.gather(*puts, return_exceptions=True)] == [ConnectionError] * 3
 
 
+async def test_as_many_calls_are_under_way_as_allowed_and_closing_waits_for_all_of_them():
+    class Counting(Sender):
+        def __init__(self):
+            super().__init__()
+            self.begun: list[list[int]] = []
+
+        async def __call__(self, items):
+            self.begun.append(list(items))
+            return await super().__call__(items)
+
+    sender = Counting()
+    coalescer = Coalescer(sender, 4, together=True, calls=3)
+    puts = [asyncio.create_task(coalescer.put(item)) for item in range(6)]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    puts += [asyncio.create_task(coalescer.put(item)) for item in range(6, 18)]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert [len(batch) for batch in sender.begun] == [4, 2, 4]
+    closing = asyncio.create_task(coalescer.close())
+    done, _ = await asyncio.wait([closing], timeout=0.05)
+    assert not done, "closed while calls were under way"
+    sender.gate.set()
+    await closing
+    assert await asyncio.gather(*puts) == [item * 10 for item in range(18)]
+    assert [item for batch in sender.begun for item in batch] == [*range(18)]
+
+
 async def test_items_of_one_turn_of_the_loop_go_together_if_asked_for():
     sender = Sender()
     sender.gate.set()

@@ -95,8 +95,9 @@ class Backend(Protocol):
         """Returns another backend on the same store, with its own connections, for use in another event loop."""
         ...
 
-    def check(self, queue: str, job: NewJob) -> bytes | None:
-        """Raises InvalidOption for what this protocol does not allow. Does not call the store.
+    def check(self, queue: str, job: NewJob, data: bytes | None = None) -> bytes | None:
+        """Raises InvalidOption for what this protocol does not allow. Does not call the store. `data` is the job's
+        data in encoded form, if that has been made.
 
         A protocol that stores a job's options in encoded form may return them encoded. They then count towards the
         job's size and are passed to `add`.

@@ -47,8 +47,9 @@ class Cron:
         ``repeats`` accepts a value twice in a field, as in ``0,7`` or ``*,5``. bullmq 5, on cron-parser 4.9, stores
         such patterns. cron-parser 5 refuses them.
 
-        >>> Cron.parse("*/15 9-17 * * mon-fri")
-        Cron(text='*/15 9-17 * * mon-fri')
+        Examples:
+            >>> Cron.parse("*/15 9-17 * * mon-fri")
+            Cron(text='*/15 9-17 * * mon-fri')
         """
         return cls(text, parse_fields(text, repeats=repeats))
 

@@ -95,6 +95,8 @@ def before_exec(
     capabilities = () if account is None else _capabilities(account, reach)
 
     def prepare() -> None:
+        # A file that may not grow (ulimit -f) is an error then, which the server handles, and not the end of it.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         if account is not None:
             _become(libc, account, capabilities)
         if death_signal is not None:  # after the change of user, which clears it

@@ -12,19 +12,17 @@ from jobwire.native.made import native
 
 @native
 class BridgeMQWorker:
-    """Options of one worker.
-
-    server_id: the worker's id in the registry, which jobs may name as their target; by default the worker's own id.
-    stack, capabilities, region: properties that jobs may require. max_concurrent, max_per_minute: limits of the job
-    type. If jobs have limits too, the smaller applies.
-    """
+    """Options of one worker on BridgeMQ. Jobs may require a stack, capabilities and a region of their worker."""
 
     server_id: str | None = None
+    """The worker's id in the registry, which jobs may name as their target. By default the worker's own id."""
     stack: str | None = None
     capabilities: Collection[str] = ()
     region: str | None = None
     max_concurrent: int | None = None
+    """A limit on running jobs of the type. If a job has one too, the smaller applies."""
     max_per_minute: int | None = None
+    """A limit on starts of jobs of the type. If a job has one too, the smaller applies."""
     remember_attempts: Seconds | None = None
     """Seconds for which failed attempts that another follows are remembered in the job's data, with their times and
     errors, for the pipeline. BridgeMQ keeps the last attempt only."""

@@ -8,14 +8,12 @@ from jobwire.native.made import native
 
 @native
 class BullMQWorker:
-    """Options of one worker.
-
-    metrics: for how many minutes the store keeps counts of finished jobs. max_started_attempts: a job that was started
-    more often than this fails without being run, however its earlier runs ended.
-    """
+    """Options of one worker on BullMQ."""
 
     metrics: int | None = None
+    """For how many minutes the store keeps counts of finished jobs."""
     max_started_attempts: int | None = None
+    """A job that was started more often than this fails without being run, however its earlier runs ended."""
 
     def __post_init__(self) -> None:
         if self.metrics is not None:

@@ -60,21 +60,21 @@ class MonqueInstance:
 
 @native
 class MonqueWorker:
-    """Options of one worker.
-
-    max_retries: runs of a job in all; by default the value in the URL. base_retry_interval: the delay before the second
-    run, doubled with each failure up to max_backoff_delay. lock_timeout: the age of a peer's lock from which its job is
-    recovered, if its heartbeat has stopped too. retention_interval: the time between deletions of old finished jobs.
-    results: store what handlers return. instance: the identity and limit to share with other workers of the process.
-    """
+    """Options of one worker on Monque."""
 
     max_retries: int | None = None
+    """Runs of a job in all. By default the value in the URL."""
     base_retry_interval: Seconds = 1.0
+    """The delay before the second run, doubled with each failure up to `max_backoff_delay`."""
     max_backoff_delay: Seconds = 86_400.0
     lock_timeout: Seconds = 1800.0
+    """The age of a peer's lock from which its job is recovered, if its heartbeat has stopped too."""
     retention_interval: Seconds = 60.0
+    """The time between deletions of old finished jobs."""
     results: bool = True
+    """False does not store the values that handlers return."""
     instance: MonqueInstance | None = None
+    """The identity and limit to share with other workers of the process."""
 
     def __post_init__(self) -> None:
         if self.max_retries is not None:

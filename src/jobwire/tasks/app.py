@@ -151,11 +151,15 @@ class App:
     def task(self, function: Callable[..., Any] | None = None, /, **settings: Any) -> Any:
         """Makes a function a task: `@app.task`, or `@app.task(queue="emails", attempts=3)`.
 
-        queue: where its jobs go; by default a queue of the task's name. name: the jobs' name, by default the
-        function's. executor: as for a Worker. rate and max_running: limits over all workers, of a task with a queue of
-        its own; with limit_by="tenant" they hold for each value of that parameter by itself. unique:
-        by("user_id", for_=3600) adds no second job for a user within an hour. timeout: the longest time of a run. The
-        others are options of its jobs, as for `Queue.add`.
+        * `queue`: where its jobs go, by default a queue of the task's name.
+        * `name`: the jobs' name, by default the function's.
+        * `executor`: as for a Worker.
+        * `rate`, `max_running`: limits over all workers, of a task with a queue of its own. With `limit_by="tenant"`
+          they hold for each value of that parameter by itself.
+        * `unique`: `by("user_id", for_=3600)` adds no second job for a user within an hour.
+        * `timeout`: the longest time of a run.
+
+        The others are options of its jobs, as for `Queue.add`.
         """
         make = partial(self._make, settings)
         return Decorator(make) if function is None else make(function)
@@ -222,8 +226,10 @@ class App:
     ) -> Worker:
         """Returns a worker for the app's tasks: `async with app.worker():`, or `await app.worker().run()`.
 
-        queues: the ones to work on, by default all; a dict gives each the number of its jobs that may run at a time.
-        concurrency: how many may run in all. The other options are those of a Worker.
+        * `queues`: the ones to work on, by default all. A dict gives each the number of its jobs that may run at once.
+        * `concurrency`: how many may run in all.
+
+        The other options are those of a Worker.
         """
         for option, rule in _NOT_FOR_WORKERS.items():
             if option in options:

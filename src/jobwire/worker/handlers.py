@@ -139,19 +139,28 @@ def make_runner(handler: Handler, executor: Executor | None, name: str) -> Runne
             return ProcessRunner(handler, name)
 
 
-async def run_job(
-    runner: Runner,
-    job: ActiveJob,
-    journal: Journal,
-    *,
-    on_begin: Begin,
-    on_cancel: Callable[[BaseException], Outcome],
-) -> Outcome:
-    """Runs the handler and returns its outcome. If the worker cancels the run, `on_cancel` returns the outcome.
+class Run(Protocol):
+    """One run of a job, which the worker may stop."""
+
+    @property
+    def job(self) -> ActiveJob: ...
+
+    def begin(self) -> None:
+        """Called when the handler is about to run."""
+        ...
+
+    def stopped(self, cancelled: BaseException | None) -> Outcome:
+        """Returns the outcome of a run that the worker has stopped."""
+        ...
+
+
+async def run_job(runner: Runner, run: Run, journal: Journal) -> Outcome:
+    """Runs the handler and returns its outcome.
 
     Every exception of the handler is caught here, because otherwise the job would have no outcome. Only GeneratorExit
     leaves: Python raises it in every coroutine of a task at once, and the outermost one handles it.
     """
+    job = run.job
     claim = job.claim
     if claim.doomed is not None:
         unread = Failed(claim, claim.doomed, final=True)
@@ -159,17 +168,17 @@ async def run_job(
         return unread
     try:
         try:
-            result = await runner(job, on_begin)
+            result = await runner(job, run.begin)
         except (Snooze, RateLimited, WaitForChildren) as request:
             return _put_back(job, request)
         return Completed(claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if job.cancelled or (task is not None and task.cancelling() > 0):
-            return on_cancel(cancelled)
+            return run.stopped(cancelled)
         return failure(claim, cancelled, journal, "the handler was cancelled from within")
     except JobCancelled as cancelled:  # raised by a handler in a thread that has seen `job.cancelled`
-        return on_cancel(cancelled) if job.cancelled else failure(claim, cancelled, journal)
+        return run.stopped(cancelled) if job.cancelled else failure(claim, cancelled, journal)
     except SystemExit as leaving:
         # sys.exit() in a handler ends that handler, not the worker and its other jobs.
         return failure(claim, leaving, journal, f"the handler called sys.exit({shown(leaving.code)})")

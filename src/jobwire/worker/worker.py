@@ -36,14 +36,26 @@ class Worker:
     job may run more than once (a worker can die after the work and before the job is settled), so handlers must be
     idempotent.
 
-    concurrency: how many jobs may run at once, over all queues of the worker.
-    backoff: returns the seconds until a job with a custom backoff runs again, from (failures, job, error). One
-    function, or a dict of them by the name of a backoff. lease: the time that a claim lasts unless it is extended,
-    which the worker does while it is alive. timeout: the time that a handler may run.
-    rate: a limit over all workers of the queue, e.g. Rate(100, per=60). max_reconnect_attempts: 0 never gives up.
-    wait_for_store: how long to wait at the start for a store that is not there yet, as when containers start together.
-    lifespan: an async context manager function, entered before the first claim and left after the last job is settled.
-    native: options that only the queue's protocol has, e.g. jobwire.native.BridgeMQWorker(stack="python").
+    * `concurrency`: how many jobs may run at once, over all queues of the worker.
+    * `executor`: "process" runs the handler in child processes.
+    * `timeout`: the time that a handler may run.
+    * `lease`: the time that a claim lasts unless it is extended, which the worker does while it is alive.
+    * `recover_every`: the time between two looks for jobs of dead workers.
+    * `max_stalled`: a job whose workers died more often than this fails.
+    * `rate`: a limit over all workers of the queue, e.g. `Rate(100, per=60)`.
+    * `backoff`: returns the seconds until a job with a custom backoff runs again, from (failures, job, error). One
+      function, or a dict of them by the name of a backoff. No wait is longer than `max_backoff`.
+    * `keep_completed`, `keep_failed`: which finished jobs stay, for jobs that have no such option of their own.
+    * `name`, `worker_id`: how the worker is listed, and the id of its claims. Both are made up if not given.
+    * `shutdown_timeout`: the time that running jobs have to finish when the worker stops.
+    * `call_timeout`: a call to the store without an answer for this long counts as an outage.
+    * `max_reconnect_attempts`: 0 never gives up.
+    * `wait_for_store`: how long to wait at the start for a store that is not there yet, as when containers start
+      together.
+    * `lifespan`: an async context manager function, entered before the first claim and left after the last job is
+      settled.
+    * `observers`: are called when a job starts and when it is settled.
+    * `native`: options that only the queue's protocol has, e.g. `jobwire.native.BridgeMQWorker(stack="python")`.
     """
 
     def __init__(

@@ -109,6 +109,20 @@ async def test_poison_that_comes_due_does_not_stop_the_others(peer, queue, consu
     assert await peer.redis.lrange(peer.key("jobs", "deadletter"), 0, -1) == ["poison"]
 
 
+async def test_the_next_leader_logs_what_was_set_aside_before_and_empties_the_list(peer, consume, claimed, caplog):
+    """The list is bounded while no worker leads."""
+    for number in range(150):
+        await peer.store(f"poison-{number}", "{")
+        await peer.push(f"poison-{number}")
+    assert await claimed(consume(), 5) == []
+    assert await peer.redis.llen(peer.key("jobs", "deadletter")) == 150
+    assert await peer.redis.llen(peer.key("x", "aside")) == 200, "an id and a reason for each of the last 100"
+    [tick] = [duty for duty in consume().duties() if duty.name == "schedule"]
+    await tick.run()
+    assert not await peer.redis.exists(peer.key("x", "aside"))
+    assert "moved 100 or more jobs that can't be run to the dead letter" in caplog.text
+
+
 BAD_ID = b"broken-\xff\xfe"
 HEALTHY = '{"type": "mail", "payload": "fine", "retry": {"attempts": 0}}'
 

@@ -77,6 +77,34 @@ async def test_jobs_that_finish_out_of_order_leave_the_others_active_in_order(
     assert [job_id.decode() for job_id in await redis.lrange(keys.active, 0, -1)] == left
 
 
+async def test_completions_of_several_claims_and_rules_are_answered_in_order(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys
+) -> None:
+    rules = (None, 0, None, 100, 0, 100)
+    await add(backend, *(NewJob(number, keep_completed=keep) for number, keep in enumerate(rules)))
+    claims = [*await claim(worker, 3), *await claim(worker, 2), *await claim(worker)]
+    await redis.delete(keys.lock("3"))
+    settled = await worker.settle([Completed(one, one.job.id.encode()) for one in claims[::-1]], 0)
+    assert list(settled.verdicts) == [Verdict.LOST if one.job.id == "3" else Verdict.COMPLETED for one in claims[::-1]]
+    assert {one: await redis.hget(keys.job(one), "returnvalue") for one in "123456"} == {
+        "1": b"1", "2": None, "3": None, "4": b"4", "5": None, "6": b"6",
+    }  # fmt: skip
+    assert sorted(await redis.zrange(keys.completed, 0, -1)) == [b"1", b"4", b"6"]
+    assert await redis.lrange(keys.active, 0, -1) == [b"3"]
+
+
+async def test_jobs_far_inside_the_active_list_are_taken_out_and_the_others_keep_their_order(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys
+) -> None:
+    await add(backend, *(NewJob(number) for number in range(40)))
+    claims = await claim(worker, 40)
+    done = [claims[39], claims[38], claims[0]]  # the first two are at the other end of the list
+    settled = await worker.settle([Completed(one, b"1") for one in done], 0)
+    assert list(settled.verdicts) == [Verdict.COMPLETED] * 3
+    left = [one.job.id.encode() for one in claims[1:38]]
+    assert await redis.lrange(keys.active, 0, -1) == left[::-1]
+
+
 async def test_outcomes_of_every_kind_go_in_one_call_and_are_answered_in_order(
     backend: Backend, worker: Consumer, redis: Redis, keys: Keys
 ) -> None:

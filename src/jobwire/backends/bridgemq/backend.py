@@ -79,7 +79,7 @@ class BridgeMQ:
     def twin(self) -> Backend:
         return BridgeMQ(self._address, side_is_known=self._side_is_known)
 
-    def check(self, queue: str, job: NewJob) -> None:
+    def check(self, queue: str, job: NewJob, data: bytes | None = None) -> None:
         check(queue, job)
 
     async def register(self, queue: str) -> None:

@@ -76,7 +76,7 @@ class BullMQ:
     def twin(self) -> Backend:
         return BullMQ(self._address)
 
-    def check(self, queue: str, job: NewJob) -> bytes:
+    def check(self, queue: str, job: NewJob, data: bytes | None = None) -> bytes:
         self._server.keys(queue)
         options = check(self._server.prefix, job)
         if job.parent is not None:

@@ -77,7 +77,7 @@ class MemoryBackend:
     def twin(self) -> Backend:
         return MemoryBackend(self._name, self._private, like=self._like)
 
-    def check(self, queue: str, job: NewJob) -> None:
+    def check(self, queue: str, job: NewJob, data: bytes | None = None) -> None:
         self._rules.check(queue, job)
 
     async def register(self, queue: str) -> None:

@@ -83,7 +83,7 @@ class Monque:
     def twin(self) -> Backend:
         return Monque(self._address, make_indexes=False, side_is_known=self.store.side_is_known)
 
-    def check(self, queue: str, job: NewJob) -> None:
+    def check(self, queue: str, job: NewJob, data: bytes | None = None) -> None:
         check(queue, job)
 
     async def register(self, queue: str) -> None:

@@ -62,6 +62,7 @@ CAPABILITIES = Capabilities(
     features=_HAS,
     ids="objectid",
     null_key=False,
+    split_from=40,
     nearest=_NEAREST,
 )
 

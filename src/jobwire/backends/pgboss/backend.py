@@ -87,8 +87,8 @@ class PgBossBackend:
     def twin(self) -> Backend:
         return PgBossBackend(self._address, side_is_known=self.store.is_open)
 
-    def check(self, queue: str, job: NewJob) -> None:
-        check(job)
+    def check(self, queue: str, job: NewJob, data: bytes | None = None) -> None:
+        check(job, data)
 
     async def register(self, queue: str) -> None:
         await self.queues.ensure(queue)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from jobwire import codec as json_codec
+from jobwire import codec
 from jobwire.backends.pgboss.codec import CAN_NOT_HOLD, storable
 from jobwire.backends.pgboss.produce.ids import is_id
 from jobwire.backends.rules import Rules
@@ -120,8 +120,9 @@ JOB_RULES: dict[str, Any] = {
 _EXTRA = ("singletonKey", "group", *JOB_RULES)
 
 
-def check(job: NewJob) -> None:
-    """Raises InvalidOption for a job that pg-boss does not take."""
+def check(job: NewJob, data: bytes | None = None) -> None:
+    """Raises InvalidOption for a job that pg-boss does not take. `data` is its data in encoded form, if that has been
+    made."""
     if job.priority is not None and job.priority > 2**31 - 1:
         raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
     if job.backoff is not None and job.backoff.jitter:
@@ -136,17 +137,24 @@ def check(job: NewJob) -> None:
         raise InvalidOption("extra.id", job.extra["id"], "is an option of its own: give it as id=…")
     if job.unique is not None and "singletonKey" in job.extra:
         raise InvalidOption("extra.singletonKey", job.extra["singletonKey"], "can't be given together with unique")
-    encoded("data", job.data)
+    if data is None:
+        encoded("data", job.data)
+    else:
+        _check_storable("data", data)
     if job.extra:
         check_options(job.extra, "extra.")
 
 
 def encoded(field: str, data: Any) -> bytes:
     """Returns the data as JSON. Raises InvalidOption if jsonb can't hold it."""
-    made = json_codec.dumps(data)
+    made = codec.dumps(data)
+    _check_storable(field, made)
+    return made
+
+
+def _check_storable(field: str, made: bytes) -> None:
     if not storable(made):
         raise InvalidOption(field, "…", CAN_NOT_HOLD)
-    return made
 
 
 def check_options(extra: Mapping[str, Any], where: str = "") -> None:

@@ -26,6 +26,8 @@ from jobwire.errors import JobwireError, StoreRefused
 _INCLUDE = re.compile(r"^--@include (\S+)[ \t]*$", re.MULTILINE)
 Argument = str | bytes | int | float
 _CALLS_PER_ROUND_TRIP = 100
+_NO_KEY = ":"
+"""Makes the name of a key, or of the keys of a queue, one that no protocol writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +89,36 @@ class Scripts:
 
     def command(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> tuple[Argument, ...]:
         """Returns the command that runs a script by its hash. The server must have it already."""
-        return ("EVALSHA", load(self._package, name).sha, len(keys), *keys, *args)
+        return ("EVALSHA", load(self._package, name).sha, *self._declared(keys), *args)
+
+    def _declared(self, keys: Sequence[str]) -> tuple[Any, ...]:
+        """Returns the number of keys, and the keys. On a cluster the last is one more than the script uses.
+
+        While a slot moves from one node to another, some of its keys are on each. A node refuses a command with several
+        keys that it does not have all (TRYAGAIN). With one key it would run the script, and the script would take all
+        the keys it does not find there for keys that do not exist. No node has the last key. So scripts wait until the
+        slot has moved.
+        """
+        if self._store.cluster:
+            return (len(keys) + 1, *keys, keys[0] + _NO_KEY)
+        return (len(keys), *keys)
 
     async def run(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         """Runs a script once. Raises StoreUnavailable if the reply is lost, and never sends the script again by
         itself."""
-        script = load(self._package, name)
+        script, declared = load(self._package, name), self._declared(keys)
         try:
-            return await self._store.call_bare("EVALSHA", script.sha, len(keys), *keys, *args)
+            return await self._store.call_bare("EVALSHA", script.sha, *declared, *args)
         except StoreRefused as refused:
             if not isinstance(refused.__cause__, NoScriptError):
                 raise
-            return await self._store.call_bare("EVAL", script.text, len(keys), *keys, *args)
+            return await self._store.call_bare("EVAL", script.text, *declared, *args)
 
     async def run_together(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         """Runs a script as `run` does, but in one round trip with others that were called while the last one was in
         progress. Meant for calls that come in bursts. The scripts still run one by one, each with its own reply."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._pending.append(_PendingCall(load(self._package, name), (len(keys), *keys, *args), answer))
+        self._pending.append(_PendingCall(load(self._package, name), (*self._declared(keys), *args), answer))
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_pending())
         return await answer

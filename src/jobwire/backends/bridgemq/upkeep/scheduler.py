@@ -31,6 +31,8 @@ TIDY_EVERY = 60.0
 FORGET_WORKERS_AFTER = 300.0
 _BATCH = 100
 _REINDEX_STEPS = 20
+_MOST_ASIDE = 200
+"""The length of the list in which ids and reasons wait for the leader, as `dead_letter.lua` keeps it."""
 
 
 class Deposed(Exception):
@@ -91,7 +93,8 @@ class Scheduler:
             if moved < 0:
                 raise Deposed
             if aside:
-                _log.error("moved %d jobs that can't be run to the dead letter: %s", len(aside) // 2, _shown(aside))
+                number = f"{len(aside) // 2}{' or more' if len(aside) >= _MOST_ASIDE else ''}"
+                _log.error("moved %s jobs that can't be run to the dead letter: %s", number, _shown(aside))
             total += moved
             if moved < _BATCH:
                 return total

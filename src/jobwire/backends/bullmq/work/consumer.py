@@ -16,7 +16,7 @@ from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.bullmq.upkeep.recover import AFTER_CHECK, recover
 from jobwire.backends.bullmq.work import advance_schedules
 from jobwire.backends.bullmq.work.early_claims import EarlyClaim, UndoneClaim, early_claims
-from jobwire.backends.bullmq.work.outcomes import BullClaim, encode, native_id, options_of
+from jobwire.backends.bullmq.work.outcomes import BullClaim, encode, encode_completed, native_id
 from jobwire.backends.bullmq.work.stored_options import KEEP_ALL, kept
 from jobwire.backends.bullmq.work.wakeup import Wakeup
 from jobwire.backends.extend_batches import extend_in_batches
@@ -100,19 +100,13 @@ class BullConsumer:
             return Settled()
         now = await self._store.clock.now_ms()
         token = f"{self._owner}:{next(self._turns)}"
-        completed: list[Argument] = []
+        completed_at, completed = encode_completed(outcomes, self._keep_completed)
         others: list[Argument] = []
-        completed_at: list[int] = []
         others_at: list[tuple[int, Verdict]] = []
-        for index, outcome in enumerate(outcomes):
-            if isinstance(outcome, Completed):
-                held = outcome.claim
-                keep = options_of(held).keep_completed or self._keep_completed
-                attempts, unique = held.job.attempts_made + 1, held.job.raw.get("deid", "")
-                completed += (native_id(held), held.token, outcome.result, *keep, attempts, unique)
-                completed_at.append(index)
-            else:
-                others_at.append((index, encode(others, outcome, self._settings, self._keep_failed)))
+        if len(completed_at) < len(outcomes):
+            for index, outcome in enumerate(outcomes):
+                if not isinstance(outcome, Completed):
+                    others_at.append((index, encode(others, outcome, self._settings, self._keep_failed)))
         head = (now, claim, token, self._lease_ms, *self._about, len(completed_at), len(others_at))
         reply = await self._scripts.run("settle", [self._keys.base], [*head, *completed, *others])
         codes, jobs, limited, due, discarded = reply

@@ -1,8 +1,8 @@
-"""Encodes outcomes other than completion as arguments of the settle script."""
+"""Encodes outcomes as arguments of the settle script."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,7 +11,18 @@ from jobwire.backends.bullmq.work.early_claims import UndoneClaim
 from jobwire.backends.bullmq.work.retry import decide, milliseconds
 from jobwire.backends.bullmq.work.stored_options import DEFAULTS, Kept, StoredOptions
 from jobwire.backends.redisio.scripts import Argument
-from jobwire.boundary import Claim, ConsumerSettings, Failed, Parked, Released, Snoozed, Throttled, Verdict
+from jobwire.boundary import (
+    Claim,
+    Completed,
+    ConsumerSettings,
+    Failed,
+    Outcome,
+    Parked,
+    Released,
+    Snoozed,
+    Throttled,
+    Verdict,
+)
 from jobwire.errors import MalformedPayload
 
 
@@ -42,10 +53,31 @@ def native_id(claim: Claim) -> Argument:
     return claim.native_id if isinstance(claim, BullClaim) else claim.job.id
 
 
+def encode_completed(outcomes: Sequence[Outcome], keep_completed: Kept) -> tuple[list[int], list[Argument]]:
+    """Returns the positions of the completed jobs, in the order in which the script handles them, and its arguments.
+    Jobs of one claim usually share all but id and result, so these are sent once for each group of such jobs."""
+    groups: dict[tuple[Argument, ...], tuple[list[int], list[Argument]]] = {}
+    for position, outcome in enumerate(outcomes):
+        if isinstance(outcome, Completed):
+            held = outcome.claim
+            job = held.job
+            keep = options_of(held).keep_completed or keep_completed
+            shared = (held.token, *keep, job.attempts_made + 1, job.raw.get("deid", ""))
+            members, jobs = groups.get(shared) or groups.setdefault(shared, ([], []))
+            members.append(position)
+            jobs += (native_id(held), outcome.result)
+    positions: list[int] = []
+    args: list[Argument] = []
+    for shared, (members, jobs) in groups.items():
+        positions += members
+        args += (len(members), *shared, *jobs)
+    return positions, args
+
+
 def encode(
     args: list[Argument], outcome: Failed | Released | Snoozed, settings: ConsumerSettings, keep_failed: Kept
 ) -> Verdict:
-    """Appends an outcome to the script's arguments. Returns the verdict that it gets if the script accepts it."""
+    """Appends an outcome other than completion to the arguments. Returns its verdict, if the script accepts it."""
     held = outcome.claim
     job_id = native_id(held)
     if isinstance(outcome, Parked):

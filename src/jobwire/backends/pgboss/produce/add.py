@@ -105,14 +105,14 @@ class Adding:
         """Stores jobs. Returns False if nothing was stored and the transaction, if there is one, can go on."""
         try:
             if transaction is not None:
-                [(count, _)] = await caller_transaction.run(transaction, call, self._store.where)
+                [(found, _)] = await caller_transaction.run(transaction, call, self._store.where)
             else:
-                [[(count, _)]] = await self._store.run([call])
+                [[(found, _)]] = await self._store.run([call])
         except Refused as error:
             if error.sqlstate not in (*_MOVED, UNIQUE_VIOLATION) or transaction is not None:
                 raise
             return False
-        return bool(count)
+        return bool(found)
 
     async def insert(self, queue: QueueRow, rows: Sequence[Mapping[str, Any]], transaction: Any = None) -> list[Added]:
         """Stores rows. Returns one answer for each."""

@@ -2,43 +2,39 @@
 --@include chunks
 
 -- Removes one entry per id, as LREM from the tail would. Returns the ids that were there, as a set, and their number.
--- The oldest jobs are at the tail, so a batch that finishes is nearly always among the last entries. That part is read,
--- filtered and put back. Only an id further inside costs a scan of its own.
+-- The oldest jobs are at the tail, so a batch that finishes is nearly always among the last entries. These are popped,
+-- and those of other jobs put back. Only an id further inside costs a scan of its own.
 local function take_active(base, ids)
-  local active = base .. 'active'
+  local active, number = base .. 'active', #ids
   local taken = {}
-  if #ids == 1 then
-    local number = redis.call('LREM', active, -1, ids[1])
-    if number == 1 then taken[ids[1]] = true end
-    return taken, number
+  if number == 1 then
+    local removed = redis.call('LREM', active, -1, ids[1])
+    if removed == 1 then taken[ids[1]] = true end
+    return taken, removed
   end
-  local missing = {}
+  local missing, others, left = {}, {}, number
   for _, id in ipairs(ids) do missing[id] = true end
-  local tail = redis.call('LRANGE', active, -(4 * #ids), -1)
-  local kept, left = {}, #ids
-  local position = #tail
-  while position > 0 and left > 0 do
-    local id = tail[position]
-    if missing[id] then
-      missing[id] = nil
-      taken[id] = true
-      left = left - 1
-    else
-      kept[#kept + 1] = id
+  for _ = 1, 4 do
+    local last = left > 0 and redis.call('RPOP', active, number)
+    if not last then break end
+    for _, id in ipairs(last) do
+      if missing[id] then
+        missing[id] = nil
+        taken[id] = true
+        left = left - 1
+      else
+        others[#others + 1] = id
+      end
     end
-    position = position - 1
   end
-  if next(taken) then
-    redis.call('LTRIM', active, 0, -(#tail - position) - 1)
-    local back = {}
-    for index = #kept, 1, -1 do back[#back + 1] = kept[index] end
-    over_items('RPUSH', active, back)
-  end
+  local back = {}
+  for index = #others, 1, -1 do back[#back + 1] = others[index] end
+  over_items('RPUSH', active, back)
   for id in pairs(missing) do
     if redis.call('LREM', active, -1, id) == 1 then
       taken[id] = true
       left = left - 1
     end
   end
-  return taken, #ids - left
+  return taken, number - left
 end

@@ -4,28 +4,45 @@
 --@include chunks
 --@include get_all
 
--- Completed jobs come as ARGV at `first`, seven each: id, token, value, jobs to keep, seconds to keep, attempts made
--- with this one, unique key or ''.
-local COMPLETION = 7
+-- Completed jobs come in groups from ARGV at `at`. A group is the number of its jobs, the values that they share, which
+-- are at these distances from the number, then id and value of each job.
+local TOKEN, KEEP_COUNT, KEEP_AGE, ATTEMPTS, UNIQUE, FIRST_JOB = 1, 2, 3, 4, 5, 6
 
--- Fills in a code per job: 0 if it may be completed. Returns the ids of the jobs with 0, and the lock keys of all.
-local function check_completions(base, first, number, codes)
+-- Returns the ids, the values and, for each job, the index of its group; and the index after the last job.
+local function read_completions(at, number)
+  local ids, values, groups = {}, {}, {}
+  local read = 0
+  while read < number do
+    local group = at
+    at = at + FIRST_JOB
+    for _ = 1, ARGV[group] do
+      read = read + 1
+      ids[read], values[read], groups[read] = ARGV[at], ARGV[at + 1], group
+      at = at + 2
+    end
+  end
+  return ids, values, groups, at
+end
+
+-- Fills in a code per job: 0 if it may be completed. Returns the ids of the jobs with 0, and the hashes and
+-- locks of all.
+local function check_completions(base, ids, groups, codes)
+  local number = #ids
   local hashes, locks, children = {}, {}, {}
   for index = 1, number do
-    local job = base .. ARGV[first + (index - 1) * COMPLETION]
+    local job = base .. ids[index]
     hashes[index], locks[index] = job, job .. ':lock'
     children[2 * index - 1], children[2 * index] = job .. ':dependencies', job .. ':unsuccessful'
   end
   local all_there = over_keys('EXISTS', hashes) == number
   local no_children = over_keys('EXISTS', children) == 0
   local held = get_all(locks)
-  local ids, seen = {}, {}
+  local right, seen = {}, {}
   for index = 1, number do
-    local at = first + (index - 1) * COMPLETION
-    local id, code = ARGV[at], 0
+    local id, code = ids[index], 0
     if not all_there and redis.call('EXISTS', hashes[index]) == 0 then
       code = -1
-    elseif held[index] ~= ARGV[at + 1] or seen[id] then
+    elseif held[index] ~= ARGV[groups[index] + TOKEN] or seen[id] then
       code = held[index] and not seen[id] and -6 or -2
     elseif not no_children and redis.call('EXISTS', children[2 * index - 1]) == 1 then
       code = -4
@@ -33,11 +50,11 @@ local function check_completions(base, first, number, codes)
       code = -9
     else
       seen[id] = true
-      ids[#ids + 1] = id
+      right[#right + 1] = id
     end
     codes[index] = code
   end
-  return ids, locks
+  return right, hashes, locks
 end
 
 -- Adds jobs that share a rule of keeping to `completed`, then applies the rule once.
@@ -47,23 +64,24 @@ local function keep_completed(base, count, age, scores, dropped, now)
   if #scores > 0 and (count ~= '' or age ~= '') then rare().prune(base, base .. 'completed', count, age, now) end
 end
 
--- Completes jobs. Fills in `codes` and returns the number of completed jobs.
-local function complete_all(base, first, number, now, codes)
-  local ids, locks = check_completions(base, first, number, codes)
-  if #ids == 0 then return 0 end
+-- Completes jobs. Fills in `codes` and returns the number of completed jobs, and the index after them.
+local function complete_all(base, at, number, now, codes)
+  local all, values, groups, after = read_completions(at, number)
+  local ids, hashes, locks = check_completions(base, all, groups, codes)
+  if #ids == 0 then return 0, after end
   local taken, found = take_active(base, ids)
   if found < number then
     ids, locks = {}, {}
     for index = 1, number do
-      local id = ARGV[first + (index - 1) * COMPLETION]
+      local id = all[index]
       if codes[index] == 0 and not taken[id] then
         codes[index] = -3
       elseif codes[index] == 0 then
         ids[#ids + 1] = id
-        locks[#locks + 1] = base .. id .. ':lock'
+        locks[#locks + 1] = hashes[index] .. ':lock'
       end
     end
-    if #ids == 0 then return 0 end
+    if #ids == 0 then return 0, after end
   end
   over_keys('DEL', locks)
   over_items('SREM', base .. 'stalled', ids)
@@ -71,12 +89,11 @@ local function complete_all(base, first, number, now, codes)
   local count, age
   for index = 1, number do
     if codes[index] == 0 then
-      local at = first + (index - 1) * COMPLETION
-      local id, value, unique = ARGV[at], ARGV[at + 2], ARGV[at + 6]
-      local job = base .. id
-      if ARGV[at + 3] ~= count or ARGV[at + 4] ~= age then
+      local id, value, job, group = all[index], values[index], hashes[index], groups[index]
+      local unique = ARGV[group + UNIQUE]
+      if ARGV[group + KEEP_COUNT] ~= count or ARGV[group + KEEP_AGE] ~= age then
         if count then keep_completed(base, count, age, scores, dropped, now) end
-        scores, dropped, count, age = {}, {}, ARGV[at + 3], ARGV[at + 4]
+        scores, dropped, count, age = {}, {}, ARGV[group + KEEP_COUNT], ARGV[group + KEEP_AGE]
       end
       -- A unique key or a parent of a wrong type must not keep this job or those behind it from being completed.
       if unique ~= '' then pcall(rare().give_back_unique, base, unique, id, now) end
@@ -88,7 +105,7 @@ local function complete_all(base, first, number, now, codes)
       if count == '0' then
         dropped[#dropped + 1] = id
       else
-        redis.pcall('HSET', job, 'returnvalue', value, 'finishedOn', now, 'atm', ARGV[at + 5])
+        redis.pcall('HSET', job, 'returnvalue', value, 'finishedOn', now, 'atm', ARGV[group + ATTEMPTS])
         local n = #scores
         scores[n + 1], scores[n + 2] = now, id
       end
@@ -96,5 +113,5 @@ local function complete_all(base, first, number, now, codes)
     end
   end
   keep_completed(base, count, age, scores, dropped, now)
-  return #ids
+  return #ids, after
 end

@@ -3,11 +3,11 @@
 --
 -- KEYS[1]  base of the queue, `<prefix>:<queue>:`
 -- ARGV     now ms, or T for an early claim, which the server runs when a wait ends, which uses the server's time and
--- can
---          be undone without a trace; number of jobs to claim, token and lease ms of these, worker's name or '',
+--          can be undone without a trace; number of jobs to claim, token and lease ms of these, worker's name or '',
 --          worker's rate limit: jobs and ms, or '' '', minutes of metrics or '',
 --          number of completed jobs, number of other outcomes, then
---   per completed job  id, token, value, jobs to keep, seconds to keep, attempts made with this one, unique key or ''
+--   completed jobs, in groups: number of jobs, what they share (token, jobs to keep, seconds to keep, attempts made
+--     with this one, unique key or ''), then id and value of each
 --   per other outcome  letter, id, token, then
 --     F failed for good  reason, stacks JSON, allowed attempts, jobs to keep, seconds to keep
 --     D next attempt, delayed   reason, stacks JSON, delay ms
@@ -55,8 +55,7 @@ local codes, completed, failed = {}, 0, 0
 local at = 11
 
 if completions > 0 then
-  completed = complete_all(base, at, completions, now, codes)
-  at = at + completions * COMPLETION
+  completed, at = complete_all(base, at, completions, now, codes)
 end
 
 local promoted, throttled, other = false, 0, others > 0 and rare() or nil
