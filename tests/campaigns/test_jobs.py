@@ -147,6 +147,7 @@ async def test_a_claim_that_was_swept_can_not_settle_any_more(connection, store,
     assert await getattr(store.jobs, settle)(connection, lost, *more) is None  # queued
     second = await store.jobs.claim(connection, job_id)
     assert await getattr(store.jobs, settle)(connection, lost, *more) is None  # claimed by another
+    assert await store.jobs.settle_sent(connection, [lost]) == []
     assert (second.attempt, second.idempotency_key) == (2, lost.idempotency_key)
     assert await _campaign(store, connection, campaign_id) == ("RUNNING", 0, 0, 2, 0)
 
@@ -342,6 +343,27 @@ async def test_many_claims_are_settled_by_one_statement(connection, store, campa
     assert [stored[one].attempts for one in jobs] == [1, 1, 1, 0, 1, 0]
     assert [stored[one].due_at is not None for one in jobs] == [False, False, True, True, True, False]
     assert await _campaign(store, connection, campaign_id) == ("RUNNING", 1, 1, 6, 33)
+
+
+async def test_claims_that_were_all_sent_are_settled_by_a_shorter_statement(connection, store, campaign_of):
+    campaign_id, jobs = await campaign_of(6)
+    claims = await store.jobs.claim_many(connection, jobs)
+    channels = [claims[job_id].channel_id for job_id in jobs]
+    await connection.execute("UPDATE channels SET error_count = 3 WHERE id = ANY(%s)", [[channels[0], channels[4]]])
+    await connection.execute("UPDATE jobs SET due_at = now(), error_message = 'slow' WHERE id = %s", [jobs[1]])
+    lost = [replace(claims[jobs[4]], attempt=7), replace(claims[jobs[5]], started_at="2020-01-01 00:00:00+00")]
+    settled = await store.jobs.settle_sent(connection, [*lost, *(claims[job_id] for job_id in jobs[:4])])
+    assert sorted(settled) == sorted(jobs[:4])
+    stored = {job.id: job for job in await store.jobs.page(connection, campaign_id)}
+    assert [stored[one].status for one in jobs] == ["SENT"] * 4 + ["SENDING"] * 2
+    assert {(one.sent_at is not None, one.attempts, one.error_message, one.due_at) for one in
+            (stored[job_id] for job_id in jobs[:4])} == {(True, 1, None, None)}  # fmt: skip
+    found = await connection.execute("SELECT id FROM channels WHERE error_count > 0")
+    assert await found.fetchall() == [(channels[4],)]
+    assert await _campaign(store, connection, campaign_id) == ("RUNNING", 4, 0, 6, 66)
+    assert await store.jobs.settle_sent(connection, [claims[job_id] for job_id in jobs[:4]]) == []  # settled already
+    await store.jobs.settle_sent(connection, [claims[job_id] for job_id in jobs[4:]])
+    assert await _campaign(store, connection, campaign_id) == ("COMPLETED", 6, 0, 6, 100)
 
 
 async def test_a_purge_deletes_old_sent_jobs_and_keeps_the_counters(connection, store, campaign_of):

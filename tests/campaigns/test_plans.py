@@ -109,6 +109,9 @@ async def _check(connection, store, campaign_id):
         }
         nodes = await _on_jobs(connection, store.jobs.text("settle"), values)
         assert _found_by(nodes, {"jobs_pkey"}) == 1, outcome
+        if outcome is Outcome.SENT:
+            nodes = await _on_jobs(connection, store.jobs.text("settle_sent"), values)
+            assert _found_by(nodes, {"jobs_pkey"}) == 1
     nodes = await _on_jobs(connection, store.jobs.text("claim"), {"ids": [jobs[6].job_id]})
     assert _found_by(nodes, {"jobs_pkey"}) == 1
     await store.jobs.sent(connection, claim)

@@ -129,7 +129,8 @@ class Claim:
     campaign_id: str
     channel_id: str
     attempt: int
-    started_at: datetime
+    started_at: str
+    """As the database writes it, and reads it again when the claim is settled."""
     idempotency_key: str
     """The idempotency key: written before the first send and the same for every attempt, so that a transport that
     remembers it refuses a message that it has delivered already."""

@@ -42,11 +42,12 @@ def utf16_length(text: str) -> int:
 class MessageTemplate:
     """A text with parameters, perhaps with media. Checked when it is made.
 
-    >>> template = MessageTemplate("Hello {username}, {product} is {{new}}")
-    >>> template.names
-    ('username', 'product')
-    >>> template.render({"product": "Tea"}, {"username": "@news"})
-    'Hello @news, Tea is {new}'
+    Examples:
+        >>> template = MessageTemplate("Hello {username}, {product} is {{new}}")
+        >>> template.names
+        ('username', 'product')
+        >>> template.render({"product": "Tea"}, {"username": "@news"})
+        'Hello @news, Tea is {new}'
     """
 
     content: str

@@ -237,12 +237,14 @@ class Together:
         return self._answer(messages)
 
 
-async def test_messages_of_one_moment_are_sent_in_one_call() -> None:
+async def test_many_messages_are_sent_in_one_call_and_those_of_test_mode_not_at_all() -> None:
     transport = Together(lambda messages: [Receipt(one.job_id) for one in messages])
     sender = Sender(transport)
-    receipts = await asyncio.gather(*(sender.send(message(n)) for n in range(1, 31)))
-    assert [one.id for one in receipts] == [message(n).job_id for n in range(1, 31)]
-    assert transport.calls == [30]
+    receipts = await sender.send_many([message(n, mode="LIVE" if n % 3 else "TEST") for n in range(1, 31)])
+    assert [one.id for one in receipts] == [message(n).job_id if n % 3 else None for n in range(1, 31)]
+    assert [one.id for one in await sender.send_many([message(mode="TEST")])] == [None]
+    assert (await sender.send(message())).id == message().job_id
+    assert transport.calls == [20, 1]
 
 
 async def test_a_subclass_that_overrides_send_gets_each_message_there() -> None:
@@ -274,5 +276,5 @@ async def test_an_error_of_a_call_is_the_error_of_all_its_messages() -> None:
         raise Permanent("no", reason="BECAUSE")
 
     sender = Sender(Together(refuse))
-    found = await asyncio.gather(*(sender.send(message(n)) for n in (1, 2)), return_exceptions=True)
-    assert [type(one) for one in found] == [Permanent, Permanent]
+    with pytest.raises(Permanent, match="no"):
+        await sender.send_many([message(1), message(2)])

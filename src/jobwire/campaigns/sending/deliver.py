@@ -1,5 +1,8 @@
 """Sends one message of the queue: waits for its slot, claims its row, sends, settles.
 
+Messages that run at the same time are claimed in one statement. If the transport takes many messages in one call, they
+stay together until they are settled. Through other transports each message is sent by itself.
+
 The row decides. If it can't be claimed, since the message was sent, is being sent, or its campaign does not run, or if
 no slot is near, the queue's job is done: a row that still waits gives up its place in the queue, and is fed again when
 its campaign runs and its time has come.
@@ -23,6 +26,7 @@ from jobwire.campaigns.states import JobStatus
 from jobwire.campaigns.store import Store
 from jobwire.campaigns.transports import (
     FloodWait,
+    Message,
     PeerBlocked,
     Permanent,
     Receipt,
@@ -42,18 +46,34 @@ _AT_ONCE = 50
 _TRY_AGAIN = 1.0
 """Seconds between attempts to settle while the database is away."""
 
+Sent = Receipt | TransportError | None
+"""The result of sending a message, None if that was not tried yet."""
+
 
 class Delivery:
     """Handles the jobs of `send-message`. Claims and settles of messages that run at the same time share statements."""
 
     def __init__(
-        self, store: Store, connections: Connections, sender: Sender, *, on_settled: Callable[[int], None]
+        self,
+        store: Store,
+        connections: Connections,
+        sender: Sender,
+        *,
+        concurrency: int,
+        on_settled: Callable[[int], None],
     ) -> None:
+        """`concurrency` is how many messages are claimed, sent and settled at once through a transport that takes
+        many."""
         self._store = store
         self._connections = connections
         self._sender = sender
         self._rate = DeliveryRate(store, connections)
-        self._claims: Coalescer[str, Claim | None] = Coalescer(self._claim, _AT_ONCE, together=True)
+        self._claims: Coalescer[SendMessage, tuple[Claim | None, Sent]] = Coalescer(
+            self._claim_and_send if sender.sends_many else self._claim_only,
+            min(_AT_ONCE, concurrency),
+            together=True,
+            calls=max(1, concurrency // _AT_ONCE),
+        )
         self._asides: Coalescer[str, None] = Coalescer(self._set_aside, _AT_ONCE, together=True)
         self._settlements: Coalescer[Settlement, Settled | None] = Coalescer(self._settle, _AT_ONCE, together=True)
         self._on_settled = on_settled
@@ -63,17 +83,51 @@ class Delivery:
         if not await self._rate.slot(asked.campaign_id):
             await self._asides.put(asked.job_id)
             return {"status": "TOO_EARLY"}
-        claim = await self._claims.put(asked.job_id)
+        claim, sent = await self._claims.put(asked)
         if claim is None:
             return {"status": "SKIPPED"}
+        if sent is None:
+            sent = await self._send(asked, claim)
+        if isinstance(sent, TransportError):
+            return await self._failed(claim, sent)
+        return _answer(sent)
+
+    async def _claim_only(self, asked: Sequence[SendMessage]) -> Sequence[tuple[Claim | None, Sent]]:
+        return [(claim, None) for claim in await self._claim(asked)]
+
+    async def _claim_and_send(self, asked: Sequence[SendMessage]) -> Sequence[tuple[Claim | None, Sent]]:
+        """Claims messages, sends them in one call, and settles those that were sent."""
+        claims = await self._claim(asked)
+        outcomes: list[Sent] = [None] * len(asked)
+        messages: dict[int, Message] = {}
+        for place, (one, claim) in enumerate(zip(asked, claims, strict=True)):
+            if claim is not None:
+                try:
+                    messages[place] = one.message(claim)
+                except InvalidOption as error:
+                    outcomes[place] = _no_message(error)
+        sent: Sequence[Sent] = ()
+        if messages:
+            try:
+                sent = await self._sender.send_many(list(messages.values()))
+            except TransportError as error:
+                sent = [error] * len(messages)
+            else:
+                await self._settle_sent([claim for place in messages if (claim := claims[place]) is not None])
+        for place, one in zip(messages, sent, strict=True):
+            outcomes[place] = one
+        return list(zip(claims, outcomes, strict=True))
+
+    async def _send(self, asked: SendMessage, claim: Claim) -> Receipt | TransportError:
+        """Sends one message by itself, and settles it if it was sent."""
         try:
             receipt = await self._sender.send(asked.message(claim))
-        except InvalidOption as error:  # the payload makes no message
-            return await self._failed(claim, Permanent(str(error), reason="INVALID_MESSAGE"))
+        except InvalidOption as error:
+            return _no_message(error)
         except TransportError as error:
-            return await self._failed(claim, error)
+            return error
         await self._settlements.put(Settlement(claim, Outcome.SENT))
-        return _answer(JobStatus.SENT, receipt)
+        return receipt
 
     async def _failed(self, claim: Claim, error: TransportError) -> dict[str, Any]:
         """Settles a message that was not sent. Raises Snooze if it is to be sent later."""
@@ -126,7 +180,8 @@ class Delivery:
         self._on_settled(1)
         return {"status": JobStatus.FAILED, "error": _text(error)}
 
-    async def _claim(self, job_ids: Sequence[str]) -> Sequence[Claim | None]:
+    async def _claim(self, asked: Sequence[SendMessage]) -> Sequence[Claim | None]:
+        job_ids = [one.job_id for one in asked]
         async with self._connections.use() as connection:
             claims = await self._store.jobs.claim_many(connection, list(dict.fromkeys(job_ids)))
             refused = [job_id for job_id in job_ids if job_id not in claims]
@@ -139,6 +194,14 @@ class Delivery:
         async with self._connections.use() as connection:
             await self._store.jobs.set_aside(connection, job_ids)
         return [None] * len(job_ids)
+
+    async def _settle_sent(self, claims: Sequence[Claim]) -> None:
+        async def settle() -> None:
+            async with self._connections.use() as connection:
+                await self._store.jobs.settle_sent(connection, claims)
+
+        await _until_done(settle)
+        self._on_settled(len(claims))
 
     async def _settle(self, settlements: Sequence[Settlement]) -> Sequence[Settled | None]:
         settled: dict[str, Settled] = {}
@@ -169,5 +232,12 @@ def _text(error: TransportError) -> str:
     return f"{error.reason}: {error}"
 
 
-def _answer(status: JobStatus, receipt: Receipt) -> dict[str, Any]:
-    return {"status": status} | ({"receipt": receipt.id} if receipt.id is not None else {})
+def _no_message(error: InvalidOption) -> Permanent:
+    """Returns the error of a payload that makes no message."""
+    return Permanent(str(error), reason="INVALID_MESSAGE")
+
+
+def _answer(receipt: Receipt) -> dict[str, Any]:
+    # The text and not the member of the enumeration, which takes four times as long to encode.
+    status = JobStatus.SENT.value
+    return {"status": status} if receipt.id is None else {"status": status, "receipt": receipt.id}

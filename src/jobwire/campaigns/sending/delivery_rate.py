@@ -21,7 +21,7 @@ from jobwire.coalesce import Coalescer
 AHEAD = 2.0
 """Seconds that a message waits for its slot in the worker. With a longer wait it gives up its place in the queue."""
 _AT_ONCE = 50
-_SPARE = 500
+_SPARE = 2000
 """Slots that are reserved for messages to come, at most those of `_SPARE_TIME`."""
 _SPARE_TIME = 0.02
 _KEPT = 0.1

@@ -9,6 +9,7 @@ queue for each message, and nothing to its row (`schema/migrations/0006_cursors.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import timedelta
 
@@ -33,6 +34,8 @@ MOST = 4000
 SPARE = 200
 AT_ONCE = 1000
 """Messages that one transaction feeds."""
+SLICE = 200
+"""Messages that are prepared at a time. Between two slices the worker goes on sending."""
 
 
 class Feeder:
@@ -96,13 +99,15 @@ class Feeder:
         template = MessageTemplate(plan.content, plan.media_type, plan.media_url)
         options = message_options(plan.retry_limit)
         times = [plan.first + timedelta(seconds=place * step) for place in range(len(fed) + 1)]
-        await self._queues.add_messages(
-            connection,
-            [
+        jobs: list[NewJob] = []
+        for start in range(0, len(fed), SLICE):
+            some = slice(start, start + SLICE)
+            jobs += [
                 NewJob(payload_of(plan, template, job), run_at=time, **options)
-                for job, time in zip(fed, times, strict=False)
-            ],
-        )
+                for job, time in zip(fed[some], times[some], strict=False)
+            ]
+            await asyncio.sleep(0)
+        await self._queues.add_messages(connection, jobs)
         await self._store.sending.set_fed_until(connection, plan.campaign_id, times[-1])
         return len(fed)
 

@@ -55,7 +55,8 @@ class CampaignWorker:
         lost_after: checks.Seconds | None = None,
         **options: Any,
     ) -> None:
-        """`schema` is that of the campaign tables, `queue_schema` that of pg-boss's. `lost_after` is how long a message
+        """`schema` is that of the campaign tables, `queue_schema` that of pg-boss's. `concurrency` is how many messages
+        are being sent at once. `lost_after` is how long a message
         may be with one worker before the others take that worker for dead: a minute more than `send_timeout`, unless
         given. Further options are those of `jobwire.Worker`."""
         self._settings = DatabaseSettings.parse(url, schema)
@@ -67,11 +68,16 @@ class CampaignWorker:
         self._sender = Sender(transport_of(transport) if isinstance(transport, str) else transport, timeout=timeout)
         self._feeder = Feeder(self._store, self._connections, self._queues)
         self._upkeep = Upkeep(self._store, self._connections, self._feeder, lost_after=lost)
-        self._delivery = Delivery(self._store, self._connections, self._sender, on_settled=self._on_settled)
+        at_once = checks.whole("concurrency", concurrency, minimum=1)
+        self._delivery = Delivery(
+            self._store, self._connections, self._sender, concurrency=at_once, on_settled=self._on_settled
+        )
         self._unseen = 0
         handlers = {START: QueueHandler(self._start, concurrency=2), SEND: self._delivery}
         options = {"max_stalled": 10, "lease": 30.0, **options}
-        self.worker = Worker(handlers, url=self._queues.url, concurrency=concurrency, lifespan=self._life, **options)
+        # A transport that takes many messages is quick, and would wait for the queue: as many again are fetched ahead.
+        fetched = 2 * at_once if self._sender.sends_many else at_once
+        self.worker = Worker(handlers, url=self._queues.url, concurrency=fetched, lifespan=self._life, **options)
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:

@@ -54,17 +54,15 @@ class Jobs(Table[Job]):
         """Makes QUEUED jobs SENDING and counts the attempt. Returns the claims by id. Left out are jobs that are not
         QUEUED, that have no attempt left, or whose campaign is not RUNNING. Commit before sending: a crash is then seen
         by `sweep`."""
-        found = await self.made(connection, "claim", {"ids": text_array(job_ids)}, Claim)
-        return {claim.job_id: claim for claim in found}
+        # Made from tuples, in the order of the fields, which takes half the time.
+        found = await self.tuples(connection, "claim", {"ids": text_array(job_ids)})
+        return {row[0]: Claim(*row) for row in found}
 
     async def settle(self, connection: Connection, settlements: Sequence[Settlement]) -> dict[str, Settled]:
         """Settles claims, and records the outcomes with their channels: SENT resets the count of errors, FAILED counts
         one, and the fifth in a row deactivates the channel. Returns the jobs by id, except those whose claim is lost.
         """
-        values: dict[str, Any] = {
-            "ids": text_array([one.claim.job_id for one in settlements]),
-            "attempts": plain_array([one.claim.attempt for one in settlements]),
-            "starts": plain_array([one.claim.started_at.isoformat() for one in settlements]),
+        values = _fences([one.claim for one in settlements]) | {
             "outcomes": None,
             "errors": None,
             "delays": None,
@@ -77,6 +75,11 @@ class Jobs(Table[Job]):
                 "delays": [one.delay for one in settlements],
             }
         return {one.job_id: one for one in await self.made(connection, "settle", values, Settled)}
+
+    async def settle_sent(self, connection: Connection, claims: Sequence[Claim]) -> list[str]:
+        """Settles claims of different jobs whose messages were all sent, as `settle` does, with half the work. Returns
+        the ids of the jobs, except those whose claim is lost."""
+        return [job_id for (job_id,) in await self.tuples(connection, "settle_sent", _fences(claims))]
 
     async def sent(self, connection: Connection, claim: Claim) -> Settled | None:
         """SENDING becomes SENT. Returns None if the claim is lost."""
@@ -111,7 +114,7 @@ class Jobs(Table[Job]):
         """Takes the next QUEUED jobs of a campaign for the queue: returned ones, then those after the cursor. Returns
         them in that order. `due_at` is the time from which a returned one can be overdue."""
         values = {"campaign_id": campaign_id, "due_at": due_at, "limit": limit}
-        return await self.made(connection, "feed", values, FedJob)
+        return [FedJob(*row) for row in await self.tuples(connection, "feed", values)]
 
     async def count_fed(self, connection: Connection, campaign_id: str, limit: int) -> int:
         """Returns how many QUEUED jobs of a campaign are in the queue, at most `limit`. Of jobs before the cursor, the
@@ -166,6 +169,14 @@ class Jobs(Table[Job]):
 
     async def _settle(self, connection: Connection, settlement: Settlement) -> Settled | None:
         return (await self.settle(connection, [settlement])).get(settlement.claim.job_id)
+
+
+def _fences(claims: Sequence[Claim]) -> dict[str, Any]:
+    return {
+        "ids": text_array([one.job_id for one in claims]),
+        "attempts": plain_array([one.attempt for one in claims]),
+        "starts": plain_array([one.started_at for one in claims]),
+    }
 
 
 def _fence(claim: Claim) -> dict[str, object]:

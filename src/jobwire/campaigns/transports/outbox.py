@@ -118,11 +118,14 @@ class OutboxTransport:
             receipts = self._index.find_many(file, {message.idempotency_key for message in messages})
             lines: dict[str, bytes] = {}
             ids = os.urandom(16 * len(messages)).hex()
+            now = datetime.now(UTC)
+            at = now.isoformat()
             for start, message in zip(range(0, len(ids), 32), messages, strict=True):
-                if message.idempotency_key not in receipts:
-                    receipt = receipts[message.idempotency_key] = Receipt(ids[start : start + 32], datetime.now(UTC))
-                    line = {"id": receipt.id, "at": receipt.at.isoformat(), **message.fields()}
-                    lines[message.idempotency_key] = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+                key = message.idempotency_key
+                if key not in receipts:
+                    receipts[key] = Receipt(ids[start : start + 32], now)
+                    line = {"id": ids[start : start + 32], "at": at, **message.fields()}
+                    lines[key] = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
             if lines:
                 self._index.expect(file, self._write(file, b"".join(lines.values())), lines)
             return [receipts[message.idempotency_key] for message in messages]

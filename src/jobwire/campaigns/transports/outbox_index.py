@@ -22,6 +22,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -243,5 +244,7 @@ def _lines(file: int, start: int, end: int) -> Iterator[_Line]:
             start += len(text) + 1
 
 
+@lru_cache(maxsize=1000)
 def _hash(key: str) -> bytes:
+    # The keys of a call are looked for, and then noted: the second time they are in the cache.
     return hashlib.sha256(key.encode()).digest()[:16]

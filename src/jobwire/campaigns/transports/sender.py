@@ -9,7 +9,7 @@ errors of `transport.py`, within the time limit:
 * An unknown exception, a value that is not a `Receipt`, and a cancellation from inside the transport are `Retryable`.
 * The time of a `FloodWait` is bounded, so that a campaign neither resumes at once nor stays paused for years.
 * In TEST mode a message is handed over only to a transport that declares `records_only`.
-* A transport that has `send_many` gets the messages of one moment in one call, unless a subclass overrides only `send`.
+* A transport that has `send_many` gets many messages in one call, unless a subclass overrides only `send`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from jobwire.campaigns.transports.transport import (
     TransportBroken,
     TransportError,
 )
-from jobwire.coalesce import Coalescer
 from jobwire.counted import counted
 from jobwire.deadline import deadline
 from jobwire.errors import InvalidOption, MissingExtra, shown
@@ -47,7 +46,6 @@ LONGEST_WAIT = 7 * 86400.0
 UNKNOWN_WAIT = 60.0
 """Seconds to wait if a transport asks for a time that is not a number."""
 _GRACE = 2.0
-_AT_ONCE = 500
 
 
 class Sender:
@@ -60,9 +58,8 @@ class Sender:
         self._timeout = checks.seconds("timeout", timeout, minimum=0.001)
         self._left_behind: set[asyncio.Task[Any]] = set()
         self._open = False
-        self._together: Coalescer[Message, Receipt] | None = None
-        if _sends_many(transport):
-            self._together = Coalescer(self._send_many, _AT_ONCE, together=True)
+        self.sends_many = _sends_many(transport)
+        """True if the transport takes many messages in one call."""
 
     async def __aenter__(self) -> Self:
         """Opens the transport. Raises `TransportBroken` if it can't be used, `Retryable` if it may be later."""
@@ -87,11 +84,24 @@ class Sender:
 
     async def send(self, message: Message) -> Receipt:
         """Sends one message. Raises FloodWait, PeerBlocked, Permanent, Retryable or TransportBroken."""
-        if message.mode == "TEST" and not getattr(self.transport, "records_only", False):
+        if self.sends_many:
+            [receipt] = await self.send_many([message])
+            return receipt
+        if not self._is_handed_over(message):
             return Receipt(None)
-        if self._together is not None:
-            return await self._together.put(message)
         return self._receipt(await self._begin(f"send job {message.job_id}", self.transport.send, message))
+
+    async def send_many(self, messages: Sequence[Message]) -> Sequence[Receipt]:
+        """Sends messages in one call, if the transport takes many. Raises as `send`: then none of them counts as
+        sent."""
+        given = [message for message in messages if self._is_handed_over(message)]
+        receipts = iter(await self._send_many(given) if given else ())
+        if len(given) == len(messages):
+            return list(receipts)
+        return [next(receipts) if self._is_handed_over(message) else Receipt(None) for message in messages]
+
+    def _is_handed_over(self, message: Message) -> bool:
+        return message.mode != "TEST" or getattr(self.transport, "records_only", False)
 
     async def _send_many(self, messages: Sequence[Message]) -> Sequence[Receipt]:
         what = f"send {counted(len(messages), 'message')}"

@@ -94,8 +94,9 @@ class Receipt:
     Values are adapted rather than refused, since the message is sent already: an id that is a number becomes text, a
     time without a zone is taken as UTC.
 
-    >>> Receipt(4711).id
-    '4711'
+    Examples:
+        >>> Receipt(4711).id
+        '4711'
     """
 
     id: str | None = None

@@ -17,5 +17,5 @@ SET status = 'SENDING', attempts = j.attempts + 1, started_at = clock_timestamp(
     idempotency_key = coalesce(j.idempotency_key, j.id)
 WHERE j.id = ANY(ARRAY(SELECT id FROM asked))
     AND j.attempts <= (SELECT r.retry_limit FROM running r WHERE r.id = j.campaign_id)
-RETURNING j.id AS job_id, j.campaign_id, j.channel_id, j.attempts AS attempt, j.started_at, j.idempotency_key,
+RETURNING j.id AS job_id, j.campaign_id, j.channel_id, j.attempts AS attempt, j.started_at::text, j.idempotency_key,
     (SELECT r.mode FROM running r WHERE r.id = j.campaign_id) AS mode

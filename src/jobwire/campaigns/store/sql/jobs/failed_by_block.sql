@@ -2,7 +2,7 @@
 -- statuses, and the array from a join with the whole table, when there are no statistics.
 WITH claimed AS MATERIALIZED (
     SELECT id FROM {schema}.jobs
-    WHERE id = %(id)s AND (status = 'SENDING') IS TRUE AND attempts = %(attempt)s AND started_at = %(started_at)s
+    WHERE id = %(id)s AND (status = 'SENDING') IS TRUE AND attempts = %(attempt)s AND started_at = %(started_at)s::timestamptz
     FOR NO KEY UPDATE),
 ending AS MATERIALIZED (
     SELECT id FROM {schema}.jobs
