@@ -5,10 +5,9 @@ The days before are built at once, in a process of their own. Bronze of a day is
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history.build import build
 from jobwire.pipeline.lake.lake import Lake, folder_of
+from jobwire.pipeline.lake.pointers import Part
+from jobwire.pipeline.lake.publication import Staged
+from jobwire.pipeline.lake.tables import SNAPSHOT_TABLES, columns_of
 from jobwire.pipeline.spark.utc import utc_day
 
 DAY_MS = 24 * 3_600_000
@@ -48,12 +50,20 @@ def _days_before(root: Path, events: int, day: int, memory: str) -> None:
         lake = Lake(str(root))
         jobs = lives.jobs_for(events)
         of_days = spark.range(1, day).withColumnRenamed("id", "number")
-        _add(lake, _events(spark, jobs, of_days), _snapshot(spark, jobs, of_days), "before")
+        lake.add_events(folder_of(dump.QUEUE), _events(spark, jobs, of_days), None, "before")
+        _add_snapshots(lake, _snapshot(spark, jobs, of_days))
         build(spark, lake)
-    for folder in root.glob("bronze/events/*/day=*"):
-        ingested = datetime.fromisoformat(folder.name.partition("=")[2]).replace(tzinfo=UTC) + timedelta(days=1)
-        for file in folder.iterdir():
-            os.utime(file, (ingested.timestamp(), ingested.timestamp()))
+
+
+def _add_snapshots(lake: Lake, rows: DataFrame) -> None:
+    """Publishes a part for each day, as that many ingests would."""
+    name, folder = f"{SNAPSHOT_TABLES['jobs']}/{folder_of(dump.QUEUE)}", "v-before"
+    columns = columns_of(name)
+    parted = rows.withColumn("part", F.col("run")).repartition("part")
+    parted.write.partitionBy("part").parquet(lake.files.for_spark(f"{name}/{folder}"))
+    found = {each.partition("=")[2]: f"{folder}/{each}" for each in lake.files.folders(f"{name}/{folder}")}
+    parts = {day: Part(at, lake.files.count(f"{name}/{at}"), 0, reaches=[day]) for day, at in found.items()}
+    lake.publish(Staged(name, columns, "before", parts, None), replacing=())
 
 
 def _one_more(root: Path, events: int, day: int, memory: str) -> dict[str, Any]:
@@ -61,7 +71,8 @@ def _one_more(root: Path, events: int, day: int, memory: str) -> dict[str, Any]:
         lake = TimedLake(str(root))
         jobs = lives.jobs_for(events)
         of_day = spark.range(day, day + 1).withColumnRenamed("id", "number")
-        _add(lake, _events(spark, jobs, of_day), _snapshot(spark, jobs, of_day), "one-more")
+        lake.add_events(folder_of(dump.QUEUE), _events(spark, jobs, of_day), None, "one-more")
+        lake.add_snapshot(dump.QUEUE, _snapshot(spark, jobs, of_day), "one-more", at=_seen_at(day))
         lake.seconds.clear()
         began, used = time.perf_counter(), cpu_of_java()
         result = build(spark, lake)
@@ -81,11 +92,6 @@ def _one_more(root: Path, events: int, day: int, memory: str) -> dict[str, Any]:
 
 def _no_session() -> NoReturn:
     raise AssertionError("a run without news needs no Spark")
-
-
-def _add(lake: Lake, events: DataFrame, snapshot: DataFrame, run: str) -> None:
-    lake.add_events(folder_of(dump.QUEUE), events, None, run)
-    lake.add_snapshot(dump.QUEUE, snapshot, run)
 
 
 def _events(spark: Any, jobs: int, days: DataFrame) -> DataFrame:
@@ -109,6 +115,7 @@ def _snapshot(spark: Any, jobs: int, days: DataFrame) -> DataFrame:
         .crossJoin(days)
         .withColumn("id", _own("id"))
         .withColumn("seen_at", _end_of_day())
+        .withColumn("run", F.date_format("seen_at", "yyyy-MM-dd"))
     )
     for name in ("created_at", "run_at", "started_at", "finished_at"):
         rows = rows.withColumn(name, _pressed(name))
@@ -123,6 +130,10 @@ def _own(name: str) -> Column:
 def _pressed(name: str) -> Column:
     since = (F.unix_millis(name) - lives.BEGIN_MS) / (lives.SPAN_MS // DAY_MS)
     return F.timestamp_millis((since + BEGIN_MS + (F.col("number") - 1) * DAY_MS).cast("bigint"))
+
+
+def _seen_at(day: int) -> datetime:
+    return datetime.fromtimestamp((day * DAY_MS + BEGIN_MS + 3_600_000) / 1000, UTC)
 
 
 def _end_of_day() -> Column:

@@ -33,7 +33,7 @@ class Watch:
 
 def measure(folder: Path, jobs: int) -> list[dict[str, Any]]:
     """A row per pair: jobs with priorities in turn, every fifth due later, texts of several alphabets, a schedule."""
-    with stores(folder) as places, session(2) as spark:
+    with stores(folder) as places, session(2, brief=True) as spark:  # as the command starts it
         lake = Lake(str(folder / "lake"))
         return [_moved(spark, lake, places, pair, jobs) for pair in PAIRS]
 

@@ -51,11 +51,11 @@ def fill(url: str, queue: str, jobs: int) -> None:
 
 
 @contextmanager
-def session(cores: int, memory: str = "2g") -> Generator[Any]:
-    """Spark on so many cores. Its memory is that of the process's first session."""
+def session(cores: int, memory: str = "2g", *, brief: bool = False) -> Generator[Any]:
+    """Spark on so many cores. Its memory is that of the process's first session. `brief` as commands ask for it."""
     # Spark's Python processes find this package by it.
     os.environ["PYTHONPATH"] = str(ROOT)
-    spark = spark_session(f"local[{cores}]", {"spark.driver.memory": memory})
+    spark = spark_session(f"local[{cores}]", {"spark.driver.memory": memory}, brief=brief)
     try:
         yield spark
     finally:

@@ -93,7 +93,7 @@ def test_an_ingest_prints_what_it_took_in(call: Call, jobwire_url: str, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-apart")
 @pytest.mark.usefixtures("quick_spark")
 def test_the_doctor_looks_at_everything_and_fails_with_what_is_missing(spawn: Call, jobwire_url: str) -> None:
     said = spawn("pipeline", "doctor", jobwire_url, "bullmq+redis://127.0.0.1:1", "--lake", "lake", "--json")

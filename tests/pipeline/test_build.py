@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,8 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from jobwire.errors import JobwireError
 from jobwire.pipeline.history.build import BuildResult, build
 from jobwire.pipeline.history.gold_changes import GoldChanges
-from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake
-from jobwire.pipeline.lake.pointers import read_pointer, read_table
+from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake, folder_of
+from jobwire.pipeline.lake.pointers import Part, read_pointer, read_table
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.lake.schemas import SILVER_EVENTS, SNAPSHOTS
 from jobwire.pipeline.lake.tables import GOLD_BY_DAY
@@ -41,7 +41,7 @@ def ingest(
     read = [row | {"ingested_at": at(minute)} for row in events]
     lake.add_events("a", bronze_events(spark, *read), None, f"{minute}")
     seen = [row | {"seen_at": at(minute)} for row in jobs]
-    lake.add_snapshot("a", frame(spark, SNAPSHOTS, seen), f"r{minute}")
+    lake.add_snapshot("a", frame(spark, SNAPSHOTS, seen), f"r{minute}", at=at(minute))
 
 
 def life(job: str, minute: float, *, fails: bool = False) -> list[dict[str, Any]]:
@@ -293,3 +293,48 @@ def test_of_a_source_only_parts_of_later_generations_are_read(spark: Any, lake: 
 
     assert {row["job_id"] for row in tables.bronze_events(spark, before).collect()} == {"2"}
     assert tables.bronze_events(spark).count() == 8
+
+
+def test_bronze_that_nothing_new_concerns_is_not_read(spark: Any, lake: str, at_once: Lake) -> None:
+    shutil.copytree(at_once.root, lake)
+    for old in Path(lake, "bronze").glob("*/*/v-*"):
+        shutil.rmtree(old)
+    new = snapshot(0, "20", state="completed", created_at=at(5 * DAY), finished_at=at(5 * DAY + 2), attempts_made=1)
+    ingest(spark, Lake(lake), 6 * DAY, life("20", 5 * DAY), [new])
+
+    result = build(spark, Lake(lake))
+
+    assert result.rows["silver/jobs"] == read_pointer(at_once.root, "silver/jobs").rows + 1
+
+
+def test_a_job_is_made_again_from_the_snapshot_in_which_it_was_last_seen(spark: Any, tmp_path: Path) -> None:
+    once, stepwise = Lake(str(tmp_path / "once")), Lake(str(tmp_path / "stepwise"))
+    waiting = snapshot(0, "old", state="waiting", created_at=NOON, payload="{}")
+    undated = snapshot(0, "undated", state="waiting", payload="{}")
+    for day in (1, 3, 5):
+        for lake in (once, stepwise):
+            ingest(spark, lake, day * DAY, life(f"of-day-{day}", day * DAY - 30), [waiting, undated] if day < 5 else [])
+        build(spark, stepwise)
+    first = _snapshot_parts(stepwise)[f"r{DAY}"]
+    ended = [event(0, "active", 5 * DAY + 5, "old"), event(0, "completed", 5 * DAY + 6, "old")]
+    of_undated = [event(0, "active", 5 * DAY + 5, "undated")]
+    for lake in (once, stepwise):
+        ingest(spark, lake, 6 * DAY, [*ended, *of_undated], [])
+    build(spark, stepwise)
+    build(spark, once)
+    assert checksums(stepwise) == checksums(once)
+    of_job = "id = 'undated'"
+    assert values(stepwise.table(spark, "silver/jobs").where(of_job), "state", "day") == [("active", at(DAY).date())]
+
+    shutil.rmtree(Path(stepwise.root, "bronze/job_snapshots", folder_of("a"), first.folder))
+    for lake in (once, stepwise):
+        ingest(spark, lake, 7 * DAY, [event(0, "removed", 6 * DAY + 1, "old")], [])
+    build(spark, stepwise)
+    build(spark, once)
+    assert checksums(stepwise) == checksums(once)
+
+
+def _snapshot_parts(lake: Lake) -> Mapping[str, Part]:
+    pointer = lake.pointer(f"bronze/job_snapshots/{folder_of('a')}")
+    assert pointer is not None
+    return pointer.parts

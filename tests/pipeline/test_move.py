@@ -13,6 +13,7 @@ from jobwire import AddStatus, NewJob, Unique
 from jobwire.errors import InvalidOption, JobwireError
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move import abandon_move, move, plan_move, verify_move
+from jobwire.pipeline.move.plan import are_few, once
 from jobwire.sync import Queue
 from pipeline.move_samples import PRIORITIES, Seen, filled, payload, samples, seen
 
@@ -210,6 +211,23 @@ def test_a_queue_can_not_be_moved_onto_itself(place: Place, spark: Any, lake: st
 
     with pytest.raises(InvalidOption, match="is the queue that the jobs are in"):
         move(spark, Lake(lake), here, here, "mail")
+
+
+def test_a_job_that_was_read_in_two_states_is_one_job(spark: Any) -> None:
+    read = [("7", True, "delayed"), ("7", False, "wait"), ("8", False, "wait")]
+
+    rows = once(spark.createDataFrame(read, "id string, late boolean, native_state string")).collect()
+
+    assert sorted(map(tuple, rows)) == [("7", False, "wait"), ("8", False, "wait")]
+
+
+def test_few_jobs_are_moved_by_a_session_that_starts_quickly(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = place("bullmq")
+    filled(here, "mail", [NewJob({"n": 1}), NewJob({"n": 2})])
+
+    assert are_few(here, "mail")
+    monkeypatch.setattr("jobwire.pipeline.move.plan._MANY_JOBS", 2)
+    assert not are_few(here, "mail")
 
 
 def test_an_empty_queue_is_moved_too(place: Place, spark: Any, lake: str) -> None:

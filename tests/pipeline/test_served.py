@@ -74,7 +74,7 @@ def test_a_command_that_names_a_spark_of_its_own_does_not_use_a_server(monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-apart")
 @pytest.mark.usefixtures("quick_spark")
 @pytest.mark.timeout(900)
 def test_commands_in_the_folder_of_a_server_use_it(tmp_path: Path, jobwire_url: str, monkeypatch: Any) -> None:

@@ -41,7 +41,7 @@ def ingest(spark: Any, lake: Lake, minute: float, *jobs: str, of: float | None =
         snapshot(minute, job, created_at=at(added), payload=f'{{"job":"{job}"}}') | {"seen_at": at(minute)}
         for job in jobs
     ]
-    lake.add_snapshot("a", frame(spark, SNAPSHOTS, seen), f"{at(minute):%Y%m%dT%H%M%S}-00000000")
+    lake.add_snapshot("a", frame(spark, SNAPSHOTS, seen), f"{at(minute):%Y%m%dT%H%M%S}-00000000", at=at(minute))
 
 
 def used(lake: Lake) -> None:
@@ -70,6 +70,9 @@ def test_parts_of_a_day_are_merged_without_a_change_for_readers_and_builds(spark
     assert (result.merged, result.into, result.expired) == (5 + 6, 2, 2)
     assert [key for key in keys(tables, EVENTS) if key.endswith("@5")] != []  # Spark may repeat the newest batch
     assert [len(keys(tables, EVENTS)), len(keys(tables, JOBS))] == [2, 1]
+    merged = tables.pointer(JOBS)
+    assert merged is not None
+    assert [part.reaches for part in merged.parts.values()] == [["2026-03-01"]]
     assert values(tables.bronze_events(spark), "id", "job_id") == before == values(under_way, "id", "job_id")
     assert tables.snapshots(spark).count() == 12
     assert build(no_session, tables).rows_in == 0
@@ -167,3 +170,16 @@ def test_nothing_is_tidied_while_a_build_is_under_way_or_of_a_wrong_age(lake: st
     with pytest.raises(InvalidOption, match="keep: must be two days or more"):
         tidy(no_session, tables, timedelta(hours=36))
     assert tidy(no_session, tables, timedelta(days=2), now=datetime.now(UTC)).expired == 0
+
+
+def test_a_snapshot_expires_by_its_own_day_and_not_by_that_on_which_its_ingest_began(spark: Any, lake: str) -> None:
+    tables = Lake(lake)
+    run = f"{at(-100 * DAY):%Y%m%dT%H%M%S}-00000000"  # an ingest that has followed the store since then
+    for number, minute in enumerate((-100 * DAY, 0)):
+        rows = frame(spark, SNAPSHOTS, [snapshot(minute, "1") | {"seen_at": at(minute)}])
+        tables.add_snapshot("a", rows, f"{run}-{number}", at=at(minute))
+    used(tables)
+
+    result = tidy(spark, tables, timedelta(days=90), now=NOON)
+
+    assert (result.expired, keys(tables, JOBS)) == (1, [f"{run}-1"])

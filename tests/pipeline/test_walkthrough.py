@@ -16,7 +16,7 @@ CHILD = Path(__file__).with_name("walk_child.py")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("spark-movers"),
+    pytest.mark.xdist_group("spark-apart"),
     pytest.mark.usefixtures("quick_spark"),
     pytest.mark.timeout(900),
 ]

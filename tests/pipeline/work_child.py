@@ -26,7 +26,7 @@ def main(master: str, conf: dict[str, str], url: str, lake: str, ledger: str) ->
         verdict = "failed" if number % FAILS == 0 else "completed"
         with Path(ledger).open("a") as file:  # a short line is written in one piece
             file.write(f"{number} {verdict} {os.getpid()}\n")
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.04)  # long enough for the second worker to start before the first has done all
         if verdict == "failed":
             raise ValueError(f"{number} fails")
         return number

@@ -22,16 +22,16 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from functools import reduce
-from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.history import gold, quality
+from jobwire.pipeline.history.bronze_input import BronzeInput, day_before
 from jobwire.pipeline.history.build_campaigns import CampaignBuild
 from jobwire.pipeline.history.gold_changes import GoldChanges
 from jobwire.pipeline.history.marks import BUILT, MARKS, expired_before
@@ -47,7 +47,7 @@ from jobwire.pipeline.lake.tables import (
     TALLIES_DAILY,
     columns_of,
 )
-from jobwire.pipeline.spark.session import for_little, session_of
+from jobwire.pipeline.spark.session import for_little, for_much, session_of
 from jobwire.pipeline.spark.utc import utc_day
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 _AT_A_TIME = 3
 _LITTLE = 1_000_000
 """Rows for which compiling the queries of a build takes longer than it saves."""
+_FEW = 500_000
+"""Rows of bronze whose keys fit in the memory of every task."""
 _FEW_DAYS = 7
 """Days of events that are read whole without a look at which of them are needed."""
 _KEY = ["store", "queue", "id"]
@@ -93,7 +95,7 @@ def _build(spark: SparkSession, lake: Lake, run: Run, days: tuple[date, date] | 
     work, campaigns = _Build(spark, lake, run), CampaignBuild(spark, lake, run.id)
     # In a lake of campaigns alone, a dozen empty tables would take longer than all the others.
     with_queues = work.has_rows or not campaigns.has_rows
-    rows = work.rows_to_read + campaigns.rows_in_bronze
+    rows = work.rows_to_read(what_is_new=days is None) + campaigns.rows_in_bronze
     with for_little(spark, rows) if rows < _LITTLE else nullcontext():
         if days is None:
             if with_queues:
@@ -118,6 +120,16 @@ def _result(lake: Lake, run: Run, days: Sequence[str], rows_in: int) -> BuildRes
     return BuildResult(run.id, tuple(days), rows_in, rows, checksums)
 
 
+@dataclass(frozen=True)
+class _OldDays:
+    """Days of rows of silver/jobs: their own, those on which the jobs were last seen, and the own days of jobs without
+    a time of creation."""
+
+    jobs: Collection[str]
+    seen: Collection[str]
+    undated: Collection[str]
+
+
 class _Build:
     """One build. Bronze is what it was when the build began, whatever is ingested meanwhile."""
 
@@ -125,59 +137,61 @@ class _Build:
         self._spark = spark
         self._lake = lake
         self._run = run
-        self._before: dict[str, Any] = lake.files.read(MARKS) or {"events": {}, "snapshots": {}}
-        self._generations = lake.snapshot_generations()
-        self._snapshots = lake.snapshots(spark)
-        self._new_days: list[str] = []
-        self._new_rows = lake.snapshot_rows(self._before["snapshots"])
-        self._events, self._marks = self._fixed_events()
+        self._bronze = BronzeInput(spark, lake)
         self._expired = expired_before(lake)
         self.days: list[str] = []
         self.rows_in = 0
 
     @property
     def has_rows(self) -> bool:
-        return bool(self._marks) or self._lake.snapshot_rows() > 0
+        return bool(self._bronze.marks["events"]) or self._lake.snapshot_rows() > 0
+
+    def rows_to_read(self, *, what_is_new: bool) -> int:
+        """Returns about how many rows the build reads: new ones in bronze, and silver of their days, or all of silver
+        unless it goes on from the last build with what is new."""
+        pointers = [self._lake.pointer(name) for name in BY_DAY]
+        parts = [item for pointer in pointers if pointer is not None for item in pointer.parts.items()]
+        some = what_is_new and self._goes_on
+        days = self._bronze.new_days
+        return self._bronze.new_rows + sum(part.rows for day, part in parts if not some or day in days)
 
     @property
-    def rows_to_read(self) -> int:
-        """Returns about how many rows the build reads: what is new in bronze, and all of silver."""
-        pointers = [self._lake.pointer(name) for name in BY_DAY]
-        return self._new_rows + sum(pointer.rows for pointer in pointers if pointer is not None)
+    def _goes_on(self) -> bool:
+        """Returns whether there was a build before whose tables can be gone on with."""
+        return (self._bronze.was_built or self._expired is not None) and _has_present_columns(self._lake)
 
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""
-        self.rows_in = self._new_rows
-        known = self._before["events"] or self._before["snapshots"] or self._expired is not None
-        if not known or not _has_present_columns(self._lake):
+        self.rows_in = self._bronze.new_rows
+        if not self._goes_on:
             self._refuse_to_forget()
             self._make_all()
-        elif self._new_rows:
-            events, snapshots = self._since_marks(self._events), self._snapshots_since_marks()
-            self._renew(events, snapshots, self._new_days)
+        elif self._bronze.new_rows:
+            events, snapshots = self._bronze.new_events, self._bronze.new_snapshots()
+            self._renew(events, snapshots, self._bronze.new_days)
             self._make_gold(events, snapshots)
-        marks = {"events": self._marks, "snapshots": self._generations}
-        self._lake.files.write(MARKS, marks)
-        self._run.offsets.update(marks)
+        self._lake.files.write(MARKS, self._bronze.marks)
+        self._run.offsets.update(self._bronze.marks)
 
     def of_days(self, first: date, end: date) -> None:
         """Builds the days in [first, end) again. What was built up to does not change, so that rows which came since
         then stay new for the next build."""
         of_job = utc_day(F.coalesce("created_at", "seen_at"))
-        events = self._events.where((F.col("day") >= first) & (F.col("day") < end))
-        snapshots = self._snapshots.where((of_job >= first) & (of_job < end))
+        events = self._bronze.events().where((F.col("day") >= first) & (F.col("day") < end))
+        snapshots = self._bronze.snapshots().where((of_job >= first) & (of_job < end))
         self.rows_in = events.count() + snapshots.count()
         self._renew(events, snapshots, _days(events=events)["events"])
         self._make_gold(events, snapshots)
 
     def _make_all(self) -> None:
-        self._publish("silver/events", silver_events(self._events))
+        bronze, snapshots = self._bronze.events(), self._bronze.snapshots()
+        self._publish("silver/events", silver_events(bronze))
         events = self._table("silver/events")
-        self._publish("silver/jobs", silver_jobs(self._snapshots, events))
+        self._publish("silver/jobs", silver_jobs(snapshots, events))
         self._publish("silver/attempts", attempts(events, self._table("silver/jobs")))
         pointer = self._lake.pointer("silver/events")
         self.days = [] if pointer is None else sorted(pointer.parts)
-        self._make_gold(self._events, self._snapshots)
+        self._make_gold(bronze, snapshots)
 
     def _renew(self, events: DataFrame, snapshots: DataFrame, days: list[str]) -> None:
         """Makes again all rows that the given rows of bronze concern. `days` are those of the events."""
@@ -192,15 +206,15 @@ class _Build:
         touched = touched.persist()
         try:
             if days:
-                of_days = self._events.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
-                made = silver_events(of_days)
+                made = silver_events(self._bronze.events(days))
                 expired = [day for day in days if self._expired is not None and day < self._expired]
                 if expired:
                     old = self._lake.table(self._spark, "silver/events", expired).join(made, _KEY, "left_anti")
                     made = made.unionByName(old)
                 self._publish("silver/events", made, days)
             self.days = days
-            self._renew_jobs(touched, snapshots, days)
+            # Spark can't know that they are few, and would sort all jobs of silver to find these among them.
+            self._renew_jobs(F.broadcast(touched) if self.rows_in < _FEW else touched, snapshots, days)
         finally:
             touched.unpersist()
 
@@ -209,7 +223,7 @@ class _Build:
         pointer = self._lake.pointer("silver/jobs")
         days = [] if pointer is None else [day for day in pointer.parts if day < expired]
         old = self._lake.table(self._spark, "silver/jobs", days).select(*_KEY)
-        return old.join(self._snapshots, _KEY, "left_anti")
+        return old.join(self._bronze.snapshots(), _KEY, "left_anti")
 
     def _refuse_to_forget(self) -> None:
         """Raises JobwireError if silver is the only record of some rows: made again from bronze, it would lose them."""
@@ -222,31 +236,51 @@ class _Build:
     def _renew_jobs(self, touched: DataFrame, snapshots: DataFrame, days: list[str]) -> None:
         """Makes the touched jobs and their runs again. `snapshots` are the rows of bronze that touch them."""
         of_run = touched.withColumnRenamed("id", "job_id")
-        old = _days(
-            jobs=self._table("silver/jobs").join(touched, _KEY, "left_semi"),
-            begun=snapshots.withColumn("day", utc_day(F.coalesce("created_at", "seen_at"))),
-        )
+        old = self._old_days(touched)
+        begun = _days(begun=snapshots.withColumn("day", utc_day(F.coalesce("created_at", "seen_at"))))["begun"]
         # No event of a job is older than the job, except by the difference of two clocks.
-        from_day = _day_before(min([*days, *old["jobs"], *old["begun"]], default="1970-01-02"))
+        from_day = day_before(min([*days, *old.jobs, *begun], default="1970-01-02"))
         of_events, of_runs = self._days_of(of_run, from_day)
         events = self._lake.table(self._spark, "silver/events", of_events).join(of_run, _RUN_KEY, "left_semi").persist()
-        seen = self._snapshots.join(touched, _KEY, "left_semi")
+        with_seen_at = _has_present_columns(self._lake)
+        bronze = self._bronze.last_snapshots(old.seen, old.undated) if with_seen_at else self._bronze.snapshots()
+        seen = bronze.join(touched, _KEY, "left_semi")
         jobs = silver_jobs(seen, events).persist()
         runs = attempts(events, jobs).persist()
         try:
             new = _days(jobs=jobs, runs=runs)
-            old["runs"] = of_runs
-            for name, what, rows, key in (
-                ("silver/jobs", "jobs", jobs, touched),
-                ("silver/attempts", "runs", runs, of_run),
+            for name, before, what, rows, key in (
+                ("silver/jobs", old.jobs, "jobs", jobs, touched),
+                ("silver/attempts", of_runs, "runs", runs, of_run),
             ):
-                affected = sorted({*old[what], *new[what]})
+                affected = sorted({*before, *new[what]})
                 if affected:
                     others = self._lake.table(self._spark, name, affected).join(key, key.columns, "left_anti")
                     self._publish(name, others.select(*rows.columns).unionByName(rows), affected)
         finally:
             for frame in (events, jobs, runs):
                 frame.unpersist()
+
+    def _old_days(self, touched: DataFrame) -> _OldDays:
+        """Returns the days of the rows that silver has of the touched jobs."""
+        days = (
+            self._table("silver/jobs")
+            .join(touched, _KEY, "left_semi")
+            .select(
+                F.col("day").cast("string").alias("day"),
+                utc_day(F.col("seen_at")).cast("string").alias("seen"),
+                F.col("created_at").isNull().alias("undated"),
+            )
+            .distinct()
+        )
+        pointer = self._lake.pointer("silver/jobs")
+        with for_much(self._spark) if pointer is not None and pointer.rows >= _LITTLE else nullcontext():
+            found = days.collect()
+        return _OldDays(
+            jobs={row["day"] for row in found if row["day"] is not None},
+            seen={row["seen"] for row in found if row["seen"] is not None},
+            undated={row["day"] for row in found if row["undated"]},
+        )
 
     def _days_of(self, jobs: DataFrame, from_day: str) -> tuple[list[str], list[str]]:
         """Returns the days from the given one on that have events of these jobs, and those that have their runs. One
@@ -264,7 +298,7 @@ class _Build:
         self._publish("quarantine", quality.quarantine(new_events, new_snapshots, known))
         changes = GoldChanges(self._lake)
         gaps = self._count_days(changes)
-        tallies = self._table(TALLIES_DAILY)
+        tallies = self._lake.small_table(self._spark, TALLIES_DAILY)
         tables = {
             "gold/retries": gold.retries(tallies),
             "gold/gaps": gaps,
@@ -296,9 +330,8 @@ class _Build:
     def _count_days(self, changes: GoldChanges) -> DataFrame:
         """Counts the rows of the days of silver that have changed. Returns the gaps of all days."""
         days = changes.silver_days
-        bronze, old_gaps = self._events, self._table("gold/gaps")
+        bronze, old_gaps = self._bronze.events(days), self._table("gold/gaps")
         if days is not None:
-            bronze = bronze.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
             old_gaps = old_gaps.where(~utc_day(F.col("noticed_at")).cast("string").isin(*days))
         events, jobs, runs = (self._lake.table(self._spark, name, days) for name in BY_DAY)
         if days is None or days:
@@ -306,34 +339,6 @@ class _Build:
             self._publish(TALLIES_DAILY, counted.unionByName(gold.run_tallies(jobs)), days)
         new_gaps = quality.gaps(events)
         return new_gaps if days is None else old_gaps.unionByName(new_gaps)
-
-    def _fixed_events(self) -> tuple[DataFrame, dict[str, int]]:
-        """Returns the bronze events of this moment, and for each source the time of its newest ingest in microseconds.
-        Counts the new ones, and finds their days, on the way.
-
-        The ingests of a source follow one another, so what comes after this moment has a later time.
-        """
-        events = self._lake.bronze_events(self._spark)
-        day = F.date_format("day", "yyyy-MM-dd").alias("day")
-        newest = F.max(F.unix_micros("ingested_at")).alias("mark")
-        built = (self._lake.files.read(BUILT) or {}).get("events", {})
-        new = self._since_marks(self._lake.bronze_events(self._spark, built))
-        found = new.groupBy("source", day).agg(F.count("*").alias("rows"), newest).collect()
-        marks: dict[str, int] = dict(self._before["events"])
-        for row in found:
-            marks[row["source"]] = max(row["mark"], marks.get(row["source"], 0))
-        self._new_rows += sum(row["rows"] for row in found)
-        self._new_days = sorted({row["day"] for row in found if row["day"] is not None})
-        known = [(F.col("source") == source) & (F.col("ingested_at") <= _time(mark)) for source, mark in marks.items()]
-        return events.where(reduce(or_, known, F.lit(False))), marks
-
-    def _snapshots_since_marks(self) -> DataFrame:
-        return self._lake.snapshots(self._spark, after=self._before["snapshots"])
-
-    def _since_marks(self, events: DataFrame) -> DataFrame:
-        source, ingested = F.col("source"), F.col("ingested_at")
-        new = [(source != name) | (ingested > _time(mark)) for name, mark in self._before["events"].items()]
-        return events.where(reduce(and_, new, F.lit(True)))
 
     def _table(self, name: str, from_day: str = "") -> DataFrame:
         pointer = self._lake.pointer(name)
@@ -350,10 +355,6 @@ def _has_present_columns(lake: Lake) -> bool:
     return all(pointer is None or pointer.columns == columns_of(name).ddl for name, pointer in pointers)
 
 
-def _time(micros: int) -> Column:
-    return F.timestamp_micros(F.lit(micros))
-
-
 def _days(**tables: DataFrame) -> dict[str, list[str]]:
     """Returns the days of the rows of each table, sorted, in the form in which parts of a table are named. All in one
     job of Spark."""
@@ -361,10 +362,6 @@ def _days(**tables: DataFrame) -> dict[str, list[str]]:
     named = [rows.select(F.lit(name).alias("name"), day) for name, rows in tables.items()]
     found = reduce(DataFrame.union, named).where("day is not null").distinct().collect()
     return {name: sorted(row["day"] for row in found if row["name"] == name) for name in tables}
-
-
-def _day_before(day: str) -> str:
-    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
 
 
 def _text(day: date | None) -> str | None:

@@ -78,7 +78,7 @@ class Source:
         """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
         with since_last_snapshot(lake, self.name, "finished_from") as (now, since):
             jobs: DataFrame = spark.read.format("jobwire").options(**self.options, **since).load()
-            return lake.add_snapshot(self.name, seen(jobs, now, run), run)
+            return lake.add_snapshot(self.name, seen(jobs, now, run), run, at=now)
 
 
 @dataclass(frozen=True)

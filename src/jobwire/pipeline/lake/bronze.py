@@ -6,11 +6,12 @@ were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jobwire.errors import JobwireError
+from jobwire.pipeline.lake import run_log
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import Part, Pointer
 from jobwire.pipeline.lake.publication import Staged
@@ -41,13 +42,12 @@ def source_tables(lake: Lake) -> list[SourceTable]:
     return [SourceTable(kind, name) for kind, root in roots.items() for name in lake.files.folders(root)]
 
 
-def day_of(table: SourceTable, key: str) -> str | None:
-    """Returns the day of a part, as `2026-01-31`: of its events, or of the run that took the snapshot. None if the key
-    has none."""
+def day_of(table: SourceTable, key: str, part: Part) -> str | None:
+    """Returns the day of a part, as `2026-01-31`: of its events, or of its snapshot. Where the snapshot has none, it is
+    that of its run, which may be an ingest that has followed the store for long. None if the key has none either."""
     if table.kind == "events":
         return key.partition("@")[0]
-    digits = key[:8]
-    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if len(digits) == 8 and digits.isdigit() else None
+    return max(part.reaches) if part.reaches else run_log.day_of(key)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def plan(table: SourceTable, pointer: Pointer, built: int, before: str | None) -
     newest = max((part.generation for part in pointer.parts.values()), default=0)
     most = newest - 1 if table.kind == "events" else built
     for key, part in pointer.parts.items():
-        day = day_of(table, key)
+        day = day_of(table, key, part)
         if day is None:
             continue
         if before is not None and day < before and part.generation <= built:
@@ -92,6 +92,12 @@ def carry_out(lake: Lake, session: Callable[[], SparkSession], plan: Plan, run: 
     merged = _merged(lake, session(), plan, run) if plan.days else {}
     path = plan.table.path
     lake.publish(Staged(path, columns_of(path), run, merged, onto=None), replacing=plan.replaced.keys())
+
+
+def _reaches(parts: Collection[Part]) -> list[str] | None:
+    """Returns the days that parts reach together, or None if those of one are unknown."""
+    known = [part.reaches for part in parts if part.reaches is not None]
+    return sorted({day for days in known for day in days}) if len(known) == len(parts) else None
 
 
 def _merged(lake: Lake, spark: SparkSession, plan: Plan, run: str) -> dict[str, Part]:
@@ -113,5 +119,6 @@ def _merged(lake: Lake, spark: SparkSession, plan: Plan, run: str) -> dict[str, 
                 f"they would have {written[day].rows}"
             )
         key = f"{day}@{run}" if plan.table.kind == "events" else f"{day.replace('-', '')}T-{run}"
-        merged[key] = replace(written[day], generation=max(part.generation for part in parts.values()))
+        generation = max(part.generation for part in parts.values())
+        merged[key] = replace(written[day], generation=generation, reaches=_reaches(parts.values()))
     return merged

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -61,6 +62,7 @@ __all__ = ["BY_DAY", "SUMMARIES", "Lake", "folder_of"]
 
 _PART = "part"
 _LITTLE_ROWS, _LITTLE_BYTES = 500_000, 20_000_000
+_FEW_ROWS = 200_000
 _FEW_DAYS = 4
 """Days whose files this process counts: more would be many requests, one after the other."""
 
@@ -100,9 +102,11 @@ class Lake:
             self._add(staged, batch)
         return staged.rows
 
-    def bronze_events(self, spark: SparkSession, after: Mapping[str, Any] | None = None) -> DataFrame:
+    def bronze_events(
+        self, spark: SparkSession, after: Mapping[str, Any] | None = None, days: Collection[str] | None = None
+    ) -> DataFrame:
         """Returns the events of all sources, with the column `source` for the folder that they are in. Of a source in
-        `after`, parts of that generation or an earlier one may be left out."""
+        `after`, parts of that generation or an earlier one may be left out; with `days`, parts of other days."""
         frames: list[DataFrame] = []
         for name in self.files.folders(EVENTS):
             path = f"{EVENTS}/{name}"
@@ -112,6 +116,8 @@ class Lake:
                 parts = {} if pointer is None else pointer.parts
                 if isinstance(known, int):
                     parts = {key: part for key, part in parts.items() if part.generation > known}
+                if days is not None:
+                    parts = {key: part for key, part in parts.items() if _day(key) in days}
                 found = [self.parts(spark, path, parts)] if parts else []
             else:
                 found = [self._read(spark, path, BRONZE_EVENTS)] if self.files.folders(path) else []
@@ -135,11 +141,15 @@ class Lake:
         newest = {name: self._newest(f"{EVENTS}/{name}") for name in self.files.folders(EVENTS)}
         return {"events": newest, **{table: self.snapshot_generations(table) for table in SNAPSHOT_TABLES}}
 
-    def add_snapshot(self, source: str, rows: DataFrame, run: str, table: str = "jobs") -> int:
+    def add_snapshot(
+        self, source: str, rows: DataFrame, run: str, table: str = "jobs", at: datetime | None = None
+    ) -> int:
         """Publishes rows of a source as they are now, beside those of earlier ingests. `table` is a name of
-        SNAPSHOT_TABLES. Returns how many rows there were."""
+        SNAPSHOT_TABLES, `at` the time in the column `seen_at` of all rows. Returns how many rows there were."""
         staged = self.stage(f"{SNAPSHOT_TABLES[table]}/{folder_of(source)}", rows, run)
-        self.publish(replace(staged, onto=None), replacing=())
+        days = None if at is None else [f"{at.astimezone(UTC):%Y-%m-%d}"]
+        parts = {key: replace(part, reaches=days) for key, part in staged.parts.items()}
+        self.publish(replace(staged, parts=parts, onto=None), replacing=())
         return staged.rows
 
     def replace_snapshot(self, source: str, rows: DataFrame, run: str, table: str) -> int:
@@ -167,16 +177,33 @@ class Lake:
             if part.generation > (after or {}).get(name, 0)
         )
 
-    def snapshots(self, spark: SparkSession, after: Mapping[str, int] | None = None, table: str = "jobs") -> DataFrame:
-        """Returns the snapshots of all sources, or those of later generations than the given ones."""
+    def snapshots(
+        self,
+        spark: SparkSession,
+        after: Mapping[str, int] | None = None,
+        table: str = "jobs",
+        *,
+        until: Mapping[str, int] | None = None,
+        also: Callable[[str], bool] | None = None,
+    ) -> DataFrame:
+        """Returns the snapshots of all sources, or those of later generations than `after` and none later than `until`.
+        With `also`, which is called with the days on which jobs were seen, those of earlier generations for which it is
+        true as well."""
         root = SNAPSHOT_TABLES[table]
         frames: list[DataFrame] = []
         for name in self.files.folders(root):
             pointer = self.pointer(f"{root}/{name}")
+            if pointer is None:
+                continue
             known = (after or {}).get(name, 0)
-            new = {} if pointer is None else {k: p for k, p in pointer.parts.items() if p.generation > known}
-            if new:
-                frames.append(self.parts(spark, f"{root}/{name}", new))
+            last = pointer.generation if until is None else until.get(name, 0)
+            wanted = {
+                key: part
+                for key, part in pointer.parts.items()
+                if part.generation <= last and (part.generation > known or (also is not None and _taken(part, also)))
+            }
+            if wanted:
+                frames.append(self.parts(spark, f"{root}/{name}", wanted))
         return _union(spark, frames, columns_of(root))
 
     def table(self, spark: SparkSession, name: str, days: Collection[str] | None = None) -> DataFrame:
@@ -184,6 +211,14 @@ class Lake:
         pointer = self.pointer(name)
         parts = {} if pointer is None else {k: p for k, p in pointer.parts.items() if days is None or _day(k) in days}
         return self.parts(spark, name, parts) if parts else _union(spark, [], columns_of(name))
+
+    def small_table(self, spark: SparkSession, name: str) -> DataFrame:
+        """Returns a published table whose days have few rows each. This process reads them: for Spark, each file costs
+        ten times as long."""
+        pointer = self.pointer(name)
+        if self.format != "parquet" or pointer is None or not 0 < pointer.rows < _FEW_ROWS:
+            return self.table(spark, name)
+        return spark.createDataFrame(pointers.read_table(self.root, name), columns_of(name).spark)
 
     def parts(self, spark: SparkSession, name: str, parts: Mapping[str, Part]) -> DataFrame:
         """Returns one or more parts of a table: Parquet folders in one scan, other formats, whose folders are tables,
@@ -346,6 +381,11 @@ class Lake:
 def _day(key: str) -> str:
     """Returns the day of a part's key."""
     return key.partition("@")[0]
+
+
+def _taken(part: Part, on: Callable[[str], bool]) -> bool:
+    """Returns whether a snapshot was taken on such a day. One whose day is unknown may have been."""
+    return part.reaches is None or any(map(on, part.reaches))
 
 
 def _label(key: str) -> str:

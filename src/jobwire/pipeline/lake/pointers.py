@@ -38,7 +38,8 @@ class Part:
     generation: int = 0
     """The generation of the pointer that first named it."""
     reaches: Sequence[str] | None = None
-    """The days on which its rows count in gold. None: unknown, or of no use."""
+    """The days on which its rows count in gold; of a snapshot, those on which it was taken. None: unknown, or of no
+    use."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,12 @@ class Run:
         self.notes.update(facts)
 
 
+def day_of(run: str) -> str | None:
+    """Returns the day on which a run began, by its id, such as `2026-01-31`. None if the text is not such an id."""
+    digits = run[:8]
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if len(digits) == 8 and digits.isdigit() else None
+
+
 @contextlib.contextmanager
 def recorded(files: LakeFiles, command: str, **notes: Any) -> Generator[Run]:
     """Records a run from its beginning to its end: `ok`, `failed` with the error, or `interrupted`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from jobwire.look.words import spoken
 from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
-from jobwire.pipeline.move.survey import DROPPABLE, SURVEYED, Survey
+from jobwire.pipeline.move.survey import DROPPABLE, EXAMINED, SURVEYED, Survey
 from jobwire.pipeline.spark.session import for_little
 from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
 from jobwire.pipeline.stores.dialect import dialect_of
@@ -98,10 +98,21 @@ def plan_move(
 def for_few(spark: SparkSession, here: BlockingBackend, queue: str) -> Generator[None]:
     """Has Spark not compile its queries inside the block, unless there are very many jobs: that takes longer than it
     saves."""
-    counts = here.ask(here.backend.counts(queue))
-    jobs = sum(count for state, count in counts.items() if state.value in _READY)
+    jobs = _count(here, queue, _READY)
     with for_little(spark, jobs) if jobs < _MANY_JOBS else nullcontext():
         yield
+
+
+def are_few(url: str, queue: str, include: Collection[str] = ()) -> bool:
+    """Returns whether a move of the queue is so small that a brief session suits it, see spark_session. `include` are
+    finished states that are moved too."""
+    with blocking_backend(url) as here:
+        return _count(here, queue, {*_READY, *include}) < _MANY_JOBS
+
+
+def _count(here: BlockingBackend, queue: str, states: Collection[str]) -> int:
+    counts = here.ask(here.backend.counts(queue))
+    return sum(count for state, count in counts.items() if state.value in states)
 
 
 def planned(
@@ -174,10 +185,18 @@ def survey(
         frozenset(one.key for one in schedules if one.stays),
         asks,
     )
-    rows = (
-        jobs.where(F.col("state").isin(*_READY)).withColumn("late", F.col("state") == "delayed").dropDuplicates(["id"])
-    )
-    return rows.mapInArrow(looking, SURVEYED.ddl)
+    rows = jobs.where(F.col("state").isin(*_READY)).withColumn("late", F.col("state") == "delayed")
+    return once(rows.select(*EXAMINED, "late").mapInArrow(looking, SURVEYED.ddl))
+
+
+def once(rows: DataFrame) -> DataFrame:
+    """Returns one row of each id: a job that changes its state while a queue is read may be read twice. A window, since
+    Spark's own way takes each column's first value by itself, which costs more than all else here."""
+    from pyspark.sql import Window  # noqa: PLC0415 an extra
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+    same = Window.partitionBy("id").orderBy("late", "native_state")
+    return rows.withColumn("reading", F.row_number().over(same)).where("reading = 1").drop("reading")
 
 
 def jobs_of(spark: SparkSession, url: str, queue: str, store: str, states: str) -> DataFrame:

@@ -45,13 +45,19 @@ SURVEYED = columns(
 )
 """The result of the survey, a row per job. The manifest of a move holds these rows and their rank."""
 
+EXAMINED = (
+    *("id", "name", "native_state", "position", "priority", "attempts", "attempts_made", "payload", "progress"),
+    *("parent", "unique_key", "created_at", "run_at", "raw", "malformed"),
+)
+"""The columns of `jobs` that the survey needs: those of finished jobs would only be carried along."""
+
 DROPPABLE = ("names", "unique_keys", "parents")
 """Options that jobs may lose in a move, if the operator allows it."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Examines rows of `jobs` that have a column `late`. Runs in Spark's processes."""
+    """Examines rows with the columns EXAMINED and `late`. Runs in Spark's processes."""
 
     source: str
     """The protocol of the source."""

@@ -12,7 +12,7 @@ from jobwire import codec
 from jobwire.pipeline.datasource.add_rows import with_presence
 from jobwire.pipeline.datasource.content import content_of
 from jobwire.pipeline.lake.schemas import JOBS
-from jobwire.pipeline.move.plan import jobs_of
+from jobwire.pipeline.move.plan import jobs_of, once
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.stores.blocking import BlockingBackend
@@ -76,9 +76,12 @@ def verify(running: RunningMove, *, for_good: bool = True) -> Verified:
     route, there = running.route, running.there
     compared = _compared(running.manifest(), _seen(running.spark, route, there)).persist()
     try:
+        judged = compared.withColumn("begun", F.lit(False))
         absent = compared.where("NOT found").select("id", "target", F.lit(None).cast("string").alias("refused"))
-        begun = with_presence(absent, there.url, route.to_queue).where("held").select("id", F.lit(True).alias("begun"))
-        judged = compared.join(begun, "id", "left").withColumn("begun", F.coalesce("begun", F.lit(False)))
+        if absent.count():
+            held = with_presence(absent, there.url, route.to_queue).where("held")
+            begun = held.select("id", F.lit(True).alias("begun"))
+            judged = compared.join(begun, "id", "left").withColumn("begun", F.coalesce("begun", F.lit(False)))
         if for_good:
             arrived = judged.where("equal OR begun").select("rank", "id", "target", "scheduled")
             running.lake.set_aside(running.path("verified"), arrived.repartition(1).sortWithinPartitions("rank"))
@@ -123,7 +126,7 @@ def _seen(spark: SparkSession, route: Route, there: BlockingBackend) -> DataFram
             yield pa.record_batch([*kept, *made], schema=SEEN.arrow)
 
     wanted = [*SEEN.names[:-2], "payload", "name", "priority"]
-    return rows.dropDuplicates(["id"]).select(*wanted).mapInArrow(look, SEEN.ddl)
+    return once(rows.select(*wanted).mapInArrow(look, SEEN.ddl))
 
 
 def _content(payload: str | None, name: str | None, queue: str) -> str | None:

@@ -43,6 +43,7 @@ _HERE = {
 """For a Spark that runs in this process and serves one command."""
 
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 # Java that does not compile to the last has room for 48 MB of compiled code. Spark fills it: the third build of a lake
 # in one process took 13 s of a core instead of 6, as Java discarded code and compiled it again.
 _ROOM = "-XX:ReservedCodeCacheSize=240m"
@@ -60,7 +61,20 @@ def for_little(spark: SparkSession, rows: int) -> Generator[None]:
     """Has Spark neither compile nor replan queries inside the block: for small inputs, both take longer than running.
     An adaptive query is a job for each of its stages. For very few rows, each stage is one task."""
     tasks = "1" if rows < _FEW else "2"
-    wanted = {**_FOR_LITTLE, **dict.fromkeys(_TASKS, tasks)}
+    with _configured(spark, {**_FOR_LITTLE, **dict.fromkeys(_TASKS, tasks)}):
+        yield
+
+
+@contextmanager
+def for_much(spark: SparkSession) -> Generator[None]:
+    """Has Spark compile the queries inside the block, also inside a block of `for_little`: for a query over rows of
+    which it was not known that they are many."""
+    with _configured(spark, _COMPILED):
+        yield
+
+
+@contextmanager
+def _configured(spark: SparkSession, wanted: Mapping[str, str]) -> Generator[None]:
     before = {key: spark.conf.get(key, None) for key in wanted}
     for key, value in wanted.items():
         spark.conf.set(key, value)

@@ -62,15 +62,17 @@ def move(
     as_json: Json = False,
 ) -> None:
     """Move a queue from one store to another, in its order. After a crash, run the same command again to continue."""
-    from jobwire.cli.commands.pipeline.stage import staged, started
+    from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.move import abandon_move, plan_move, verify_move
     from jobwire.pipeline.move import move as carry
+    from jobwire.pipeline.move.plan import are_few
 
     may_lose, states = frozenset(drop or ()), frozenset(include or ())
     with staged(quiet=as_json) as progress:
-        spark = started(master, settings(conf), progress)
+        brief = are_few(source, queue, states)
+        spark = session_when_needed(master, settings(conf), progress, brief=brief)()
         outcome: MovePlan | Verified | MoveResult | int
         if abandon:
             outcome = abandon_move(spark, Lake(lake), source, target, queue, to_queue=to_queue, progress=progress)
