@@ -101,7 +101,8 @@ def quick_spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, quick_spark: None) -> Iterator[Any]:
     """A Spark of two cores in this process, started once. Tests that use it carry `xdist_group("spark")`
-    or `xdist_group("spark-movers")`: two groups that take about the same time, each in a process of its own."""
+    or `xdist_group("spark-movers")`: two groups that take about the same time, each in a process of its own. Tests
+    whose programs start a Spark themselves are in a third one, `xdist_group("spark-apart")`."""
     from jobwire.pipeline.spark.session import SMALL, spark_session
 
     session = spark_session(

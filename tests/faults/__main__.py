@@ -42,14 +42,18 @@ def main() -> int:
     results, broken = Results.read(), 0
     with tempfile.TemporaryDirectory(prefix="jobwire-faults-") as temporary:
         folder = given.keep or Path(temporary)
-        for protocol in given.backend or STORES:
-            kind = STORES[protocol]
-            names = [name for name in given.fault or FAULTS if protocol in FAULTS[name].protocols]
-            with kind.start(folder / protocol / "server") as server, Nursery(kind(server, "imports").url) as nursery:
+        chosen = [(protocol, name) for protocol in given.backend or STORES for name in given.fault or FAULTS]
+        chosen = [(protocol, name) for protocol, name in chosen if protocol in FAULTS[name].protocols]
+        # One server for all faults of a kind of store.
+        kinds = dict.fromkeys(FAULTS[name].stores[protocol] for protocol, name in chosen)
+        for kind in kinds:
+            names = [name for protocol, name in chosen if FAULTS[name].stores[protocol] is kind]
+            home = folder / kind.__name__
+            with kind.start(home / "server") as server, Nursery(kind(server, "imports").url) as nursery:
                 for name in names:
                     minutes = given.minutes or (_MIX_MINUTES if name == "mix" else 0.0)
                     plan = Plan(name, seed, short=given.short, minutes=0.0 if given.short else minutes)
-                    place = folder / protocol / f"{name}-{int(time.time())}"
+                    place = home / f"{name}-{int(time.time())}"
                     place.mkdir()
                     store = kind(server, f"faults_{name}")
                     report = asyncio.run(run(store, nursery, place, plan))

@@ -6,71 +6,12 @@ What it proves is listed in RULES, one function each. A function yields a senten
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 
+from faults.case import FINAL, FOREIGN, Case, Rest
 from faults.kinds import ATTEMPTS, kind_of
 from faults.ledger import Entry, Kind
-
-FINAL = ("completed", "failed", "cancelled")
-FOREIGN = -1
-"""The number of a job that no producer of the ledger has added."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    """A job as the store has it in the end. `token` is that of the claim whose outcome was accepted."""
-
-    id: str
-    n: int
-    state: str
-    token: str
-    attempts_made: int = 0
-    attempts: int = ATTEMPTS
-    """Runs that the job may have, as the store has it."""
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Vitals:
-    """What a process, or the server, has in use."""
-
-    threads: int = 0
-    sockets: int = 0
-    memory: int = 0
-    """Bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """What is there when the load is over and nothing happens any more."""
-
-    jobs: Sequence[StoredJob]
-    counts: Mapping[str, int]
-    residue: Sequence[str] = ()
-    connections: tuple[int, int] = (0, 0)
-    """Of the server's clients, before the first worker started and after the last has ended."""
-    survivors: Mapping[str, tuple[Vitals, Vitals]] = field(default_factory=dict[str, tuple[Vitals, Vitals]])
-    """Workers that lived through everything, after their first jobs and in the end."""
-    foreign: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Records that the run itself put into the store, past jobwire: how many of them must be in each state."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """The ledger and the store, with indexes that several rules use."""
-
-    entries: Sequence[Entry]
-    rest: Rest
-    runs: Mapping[str, Sequence[Entry]]
-    """The starts of each job's runs."""
-
-    def of(self, *kinds: Kind) -> Iterator[Entry]:
-        return (entry for entry in self.entries if entry.kind in kinds)
-
-    @property
-    def own(self) -> Iterator[StoredJob]:
-        return (job for job in self.rest.jobs if job.n != FOREIGN)
+from faults.limits import jobs_start_in_order, no_more_run_at_once, no_more_start_in_a_period
 
 
 def every_acknowledged_job_is_there(case: Case) -> Iterator[str]:
@@ -184,14 +125,9 @@ def nothing_is_left_over(case: Case) -> Iterator[str]:
         yield f"left over at rest: {thing}"
 
 
-CONNECTIONS = 2
-"""Connections of the process that keeps an embedded server, which it opens when it looks after the server."""
-
-
-def connections_are_back(case: Case) -> Iterator[str]:
-    before, after = case.rest.connections
-    if after > before + CONNECTIONS:
-        yield f"{after} connections to the server after all workers have ended, {before} before they started"
+def no_connection_is_left(case: Case) -> Iterator[str]:
+    for connection in case.rest.connections:
+        yield f"left after all workers have ended: {connection}"
 
 
 MEMORY = 30 * 2**20
@@ -225,8 +161,11 @@ RULES: tuple[Callable[[Case], Iterator[str]], ...] = (
     attempts_are_within_bounds,
     the_counts_are_those_of_the_jobs,
     nothing_is_left_over,
-    connections_are_back,
+    no_connection_is_left,
     survivors_are_as_they_were,
+    jobs_start_in_order,
+    no_more_start_in_a_period,
+    no_more_run_at_once,
 )
 
 

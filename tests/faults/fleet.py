@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from awaiting import eventually
-from faults.checker import Vitals
+from faults.case import Vitals
 from faults.nursery import TESTS, Nursery
 from faults.stores import Store
 
 _GOES_WITHIN = 60.0
+_PEER_GOES_WITHIN = 5.0
+"""Once ours have ended. A Node worker whose connections were closed by the server may wait for them without end."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -100,11 +102,11 @@ class Fleet:
         self.workers.append(Member(settings["name"], process.pid, process))
         return self.workers[-1]
 
-    def start_producer(self, rate: float, most: int = 10**6) -> Member:
+    def start_producer(self, rate: float, extra: Mapping[str, Any]) -> Member:
         name = f"producer-{len(self.producers) + 1}"
         first = len(self.producers) * 10**7
         settings = {"url": self._url, "folder": str(self._folder), "name": name, "first": first, "rate": rate}
-        pid = self._nursery.start("producer_program", json.dumps({**settings, "most": most}))
+        pid = self._nursery.start("producer_program", json.dumps({**settings, "extra": extra}))
         self.producers.append(Member(name, pid))
         return self.producers[-1]
 
@@ -136,8 +138,10 @@ class Fleet:
         """Asks processes to end. Returns the names of those that had to be killed."""
         for member in members:
             member.send(signal.SIGTERM)
-        with suppress(AssertionError):
-            await eventually(lambda: not any(member.alive for member in members), within=_GOES_WITHIN)
+        for ours, within in ((True, _GOES_WITHIN), (False, _PEER_GOES_WITHIN)):
+            those = [member for member in members if member.name.startswith("node") != ours]
+            with suppress(AssertionError):
+                await eventually(lambda those=those: not any(member.alive for member in those), within=within)
         stuck = [member for member in members if member.alive]
         for member in stuck:
             member.send(signal.SIGKILL)

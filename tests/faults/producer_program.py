@@ -1,7 +1,7 @@
 """A producer in a process of its own: `python producer_program.py SETTINGS` (JSON) adds jobs until SIGTERM.
 
-The settings are url, folder, name, first (the number of its first job), rate (jobs a second) and most (jobs in all). A
-call that raises is not repeated, and its job may or may not be there.
+The settings are url, folder, name, first (the number of its first job), rate (jobs a second) and extra (native options
+of each job). A call that raises is not repeated, and its job may or may not be there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Settings:
     name: str
     first: int
     rate: float
-    most: int
+    extra: dict[str, Any]
 
 
 async def produce(settings: Settings, book: Book) -> None:
@@ -43,10 +43,10 @@ async def produce(settings: Settings, book: Book) -> None:
 
         def job(n: int) -> NewJob:
             kind = kind_of(n)
-            return NewJob({"n": n, "kind": kind.name}, delay=kind.delay, **tries)
+            return NewJob({"n": n, "kind": kind.name}, delay=kind.delay, extra=settings.extra, **tries)
 
         n, began = settings.first, time.monotonic()
-        while not over.is_set() and n - settings.first < settings.most:
+        while not over.is_set():
             numbers = range(n, n + random.choice([1, 1, 1, 10]))
             n = numbers.stop
             for number in numbers:

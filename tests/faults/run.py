@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from awaiting import eventually
-from faults.checker import CONNECTIONS, FOREIGN, SOCKETS, THREADS, Rest, StoredJob, Vitals, violations
+from faults.case import FOREIGN, Rest, StoredJob, Vitals
+from faults.checker import SOCKETS, THREADS, violations
 from faults.fleet import Fleet, Member
 from faults.inject import FAULTS
 from faults.kinds import ATTEMPTS
@@ -87,7 +88,6 @@ async def run(store: Store, nursery: Nursery, folder: Path, plan: Plan) -> Repor
     began = time.monotonic()
     fault = FAULTS[plan.fault]()
     ledger = Ledger(folder)
-    server, connections = store.server.pid, store.connections()
     chance = random.Random(plan.seed)
     least = fault.times_short if plan.short else fault.times
     times, until = 0, began + 60 * plan.minutes
@@ -95,19 +95,19 @@ async def run(store: Store, nursery: Nursery, folder: Path, plan: Plan) -> Repor
     async with AsyncExitStack() as stack:
         proxy = await stack.enter_async_context(Proxy(store.port)) if fault.through_proxy else None
         queue = await stack.enter_async_context(Queue("work", store.url))
-        settings: dict[str, Any] = {**store.prepare(transactions=fault.transactions), **fault.settings}
+        settings: dict[str, Any] = {**store.prepare(transactions=fault.transactions), **fault.worker_settings(store)}
         url = store.url if proxy is None else store.through(proxy.port)
         fleet = Fleet(store, nursery, folder, url, settings)
         stack.callback(fleet.kill_all)
         lease = settings.get("lease", 2.0)
         scene = Scene(store, fleet, ledger, chance, proxy, lease, plan.short)
-        for _ in range(plan.workers):
+        for _ in range(plan.workers if fault.survivor else 1):
             fleet.start_worker()
         if fault.peers and (store.peers_jobs_are_recovered or not fault.outage):
             fleet.start_peer()
         await fault.prepare(scene)
         for _ in range(1 if plan.short else plan.producers):
-            fleet.start_producer(40.0 if plan.short else plan.rate)
+            fleet.start_producer(40.0 if plan.short else plan.rate, extra=fault.job_extra(store))
         await scene.progress(30 if plan.short else 300)
         survivor = fleet.workers[0]
         before = survivor.vitals
@@ -122,20 +122,21 @@ async def run(store: Store, nursery: Nursery, folder: Path, plan: Plan) -> Repor
         await fault.undo(scene)
         stuck = await fleet.stop(*fleet.producers)
         found += await _drain(queue, _DRAINED_WITHIN if plan.short else _DRAINED_WITHIN_LONG)
-        after = await _calm(survivor, before)
+        await _settles(lambda: not store.unfinished())
+        after = await _calm(survivor, before) if fault.survivor else before
         stuck += await fleet.stop(*fleet.workers)
         found += [f"{name} did not end by SIGTERM" for name in stuck if not name.startswith("node")]
         jobs, counts = await _stored(queue)
         await queue.close()
     gc.collect()  # pymongo leaves a socket to the garbage collector when a connect is cancelled
-    restarted = store.server.pid != server  # a new server has had none of the old connections
     rest = Rest(
         jobs,
         counts,
-        await _residue(store, jobs),
-        (0, 0) if restarted else (connections, await _connections(store, connections)),
-        {survivor.name: (before, after)},
+        await _left(lambda: store.residue(jobs)),
+        await _left(store.connections),
+        {survivor.name: (before, after)} if fault.survivor else {},
         fault.foreign,
+        fault.promises,
     )
     found += violations(ledger.refresh(), rest)
     return Report(
@@ -180,15 +181,17 @@ def _is_calm(now: Vitals, before: Vitals) -> bool:
     return now.threads <= before.threads + THREADS and now.sockets <= before.sockets + SOCKETS
 
 
-async def _residue(store: Store, jobs: list[StoredJob]) -> list[str]:
-    """Returns what is left over: keys with an expiry of some seconds have been given the time for it."""
-    await _settles(lambda: not store.residue(jobs))
-    return store.residue(jobs)
+async def _left(look: Callable[[], list[str]]) -> list[str]:
+    """Returns what is still there when it has had its time to go: keys with an expiry of some seconds, connections
+    that were closed just now, that of the look before this one among them."""
+    found: list[str] = []
 
+    def gone() -> bool:
+        found[:] = look()
+        return not found
 
-async def _connections(store: Store, before: int) -> int:
-    await _settles(lambda: store.connections() <= before + CONNECTIONS)
-    return store.connections()
+    await _settles(gone)
+    return found
 
 
 async def _settles(look: Callable[[], bool]) -> None:

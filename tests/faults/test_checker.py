@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.checker import CONNECTIONS, FOREIGN, MEMORY, RULES, SOCKETS, THREADS, Rest, StoredJob, Vitals, violations
+from faults.case import FOREIGN, Promises, Rest, StoredJob, Vitals
+from faults.checker import MEMORY, RULES, SOCKETS, THREADS, violations
 from faults.ledger import Book, Entry, Kind, Ledger
 
 N, POISON_N = 0, 7
@@ -65,6 +66,20 @@ def test_the_answer_lost_is_no_violation_if_the_claim_was_the_last() -> None:
     assert violations([*life()[:-1], entry(Kind.VERDICT, detail="lost")], FINE) == []
 
 
+def several(starts: list[float], *, lasts: float = 0.01) -> list[Entry]:
+    """Plain jobs, added one after another, that start at these times."""
+    return [
+        replace(one, at=start + lasts * (one.kind is Kind.ENDED), claimed=start)
+        for number, start in enumerate(starts)
+        for one in life(10 * number)
+    ]
+
+
+def rest_of(jobs: int, promises: Promises) -> Rest:
+    stored = [StoredJob(f"job-{10 * number}", 10 * number, "completed", "t1") for number in range(jobs)]
+    return Rest(stored, {"completed": jobs}, promises=promises)
+
+
 SECOND = [entry(Kind.STARTED, token="t2", claimed=2.0), entry(Kind.ENDED, token="t2", detail="returned")]
 BROKEN = {
     "every_acknowledged_job_is_there": (life(), Rest([], {})),
@@ -75,11 +90,14 @@ BROKEN = {
     "attempts_are_within_bounds": (life(), replace(FINE, jobs=[replace(DONE, attempts_made=4)])),
     "the_counts_are_those_of_the_jobs": (life(), replace(FINE, counts={"completed": 2})),
     "nothing_is_left_over": (life(), replace(FINE, residue=["work:7:lock"])),
-    "connections_are_back": (life(), replace(FINE, connections=(3, 4 + CONNECTIONS))),
+    "no_connection_is_left": (life(), replace(FINE, connections=["of process 7"])),
     "survivors_are_as_they_were": (
         life(),
         replace(FINE, survivors={"w": (Vitals(3, 4, 0), Vitals(4 + THREADS, 4, 0))}),
     ),
+    "jobs_start_in_order": (several(starts=[3.0, 1.0, 2.0]), rest_of(3, Promises(overtaken=0))),
+    "no_more_start_in_a_period": (several(starts=[1.0, 1.1, 1.2, 1.3, 1.4]), rest_of(5, Promises(rate=(2, 1.0)))),
+    "no_more_run_at_once": (several(starts=[1.0, 1.1, 1.2], lasts=0.5), rest_of(3, Promises(at_once=2))),
 }
 
 
@@ -118,6 +136,23 @@ def test_a_result_that_no_handler_made_is_found() -> None:
 def test_a_job_that_failed_before_its_attempts_were_used_up_is_found() -> None:
     rest = Rest([StoredJob("job-7", POISON_N, "failed", "t1", 1)], {"failed": 1})
     assert broken(life(POISON_N, ends="raised", verdict="failed"), rest) == {"attempts_are_within_bounds"}
+
+
+def test_a_job_may_be_overtaken_for_each_claim_that_was_lost() -> None:
+    assert violations(several(starts=[3.0, 1.0, 2.0]), rest_of(3, Promises(overtaken=1))) == []
+
+
+def test_a_time_that_touches_two_periods_may_have_the_starts_of_both() -> None:
+    assert violations(several(starts=[1.0, 1.9, 2.1, 2.2]), rest_of(4, Promises(rate=(2, 1.0)))) == []
+
+
+def test_a_run_is_over_when_its_process_has_ended_or_its_job_runs_again() -> None:
+    killed = [replace(one, by="killed", at=min(one.at, 1.05)) for one in several(starts=[1.0])[:3]]
+    again = [replace(one, at=1.1, token="t2", claimed=1.1) for one in life()[2:]]
+    other = [replace(one, at=one.at + 0.02) for one in several(starts=[1.0, 1.08])[5:]]
+    stored = rest_of(2, Promises(at_once=1))
+    rest = replace(stored, jobs=[replace(stored.jobs[0], token="t2"), stored.jobs[1]])
+    assert violations([*killed, *again, *other], rest) == []
 
 
 def test_foreign_records_that_are_not_where_they_must_be_are_found() -> None:

@@ -10,21 +10,26 @@ import pytest
 from faults.conftest import MakeStore
 from faults.inject import FAULTS
 from faults.run import Plan, run
+from faults.stores import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 CASES = [
-    pytest.param(protocol, name, id=f"{protocol}-{name}", marks=pytest.mark.xdist_group(f"faults-{protocol}"))
+    pytest.param(
+        *(fault.stores[protocol], name),
+        id=f"{protocol}-{name}",
+        marks=pytest.mark.xdist_group(f"faults-{fault.stores[protocol].__name__}"),
+    )
     for name, fault in FAULTS.items()
     for protocol in fault.protocols
 ]
 
 
-@pytest.mark.parametrize(("protocol", "fault"), CASES)
+@pytest.mark.parametrize(("kind", "fault"), CASES)
 async def test_nothing_acknowledged_is_lost_or_ends_twice(
-    fault_store: MakeStore, unique: str, tmp_path: Path, protocol: str, fault: str
+    fault_store: MakeStore, unique: str, tmp_path: Path, kind: type[Store], fault: str
 ) -> None:
-    store, nursery = fault_store(protocol, unique)
+    store, nursery = fault_store(kind, unique)
     plan = Plan(fault, random.randrange(10**6), short=True)
     print(f"seed {plan.seed}; ledger and logs in {tmp_path}")
     try:

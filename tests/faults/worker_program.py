@@ -7,6 +7,7 @@
     ahead                   seconds by which its clock is wrong
     executor                "process" runs handlers in child processes
     native                  the class of native options and their values, or null
+    rate                    starts in a period over all workers, and its seconds, or null
     written                 a table that handlers write to in the transaction that completes their job, or null
 
 Nothing of jobwire is imported before the clock is set.
@@ -46,6 +47,7 @@ class Settings:
     ahead: float = 0.0
     executor: str | None = None
     native: tuple[str, dict[str, Any]] | None = None
+    rate: tuple[int, float] | None = None
     written: str | None = None
 
 
@@ -157,7 +159,7 @@ def main(text: str) -> None:
 
 
 async def work(text: str, settings: Settings, book: Book) -> None:
-    from jobwire import Worker, connect, native
+    from jobwire import Rate, Worker, connect, native
 
     handler: Any = Handler(settings, book)
     if settings.executor == "process":
@@ -180,6 +182,7 @@ async def work(text: str, settings: Settings, book: Book) -> None:
             wait_for_store=120.0,
             observers=[Verdicts(book)],
             native=options,
+            rate=Rate(*settings.rate) if settings.rate else None,
         )
 
     if settings.claimers == 1:

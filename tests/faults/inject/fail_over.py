@@ -1,4 +1,5 @@
-"""Makes the store change its primary: MongoDB elects again, PostgreSQL restarts in the middle of pooled connections."""
+"""Makes the store change its primary: MongoDB elects again, PostgreSQL restarts under pooled connections, a sentinel
+promotes a replica of Valkey whose master was killed."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from pymongo.errors import AutoReconnect
 from awaiting import eventually
 from faults.inject.fault import Fault
 from faults.scene import Scene
+from faults.stores import WITH_REPLICAS
 from faults.stores.monque import Monque
+from faults.stores.watched import WatchedServer
 
 
 class FailOver(Fault):
-    protocols = ("monque", "pgboss")
+    stores = WITH_REPLICAS
     outage = True
     times = 10
     times_short = 1
@@ -24,6 +27,9 @@ class FailOver(Fault):
     async def inject(self, scene: Scene) -> None:
         if isinstance(scene.store, Monque):
             await asyncio.to_thread(_step_down, scene.store)
+            return
+        if isinstance(scene.store, WatchedServer):
+            await asyncio.to_thread(scene.store.server.fail_over)
             return
         server = scene.store.server.pid
         os.kill(server, signal.SIGINT)  # the "fast" shutdown: transactions are rolled back, connections are closed

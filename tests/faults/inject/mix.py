@@ -33,7 +33,9 @@ class Mix(Fault):
     times_short = 3
 
     async def inject(self, scene: Scene) -> None:
-        kinds = [one for one in (*_OFTEN, *_SOMETIMES) if scene.store.protocol in one.protocols]
+        protocol = scene.store.protocol
+        kinds = [one for one in (*_OFTEN, *_SOMETIMES) if protocol in one.protocols]
+        kinds = [one for one in kinds if one.stores[protocol] is type(scene.store)]
         fault = scene.chance.choice(kinds)()
         await fault.prepare(scene)
         await fault.inject(scene)

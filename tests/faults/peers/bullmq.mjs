@@ -5,10 +5,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openBook } from "./book.mjs";
 
 const settings = JSON.parse(process.argv[2]);
-const { Worker } = createRequire(new URL("../../interop/node/", import.meta.url))(settings.package);
-const url = new URL(settings.url.replace("bullmq+", ""));
-const connection = { host: url.hostname, port: Number(url.port), password: url.password };
+const load = createRequire(new URL("../../interop/node/", import.meta.url));
+const { Worker } = load(settings.package);
 const write = openBook(settings);
+
+// A URL of one server, of a sentinel and the name that it gives the server, or of the nodes of a cluster.
+const url = /^bullmq\+(?<kind>\w+):\/\/(:(?<password>\w+)@)?(?<hosts>[^/]+)\/(?<path>[^?]*)\?prefix=(?<prefix>.+)$/;
+const { kind, password, hosts, path, prefix } = settings.url.match(url).groups;
+const nodes = hosts.split(",").map((one) => ({ host: one.split(":")[0], port: Number(one.split(":")[1]) }));
+const patient = { password, maxRetriesPerRequest: null };
+const connections = {
+  redis: () => ({ ...nodes[0], ...patient }),
+  sentinel: () => ({ sentinels: nodes, name: path.split("/")[0], ...patient }),
+  cluster: () => new (load("ioredis").Cluster)(nodes, { redisOptions: patient }),
+};
 
 const handle = async (job, token) => {
   // Node's token belongs to the worker and a counter of its fetches: with the job's start it is one of this claim.
@@ -25,8 +35,8 @@ const handle = async (job, token) => {
 };
 
 const worker = new Worker("work", handle, {
-  connection: { ...connection, maxRetriesPerRequest: null },
-  prefix: url.searchParams.get("prefix"),
+  connection: connections[kind](),
+  prefix,
   concurrency: settings.concurrency,
   lockDuration: settings.lease * 1000,
   stalledInterval: 1000,

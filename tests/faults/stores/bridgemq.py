@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import redis
 
-from faults.checker import StoredJob
+from faults.case import StoredJob
 from faults.stores.redis_store import RedisServer
 
 _OWN = {
     *("jobs:deadletter", "workers:active", "scheduler:lock", "ratelimit:concurrent:work", "ratelimit:minute:work"),
     *("x:version", "x:types", "x:handlers:work", "x:routes:0::work", "x:seq"),
-    "x:aside",  # at most 200 entries, which the next leader logs
 }
 _OF_A_JOB = ("jobs:data:", "jobs:status:", "jobs:result:", "jobs:progress:", "x:logs:")
 _NO_EXPIRY = -1
@@ -42,6 +41,11 @@ class BridgeMQ(RedisServer):
                 ]
             running = client.get(f"{self.place}:ratelimit:concurrent:work")
         return found + ([f"ratelimit:concurrent:work is {running}"] if running not in (None, "0") else [])
+
+    def unfinished(self) -> list[str]:
+        """Jobs that could not be run: the leader logs them once a second."""
+        with self.client() as client:
+            return ["x:aside"] if client.exists(f"{self.place}:x:aside") else []
 
     def _stays(self, client: redis.Redis, key: str) -> bool:
         return client.ttl(f"{self.place}:{key}") == _NO_EXPIRY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from faults.checker import StoredJob
+from faults.case import StoredJob
 from faults.stores.redis_store import RedisServer
 
 _QUEUES_OWN = {"id", "meta", "events", "completed", "failed", "stalled-check", "marker", "pc"}

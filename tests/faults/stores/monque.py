@@ -9,7 +9,8 @@ from typing import Any
 
 from pymongo import MongoClient
 
-from faults.checker import StoredJob
+from faults.case import StoredJob
+from faults.holders import holder_of
 from faults.kinds import ATTEMPTS
 from faults.stores.store import Store
 from jobwire import embedded
@@ -48,10 +49,14 @@ class Monque(Store):
             extra = set(database.list_collection_names()) - {"monque_jobs", "monque_jobs_jobwire"}
             return found + [f"collection {name}" for name in sorted(extra)]
 
-    def connections(self) -> int:
+    def connections(self) -> list[str]:
         with self.client() as client:
-            named = client.admin.aggregate([{"$currentOp": {"allUsers": True, "idleConnections": True}}])
-            return sum(1 for one in named if one.get("clientMetadata") and one.get("appName") != "faults")
+            operations = list(client.admin.aggregate([{"$currentOp": {"allUsers": True, "idleConnections": True}}]))
+        clients = [one for one in operations if one.get("clientMetadata") and one.get("appName") != "faults"]
+        held = [(one, holder_of(int(one["client"].rpartition(":")[2]))) for one in clients]
+        # The server has connections to itself, by which it watches its replica set.
+        own = f"process {self.server.pid}:"
+        return [f"{one['desc']}, {one.get('command')}: {holder}" for one, holder in held if not holder.startswith(own)]
 
     def remove(self) -> None:
         with self.client() as client:

@@ -10,7 +10,8 @@ from typing import Any
 
 import psycopg
 
-from faults.checker import StoredJob
+from faults.case import StoredJob
+from faults.holders import holder_of
 from faults.stores.store import Store
 from jobwire import embedded
 from jobwire.embedded import Server
@@ -83,11 +84,15 @@ class PgBoss(Store):
             for n, token in (there - accepted)
         ]
 
-    def connections(self) -> int:
+    def connections(self) -> list[str]:
         with self.client() as client:
-            query = "SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL AND pid <> pg_backend_pid()"
-            [number] = client.execute(query).fetchone() or (0,)
-            return number
+            rows = client.execute(
+                "SELECT client_port, state, backend_start::text, query FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+            return [
+                f"{state} since {since}, last {query[:80]}: {holder_of(port)}" for port, state, since, query in rows
+            ]
 
     def remove(self) -> None:
         with self.client() as client:

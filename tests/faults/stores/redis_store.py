@@ -8,6 +8,7 @@ from pathlib import Path
 
 import redis
 
+from faults.holders import holder_of
 from faults.stores.store import Store
 from jobwire import embedded
 from jobwire.embedded import Server
@@ -20,9 +21,14 @@ class RedisServer(Store):
     def start(folder: Path) -> Server:
         return embedded.valkey(folder)
 
+    @property
+    def servers(self) -> list[str]:
+        """The driver's URLs of all servers, the one that has the keys first."""
+        return [self.server.url]
+
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
-        with redis.Redis.from_url(self.server.url, decode_responses=True, socket_timeout=30) as client:
+        with redis.Redis.from_url(self.servers[0], decode_responses=True, socket_timeout=30) as client:
             yield client
 
     def keys(self) -> list[str]:
@@ -30,11 +36,23 @@ class RedisServer(Store):
         with self.client() as client:
             return sorted(key.removeprefix(f"{self.place}:") for key in client.scan_iter(f"{self.place}:*", count=1000))
 
-    def connections(self) -> int:
-        with self.client() as client:
-            return len(client.client_list()) - 1
+    def connections(self) -> list[str]:
+        return [one for url in self.servers for one in _clients(url)]
 
     def remove(self) -> None:
         with self.client() as client:
             for key in client.scan_iter(f"{self.place}:*", count=1000):
                 client.unlink(key)
+
+
+def _clients(url: str) -> list[str]:
+    """Describes the clients of a server, without this one, its replicas, the sentinels that watch it, and nodes that
+    have moved keys to it: they keep that connection for ten seconds."""
+    with redis.Redis.from_url(url, decode_responses=True, socket_timeout=30) as client:
+        own = str(client.client_id())
+        found = [*client.client_list(_type="normal"), *client.client_list(_type="pubsub")]
+    return [
+        f"{one['name']!r} for {one['age']} s, last {one['cmd']}: {holder_of(int(one['addr'].rpartition(':')[2]))}"
+        for one in found
+        if one["id"] != own and not one["name"].startswith("sentinel-") and one["cmd"] != "restore-asking"
+    ]

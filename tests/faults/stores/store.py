@@ -5,11 +5,31 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from types import TracebackType
+from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
-from faults.checker import StoredJob
-from jobwire.embedded import Server
+from faults.case import StoredJob
+
+
+class Running(Protocol):
+    """A running server, or several that are one store. They stop at the end of the block."""
+
+    @property
+    def url(self) -> str:
+        """The driver's URL."""
+        ...
+
+    @property
+    def pid(self) -> int:
+        """The process that has the data. 0 while there is none."""
+        ...
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 
 class Store(ABC):
@@ -25,13 +45,13 @@ class Store(ABC):
     """False if a job of a killed Node worker, or one whose outcome Node could not send, waits for its own time limit of
     many minutes. Then no fault hits Node's worker."""
 
-    def __init__(self, server: Server, place: str) -> None:
+    def __init__(self, server: Running, place: str) -> None:
         self.server = server
         self.place = place
 
     @staticmethod
     @abstractmethod
-    def start(folder: Path) -> Server:
+    def start(folder: Path) -> Running:
         """Starts a server that keeps what it has acknowledged."""
 
     @property
@@ -59,9 +79,13 @@ class Store(ABC):
     def residue(self, jobs: Sequence[StoredJob]) -> list[str]:
         """Returns what no job in the store explains: keys, rows, documents and locks at rest."""
 
+    def unfinished(self) -> list[str]:
+        """Returns what workers still have to do when every job has ended."""
+        return []
+
     @abstractmethod
-    def connections(self) -> int:
-        """Returns the number of connections of clients, without the one that asks."""
+    def connections(self) -> list[str]:
+        """Describes the connections of clients, without the one that asks."""
 
     @abstractmethod
     def remove(self) -> None:

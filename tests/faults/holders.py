@@ -1,0 +1,23 @@
+"""The process that holds a connection on loopback."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def holder_of(port: int) -> str:
+    """Returns the id and the command line of the process whose end of a connection has this port."""
+    sockets = _sockets(port)
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if sockets & {os.readlink(link) for link in (process / "fd").iterdir()}:
+                return f"process {process.name}: {(process / 'cmdline').read_text().replace(chr(0), ' ')[:120]}"
+    return "no process that can be seen"
+
+
+def _sockets(port: int) -> set[str]:
+    """Returns the sockets that are bound to the port, as they are named among the files of a process."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {f"socket:[{row[9]}]" for row in rows if int(row[1].rpartition(":")[2], 16) == port and row[9] != "0"}
