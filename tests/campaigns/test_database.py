@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 
@@ -73,6 +75,16 @@ async def test_a_connection_works_without_prepared_statements(jobwire_postgres):
     async with await connect(f"{jobwire_postgres.url}{joiner}pgbouncer=true") as connection:
         assert connection.prepare_threshold is None
         assert connection.autocommit
+
+
+async def test_a_database_with_a_date_style_of_its_own_is_read_as_any_other(jobwire_postgres):
+    """PostgreSQL writes `IST` for India's time in this style, and reads it as that of another country."""
+    joiner = "&" if "?" in jobwire_postgres.url else "?"
+    options = quote("-c datestyle=SQL,DMY -c timezone=Asia/Kolkata", safe="")
+    async with await connect(f"{jobwire_postgres.url}{joiner}options={options}") as connection:
+        cursor = await connection.execute("SELECT now(), now()::text::timestamptz = now()")
+        moment, same = await anext(aiter(cursor))
+        assert (moment.utcoffset(), same) == (timedelta(hours=5, minutes=30), True)
 
 
 def test_without_the_driver_the_extra_is_named():

@@ -22,6 +22,7 @@ _SCHEMES = ("postgresql", "postgres")
 _OF_OTHERS = ("pgbouncer", "connection_limit", "pool_timeout", "statement_cache_size", "schema", "supa")
 _POOLER_PORT = 6543
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "fallback_application_name": "jobwire campaigns"}
+_ALWAYS: dict[str, Any] = {"client_encoding": "UTF8"}
 _BY_THE_SERVER = ("authentication failed", "does not exist", "no password supplied", "pg_hba.conf")
 
 
@@ -73,9 +74,13 @@ class DatabaseSettings:
         except psycopg.ProgrammingError as error:
             raise InvalidOption("url", redact_url(self.url), redact(str(error)).strip()) from None
         try:
-            return await psycopg.AsyncConnection.connect(
-                **parameters, autocommit=True, prepare_threshold=5 if self.prepared else None
+            connection = await psycopg.AsyncConnection.connect(
+                **parameters | _ALWAYS, autocommit=True, prepare_threshold=5 if self.prepared else None
             )
+            # The driver reads times in no other style, which a database or an account may have as its default.
+            if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
+                await connection.execute("SET datestyle TO 'ISO'")
+            return connection
         except psycopg.OperationalError as error:
             words = " ".join(redact(str(error)).split())
             if any(part in words for part in _BY_THE_SERVER):
