@@ -77,14 +77,24 @@ async def test_a_connection_works_without_prepared_statements(jobwire_postgres):
         assert connection.autocommit
 
 
+def _with(url: str, options: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}options={quote(options, safe='')}"
+
+
 async def test_a_database_with_a_date_style_of_its_own_is_read_as_any_other(jobwire_postgres):
     """PostgreSQL writes `IST` for India's time in this style, and reads it as that of another country."""
-    joiner = "&" if "?" in jobwire_postgres.url else "?"
-    options = quote("-c datestyle=SQL,DMY -c timezone=Asia/Kolkata", safe="")
-    async with await connect(f"{jobwire_postgres.url}{joiner}options={options}") as connection:
+    url = _with(jobwire_postgres.url, "-c datestyle=SQL,DMY -c timezone=Asia/Kolkata")
+    async with await connect(url) as connection:
         cursor = await connection.execute("SELECT now(), now()::text::timestamptz = now()")
         moment, same = await anext(aiter(cursor))
         assert (moment.utcoffset(), same) == (timedelta(hours=5, minutes=30), True)
+
+
+async def test_two_workers_are_isolated_as_usual_though_the_database_has_another_default(jobwire_postgres):
+    url = _with(jobwire_postgres.url, "-c default_transaction_isolation=serializable")
+    async with await connect(url) as connection:
+        for query in ("SHOW transaction_isolation", "SHOW default_transaction_isolation"):
+            assert await anext(aiter(await connection.execute(query))) == ("read committed",)
 
 
 def test_without_the_driver_the_extra_is_named():

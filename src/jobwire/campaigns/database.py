@@ -77,15 +77,21 @@ class DatabaseSettings:
             connection = await psycopg.AsyncConnection.connect(
                 **parameters | _ALWAYS, autocommit=True, prepare_threshold=5 if self.prepared else None
             )
-            # The driver reads times in no other style, which a database or an account may have as its default.
-            if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
-                await connection.execute("SET datestyle TO 'ISO'")
+            await self._set_up(connection)
             return connection
         except psycopg.OperationalError as error:
             words = " ".join(redact(str(error)).split())
             if any(part in words for part in _BY_THE_SERVER):
                 raise StoreRefused(f"{redact_url(self.url)} refused: {words}") from None
             raise StoreUnavailable(f"{redact_url(self.url)} is unavailable: {words}") from None
+
+    async def _set_up(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Replaces defaults that a database or an account may have: the driver reads times in one style only, and under
+        'serializable' workers beside each other would refuse each other's statements."""
+        if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
+            await connection.execute("SET datestyle TO 'ISO'")
+        if self.prepared:  # a pooler would give other programs the connection with this setting
+            await connection.execute("SET default_transaction_isolation TO 'read committed'")
 
 
 @contextmanager
