@@ -311,18 +311,17 @@ def test_a_job_is_made_again_from_the_snapshot_in_which_it_was_last_seen(spark: 
     once, stepwise = Lake(str(tmp_path / "once")), Lake(str(tmp_path / "stepwise"))
     waiting = snapshot(0, "old", state="waiting", created_at=NOON, payload="{}")
     undated = snapshot(0, "undated", state="waiting", payload="{}")
-    for day in (1, 3, 5):
+    for day in (1, 3):
         for lake in (once, stepwise):
-            ingest(spark, lake, day * DAY, life(f"of-day-{day}", day * DAY - 30), [waiting, undated] if day < 5 else [])
+            ingest(spark, lake, day * DAY, life(f"of-day-{day}", day * DAY - 30), [waiting, undated])
         build(spark, stepwise)
     first = _snapshot_parts(stepwise)[f"r{DAY}"]
     ended = [event(0, "active", 5 * DAY + 5, "old"), event(0, "completed", 5 * DAY + 6, "old")]
     of_undated = [event(0, "active", 5 * DAY + 5, "undated")]
     for lake in (once, stepwise):
+        ingest(spark, lake, 5 * DAY, life("of-day-5", 5 * DAY - 30), [])
         ingest(spark, lake, 6 * DAY, [*ended, *of_undated], [])
     build(spark, stepwise)
-    build(spark, once)
-    assert checksums(stepwise) == checksums(once)
     of_job = "id = 'undated'"
     assert values(stepwise.table(spark, "silver/jobs").where(of_job), "state", "day") == [("active", at(DAY).date())]
 
