@@ -216,7 +216,7 @@ async def test_a_lost_lease_stops_only_its_own_job(queue, parcels, both, eventua
     load = Load()
     await queue.add(1)
     await parcels.add(2)
-    async with both(load, concurrency=2, lease=0.4, recover_every=0.1) as worker:
+    async with both(load, concurrency=2, lease=1.5, recover_every=0.1) as worker:
         await eventually(lambda: load.running.total() == 2)
         await parcels.admin.obliterate(force=True)
         await eventually(lambda: worker.stats_of(PARCELS).lost == 1)

@@ -19,13 +19,13 @@ async def test_a_lease_is_renewed_while_the_handler_blocks_the_event_loop(queue:
 
     async def handler(job: Any) -> str:
         runs.append(job.id)
-        time.sleep(1.5)  # three times the lease, and nothing else in this loop can run meanwhile
+        time.sleep(2.5)  # more than twice the lease, and nothing else in this loop can run meanwhile
         return "done"
 
     job = await queue.add(1)
     async with (
-        Worker("work", handler, connection, lease=0.5, recover_every=0.1) as worker,
-        Thief(connection, lease=0.5) as thief,
+        Worker("work", handler, connection, lease=1.0, recover_every=0.1) as worker,
+        Thief(connection, lease=1.0) as thief,
     ):
         assert await job.wait(10) == "done"
         assert worker.stats.heartbeats > 0

@@ -144,7 +144,7 @@ async def test_leases_are_renewed_and_dead_workers_jobs_recovered_while_paused(
         await go.wait()
         return "kept"
 
-    async with Worker("work", handler, connection, lease=0.4, recover_every=0.1) as worker:
+    async with Worker("work", handler, connection, lease=1.5, recover_every=0.1) as worker:
         job = await queue.add(1)
         await eventually(lambda: worker.busy == 1)
         await worker.pause(wait=False)
