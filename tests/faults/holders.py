@@ -24,7 +24,7 @@ def _sockets(port: int) -> set[str]:
 
 
 def _files(process: Path) -> set[str]:
-    """Returns what a process has open. Some of it may be closed meanwhile, as by this process, which has just looked."""
+    """Returns what a process has open, without what it closes meanwhile."""
     found: set[str] = set()
     for link in (process / "fd").iterdir():
         with suppress(FileNotFoundError):
