@@ -17,7 +17,7 @@ from pathlib import Path
 
 from faults.inject import FAULTS
 from faults.nursery import Nursery
-from faults.report import Results, write_page
+from faults.report import Results
 from faults.run import Plan, Report, run
 from faults.stores import STORES
 
@@ -62,7 +62,6 @@ def main() -> int:
                     broken += bool(report.violations)
                     if not given.short:
                         results.add(report)
-                        write_page(results)
     return 1 if broken else 0
 
 

@@ -26,7 +26,7 @@ async def handle(job: Any) -> Any:
 async def main() -> None:
     what, url = sys.argv[2:4]
     if what == "work":
-        await Worker("work", handle, url, concurrency=5, lease=1.0, recover_every=0.3).run()
+        await Worker("work", handle, url, concurrency=5, lease=4.0, recover_every=0.3).run()
     else:
         async with Queue("work", url) as queue:
             print((await queue.add(0, delay=float(sys.argv[4]))).id)

@@ -19,7 +19,7 @@ async def handle(job: ActiveJob) -> float:
 
 async def main() -> None:
     worker = Worker(
-        "work", handle, URL, concurrency=5, lease=2.0, recover_every=0.2, max_stalled=0, shutdown_timeout=2.0,
+        "work", handle, URL, concurrency=5, lease=4.0, recover_every=0.2, max_stalled=0, shutdown_timeout=2.0,
         native=MonqueWorker(base_retry_interval=0.1),
     )  # fmt: skip
     await worker.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -59,7 +60,7 @@ class Results:
         return [one for one in found if one is not None]
 
     def add(self, report: Report) -> None:
-        """Puts a result in the place of an older one, in the file too."""
+        """Puts a result in the place of an older one, in the file and the page too."""
         figures = report.figures
         one = Result(
             report.protocol,
@@ -76,8 +77,17 @@ class Results:
             datetime.now(UTC).date().isoformat(),
             machine(),
         )
-        self._results = {**Results.read()._results, (one.protocol, one.fault): one}  # others may have written meanwhile
-        _FILE.write_text(json.dumps([asdict(one) for one in self.all()], indent=1) + "\n")
+        with Path(__file__).open() as turn:  # another run may write at the same time
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            self._results = {**Results.read()._results, (one.protocol, one.fault): one}
+            self.write()
+
+    def write(self) -> None:
+        """Writes the file, and the page of the documentation that shows it."""
+        fresh = _FILE.with_suffix(".new")
+        fresh.write_text(json.dumps([asdict(one) for one in self.all()], indent=1) + "\n")
+        fresh.replace(_FILE)  # as a whole: others read it at any time
+        write_page(self)
 
 
 def machine() -> str:

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.slow
 
 _WRONG_CLOCK = str(Path(__file__).parent / "wrong_clock.py")
 _FIVE_MINUTES = [300, -300]
+_SOON = 60
+"""Seconds, also on a busy machine: far from the five minutes by which clocks are wrong."""
 
 
 @pytest.fixture
@@ -185,14 +187,14 @@ async def test_a_worker_whose_clock_is_wrong_runs_delayed_jobs_when_they_are_due
         began = time.time()
         jobs = [await queue.add(None, delay=1), await queue.add(None, run_at=datetime.now(UTC) + timedelta(seconds=1))]
         for job in jobs:
-            ran_at = await job.wait(10)
-            assert 0.95 <= ran_at - began <= 6, "before it was due, or long after"
+            ran_at = await job.wait(_SOON)
+            assert 0.95 <= ran_at - began <= _SOON, "before it was due, or long after"
             stored = await queue.get(job.id)
             assert stored is not None
             assert stored.started_at is not None
             assert stored.finished_at is not None
-            assert abs(stored.started_at.timestamp() - ran_at) < 5
-            assert abs(stored.finished_at.timestamp() - ran_at) < 5
+            assert abs(stored.started_at.timestamp() - ran_at) < _SOON
+            assert abs(stored.finished_at.timestamp() - ran_at) < _SOON
 
 
 @pytest.mark.parametrize("ahead", _FIVE_MINUTES)
@@ -204,7 +206,7 @@ async def test_a_producer_whose_clock_is_wrong_delays_a_job_by_what_it_asked_for
         producer = await start_wrong_clock(ahead, url, "2", stdout=asyncio.subprocess.PIPE)
         out, _ = await producer.communicate()
         began, job_id = out.decode().split()
-        assert 1.95 <= await queue.wait(job_id, 10) - float(began) <= 8
+        assert 1.95 <= await queue.wait(job_id, _SOON) - float(began) <= _SOON
 
 
 @pytest.mark.parametrize("ahead", _FIVE_MINUTES)
@@ -218,9 +220,9 @@ async def test_a_leader_whose_clock_is_wrong_ticks_once_a_second(queue: Queue, u
         async def four() -> list[float]:
             return seen if len(seen := await ran()) >= 4 else []
 
-        ticks = await eventually(four, within=30)
+        ticks = await eventually(four, within=_SOON)
         assert ticks[-1] - ticks[0] > 1.9, "four ticks of a second each"
-        assert time.time() - ticks[-1] < 5
+        assert time.time() - ticks[-1] < _SOON
 
 
 async def test_workers_whose_clocks_disagree_leave_each_other_s_running_jobs_alone(queue: Queue, url: str) -> None:
@@ -230,7 +232,7 @@ async def test_workers_whose_clocks_disagree_leave_each_other_s_running_jobs_alo
         jobs = await queue.add_many([NewJob(3) for _ in range(6)])
         began = time.time()
         for job in jobs:
-            assert await job.wait(30) - began < 20
+            assert await job.wait(_SOON) - began < _SOON
         stored = [await queue.get(job.id) for job in jobs]
         assert [job and job.attempts_made for job in stored] == [1] * 6
     async with redis.asyncio.Redis.from_url(urlsplit(url).geturl().removeprefix("bridgemq+")) as client:

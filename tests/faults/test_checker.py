@@ -146,6 +146,21 @@ def test_a_time_that_touches_two_periods_may_have_the_starts_of_both() -> None:
     assert violations(several(starts=[1.0, 1.9, 2.1, 2.2]), rest_of(4, Promises(rate=(2, 1.0)))) == []
 
 
+def test_a_claim_that_was_repeated_after_an_outage_is_younger_than_its_call() -> None:
+    late = [replace(one, claimed=1.97, at=max(one.at, 3.1)) for n in (40, 50) for one in life(n)]
+    assert violations([*several(starts=[1.0, 1.95, 2.0, 2.0]), *late], rest_of(6, Promises(rate=(2, 1.0)))) == []
+
+
+def test_a_run_whose_claim_was_lost_leaves_its_place_to_others() -> None:
+    """A process stood still for longer than its lease. Its job is claimed again after others have had their turn."""
+    lost = [replace(one, detail="lost") if one.kind is Kind.VERDICT else one for one in several([1.0], lasts=5.0)]
+    others = [replace(one, at=one.at + 2.0) for one in several(starts=[1.0, 1.0, 1.0], lasts=0.5)[5:]]
+    again = [replace(one, at=8.0, token="t2", claimed=8.0) for one in life()[2:]]
+    stored = rest_of(3, Promises(at_once=2))
+    rest = replace(stored, jobs=[replace(stored.jobs[0], token="t2"), *stored.jobs[1:]])
+    assert violations([*lost, *others, *again], rest) == []
+
+
 def test_a_run_is_over_when_its_process_has_ended_or_its_job_runs_again() -> None:
     killed = [replace(one, by="killed", at=min(one.at, 1.05)) for one in several(starts=[1.0])[:3]]
     again = [replace(one, at=1.1, token="t2", claimed=1.1) for one in life()[2:]]

@@ -47,7 +47,7 @@ async def test_no_healthy_job_is_taken_for_stalled_by_a_worker_with_a_wrong_cloc
         await asyncio.sleep(1.0)
         return "right clock"
 
-    right = Worker("work", handler, url, concurrency=5, lease=2.0, recover_every=0.2, max_stalled=0)
+    right = Worker("work", handler, url, concurrency=5, lease=4.0, recover_every=0.2, max_stalled=0)
     async with Queue("work", url) as queue, worker_with_clock(url, ahead, 1.0) as wrong:
         await (await queue.add("it has started")).wait(timeout=60)
         added = await queue.add_many([NewJob(n) for n in range(30)])

@@ -109,9 +109,9 @@ async def test_a_worker_whose_clock_is_wrong_takes_no_healthy_job_from_another(
 
     async def slow(job: object) -> None:
         runs.append(1)
-        await asyncio.sleep(2.5)
+        await asyncio.sleep(5)
 
-    async with Worker("work", slow, url, concurrency=5, lease=1.0, recover_every=0.3) as worker:
+    async with Worker("work", slow, url, concurrency=5, lease=4.0, recover_every=0.3) as worker:
         await queue.add_many([NewJob(0) for _ in range(5)])
         await eventually(lambda: len(runs) == 5)
         async with worker_with_a_wrong_clock(url, wrong_by):

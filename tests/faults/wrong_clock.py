@@ -32,4 +32,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 3:
         asyncio.run(produce(sys.argv[2], float(sys.argv[3])))
     else:
-        asyncio.run(Worker("work", handle, sys.argv[2], lease=1.0, recover_every=0.3, concurrency=5).run())
+        asyncio.run(Worker("work", handle, sys.argv[2], lease=4.0, recover_every=0.3, concurrency=5).run())

@@ -32,10 +32,10 @@ async def handle(job: ActiveJob) -> None:
 async def main() -> None:
     async with connect(sys.argv[1]) as connection, Queue("work", connection) as queue:
         await queue.add({"sleep": 0, "kind": "delayed"}, delay=2)
-        await queue.add({"sleep": 2.5, "kind": "long"})
+        await queue.add({"sleep": 5, "kind": "long"})
         for _ in range(2):
             await Boss(connection).debounced("work", {"sleep": 0, "kind": "debounced"}, 3600, "key")
-        await Worker("work", handle, connection, concurrency=5, lease=1, recover_every=0.2).run()
+        await Worker("work", handle, connection, concurrency=5, lease=4, recover_every=0.2).run()
 
 
 if __name__ == "__main__":

@@ -38,6 +38,23 @@ _STOP_LIMIT = 20
 _CRASHES, _CRASH_WINDOW = 6, 60.0
 
 
+class Crashes:
+    """Crashes of a server. Only those of the last minute count: a server that crashes once a day restarts at once."""
+
+    def __init__(self) -> None:
+        self._recent: deque[float] = deque()
+        self.any = False
+        """True if there was one, however long ago."""
+
+    def pause(self, now: float) -> float | None:
+        """Notes a crash. Returns the seconds to wait before the restart, or None if there were too many."""
+        self.any = True
+        self._recent.append(now)
+        while now - self._recent[0] >= _CRASH_WINDOW:
+            self._recent.popleft()
+        return 0.05 * 4 ** (len(self._recent) - 1) if len(self._recent) < _CRASHES else None
+
+
 class Keeper:
     """Runs one server in `folder`. `lock` is the descriptor of the server lock, which the parent process has taken."""
 
@@ -60,21 +77,21 @@ class Keeper:
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGALRM, self._kill)
         threading.Thread(target=self._await_last_holder, daemon=True).start()
-        crashes: deque[float] = deque(maxlen=_CRASHES)
+        crashes = Crashes()
         while not self._stopping:
             try:
                 self._recipe.prepare(self._folder, account)
                 self._serve(account)
             except Exception:
-                if not crashes and not self._stopping:  # `main` reports it to the process that started the keeper
+                if not crashes.any and not self._stopping:  # `main` reports it to the process that started the keeper
                     raise
                 # A restart can come too early: PostgreSQL refuses while child processes of the killed server run.
                 traceback.print_exc()
             if not self._stopping:
-                crashes.append(time.monotonic())
-                if len(crashes) == _CRASHES and crashes[-1] - crashes[0] < _CRASH_WINDOW:
+                pause = crashes.pause(time.monotonic())
+                if pause is None:
                     raise EmbeddedFailed(f"{self._recipe.name} crashed {_CRASHES} times in {_CRASH_WINDOW:.0f} s")
-                time.sleep(0.05 * 4 ** (len(crashes) - 1))
+                time.sleep(pause)
 
     def _serve(self, account: Account | None) -> None:
         """Starts the server and waits until it ends."""

@@ -74,7 +74,8 @@ class Server:
         locks.wait_until(lambda: self._answers() or self._start(recipe), _WAIT_LIMIT, stuck)
 
     def _replace_keeper(self, recipe: Recipe) -> None:
-        """Starts a new keeper if the present one was killed. Without a keeper, a crashed server would not be restarted.
+        """Starts a new keeper if the present one was killed, or has given up after many crashes. Without a keeper, a
+        crashed server would not be restarted.
 
         Every process that uses the server checks this, so it does not matter which of them started the server. The lock
         of the server makes sure that only one of them starts the keeper.
@@ -88,7 +89,7 @@ class Server:
             try:
                 with self._joining:
                     if not self._closing.is_set() and (self._answers() or self._start(recipe)):
-                        _log.warning("the keeper of the server in %s was killed; it was replaced", self.folder)
+                        _log.warning("the keeper of the server in %s had ended; it was replaced", self.folder)
             except (OSError, JobwireError) as error:
                 _log.warning("the server in %s could not be restarted and will be tried again: %s", self.folder, error)
                 pause = min(2 * pause, _WATCH_SELDOM)

@@ -48,11 +48,13 @@ async def _refuse_writes(store: RedisServer, seconds: float) -> None:
     """Keeps the disk of a server full that syncs its file every second, and so goes on without it."""
     with store.client() as client:
         client.config_set("appendfsync", "everysec")
-        with _no_file_grows(store.server.pid):
-            await eventually(lambda: client.info("persistence")["aof_last_write_status"] == "err", within=30)
-            await asyncio.sleep(seconds)
-        await eventually(lambda: client.info("persistence")["aof_last_write_status"] == "ok", within=30)
-        client.config_set("appendfsync", "always")
+        try:
+            with _no_file_grows(store.server.pid):
+                await eventually(lambda: client.info("persistence")["aof_last_write_status"] == "err", within=30)
+                await asyncio.sleep(seconds)
+            await eventually(lambda: client.info("persistence")["aof_last_write_status"] == "ok", within=30)
+        finally:
+            client.config_set("appendfsync", "always")
 
 
 async def _refuse_rows(store: PgBoss, seconds: float) -> None:

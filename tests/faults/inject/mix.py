@@ -37,6 +37,8 @@ class Mix(Fault):
         kinds = [one for one in (*_OFTEN, *_SOMETIMES) if protocol in one.protocols]
         kinds = [one for one in kinds if one.stores[protocol] is type(scene.store)]
         fault = scene.chance.choice(kinds)()
-        await fault.prepare(scene)
-        await fault.inject(scene)
-        await fault.undo(scene)
+        try:
+            await fault.prepare(scene)
+            await fault.inject(scene)
+        finally:
+            await fault.undo(scene)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from faults.inject.fault import Fault
@@ -22,14 +23,20 @@ class SuspendServer(Fault):
     async def inject(self, scene: Scene) -> None:
         self._rounds += 1
         seconds = 3.0 if scene.short else (5.0 if self._rounds % 2 else 20.0)
-        stopped = processes_of(scene.store.server.pid)
-        for pid in stopped:
-            os.kill(pid, signal.SIGSTOP)
+        server = scene.store.server.pid
+        _send(signal.SIGSTOP, [server])  # first, so that it starts no others
+        stopped = processes_of(server)
+        _send(signal.SIGSTOP, stopped)
         try:
             await asyncio.sleep(seconds)
         finally:
-            for pid in stopped:
-                os.kill(pid, signal.SIGCONT)
+            _send(signal.SIGCONT, stopped)
+
+
+def _send(number: signal.Signals, pids: list[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # that of a connection which was closed just now
+            os.kill(pid, number)
 
 
 def processes_of(pid: int) -> list[int]:

@@ -47,7 +47,7 @@ class Slots:
         ids = {url: _ask(url, "CLUSTER", "MYID") for url in self._cluster.urls}
         _ask(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source])
         _ask(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to])
-        where = [*_address(to), "", 0, 10_000, "AUTH", urlsplit(to).password]
+        where = [*_address(to), "", 0, 30_000, "AUTH", urlsplit(to).password]
         while keys := _ask(source, "CLUSTER", "GETKEYSINSLOT", slot, _BATCH):
             _ask(source, "MIGRATE", *where, "KEYS", *keys)
             time.sleep(_STEP)
@@ -73,7 +73,7 @@ class Slots:
 
 
 def _ask(url: str, *command: Any) -> Any:
-    with redis.Redis.from_url(url, socket_timeout=30) as client:
+    with redis.Redis.from_url(url, socket_timeout=60) as client:
         return client.execute_command(*command)
 
 

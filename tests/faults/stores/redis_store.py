@@ -37,7 +37,7 @@ class RedisServer(Store):
             return sorted(key.removeprefix(f"{self.place}:") for key in client.scan_iter(f"{self.place}:*", count=1000))
 
     def connections(self) -> list[str]:
-        return [one for url in self.servers for one in _clients(url)]
+        return [one for url in self.servers for one in clients_of(url)]
 
     def remove(self) -> None:
         with self.client() as client:
@@ -45,7 +45,7 @@ class RedisServer(Store):
                 client.unlink(key)
 
 
-def _clients(url: str) -> list[str]:
+def clients_of(url: str) -> list[str]:
     """Describes the clients of a server, without this one, its replicas, the sentinels that watch it, and nodes that
     have moved keys to it: they keep that connection for ten seconds."""
     with redis.Redis.from_url(url, decode_responses=True, socket_timeout=30) as client:

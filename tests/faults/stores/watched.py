@@ -7,7 +7,9 @@ that. Here the master dies when the replica has all that was acknowledged, so th
 from __future__ import annotations
 
 import os
+import random
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,14 +19,14 @@ from types import TracebackType
 
 import redis
 
-from backends.bullmq.own_servers import free_ports
 from faults.stores.bridgemq import BridgeMQ
 from faults.stores.bullmq import BullMQ
-from faults.stores.redis_store import RedisServer
+from faults.stores.redis_store import RedisServer, clients_of
 from jobwire.embedded import binaries
 
 _NAME = "main"
-_PAUSE_MS = 20_000
+_PAUSE_MS = 300_000
+"""Longer than any wait for the replica: the master takes no writes until it is killed."""
 
 
 class Watched:
@@ -34,7 +36,7 @@ class Watched:
         self._folder = folder
         self._stack = ExitStack()
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        self._master, self._replica, self._sentinel = free_ports(3)
+        self._master, self._replica, self._sentinel = _lasting_ports(3)
         try:
             self._start(self._master)
             self._start(self._replica, "--replicaof", f"127.0.0.1 {self._master}")
@@ -79,6 +81,10 @@ class Watched:
         return [f"redis://127.0.0.1:{port}/0" for port in (self._master, self._replica)]
 
     @property
+    def sentinel(self) -> str:
+        return f"redis://127.0.0.1:{self._sentinel}/0"
+
+    @property
     def pid(self) -> int:
         return self._processes[self._master].pid
 
@@ -112,6 +118,19 @@ class Watched:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+
+def _lasting_ports(number: int) -> list[int]:
+    """Returns free ports that the system gives to no client, so that the port of a killed server stays free."""
+    lowest_of_clients = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: list[int] = []
+    with ExitStack() as held:
+        while len(found) < number:
+            one = held.enter_context(socket.socket())
+            with suppress(OSError):
+                one.bind(("127.0.0.1", random.randrange(1024, max(lowest_of_clients, 10_000))))
+                found.append(one.getsockname()[1])
+    return found
 
 
 def _client(port: int) -> redis.Redis:
@@ -157,6 +176,9 @@ class WatchedServer(RedisServer):
     @property
     def servers(self) -> list[str]:
         return self.server.servers
+
+    def connections(self) -> list[str]:
+        return super().connections() + clients_of(self.server.sentinel)
 
 
 class WatchedBullMQ(WatchedServer, BullMQ):
