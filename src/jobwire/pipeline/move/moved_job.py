@@ -74,7 +74,7 @@ def large_keeps() -> Generator[None]:
 
 
 class Asked(NamedTuple):
-    """What a moved job asks the target for."""
+    """The options that a moved job has in the target."""
 
     id: str
     name: str | None

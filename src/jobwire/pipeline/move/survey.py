@@ -107,7 +107,7 @@ def _values(batch: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]]:
 
 
 class Examined(NamedTuple):
-    """What the survey finds out about one job, in the columns of SURVEYED that have these names."""
+    """The findings about one job, in the columns of SURVEYED that have these names."""
 
     level: int
     scheduled: bool = False
