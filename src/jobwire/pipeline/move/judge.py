@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -49,7 +49,24 @@ JUDGED = columns(
 )
 
 
+class _Compared(NamedTuple):
+    """A row of COMPARED."""
+
+    rank: int
+    source: str
+    target: str
+    scheduled: bool
+    content: str | None
+    is_late: bool
+    due: int | None
+    found: bool
+    seen_content: str | None
+    seen_due: int | None
+
+
 class _Judged(NamedTuple):
+    """A row of JUDGED."""
+
     rank: int
     id: str
     target: str
@@ -81,11 +98,12 @@ class Judge:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         order = _Order(bytearray(self.moving))
         for batch in batches:
-            rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-            absent = [row for row in rows if not row[7]]
-            held = self._held([row[2] for row in absent]) if absent else ()
+            values = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            rows = list(map(_Compared._make, values))
+            absent = [row for row in rows if not row.found]
+            held = self._held([row.target for row in absent]) if absent else ()
             judged = [order.absent(row, held) for row in absent]
-            judged += [one for row in rows if row[7] and (one := order.present(row)) is not None]
+            judged += [one for row in rows if row.found and (one := order.present(row)) is not None]
             if judged:
                 arrays = [
                     pa.array(values, kind)
@@ -110,7 +128,8 @@ class _Order:
     """The highest rank of a job that should be ready."""
     number: int = 0
 
-    def absent(self, row: tuple[Any, ...], held: Collection[str]) -> _Judged:
+    def absent(self, row: _Compared, held: Collection[str]) -> _Judged:
+        """Judges a job that was not found."""
         rank, source, target, scheduled, content, late, due, _, _, _ = row
         if target not in held:
             expected = _hashed(target, content, due if late else self._place(rank))
@@ -119,7 +138,8 @@ class _Order:
             self.begun.append(rank)
         return _Judged(rank, source, target, scheduled, arrived=True, begun=True)
 
-    def present(self, row: tuple[Any, ...]) -> _Judged | None:
+    def present(self, row: _Compared) -> _Judged | None:
+        """Judges a job that was found. Returns None if it has been judged before."""
         rank, source, target, scheduled, content, late, due, _, seen_content, seen_due = row
         if self.seen[rank]:
             return None

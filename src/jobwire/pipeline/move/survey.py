@@ -46,11 +46,27 @@ SURVEYED = columns(
 )
 """The result of the survey, a row per job. The manifest of a move holds these rows and their rank."""
 
-EXAMINED = (
-    *("id", "name", "native_state", "state", "priority", "attempts", "attempts_made", "payload", "progress"),
-    *("parent", "unique_key", "created_at", "run_at", "raw", "malformed"),
-)
-"""The columns of `jobs` that the survey looks at."""
+
+class Waiting(NamedTuple):
+    """The columns of `jobs` that the survey looks at. Times are in microseconds."""
+
+    id: str
+    name: str | None
+    native_state: str
+    state: str
+    priority: int | None
+    attempts: int | None
+    attempts_made: int | None
+    payload: str | None
+    progress: str | None
+    parent: str | None
+    unique_key: str | None
+    created_at: int | None
+    run_at: int | None
+    raw: str | None
+    malformed: str | None
+
+
 READY = ("waiting", "paused", "delayed")
 """The states of jobs that are moved."""
 READY_VALUES = pa.array(READY)
@@ -82,7 +98,7 @@ class Survey:
             for batch in batches:
                 jobs = that_wait(batch)
                 with large_keeps():
-                    found = [examination.of(*job) for job in zip(*_values(jobs, EXAMINED), strict=True)]
+                    found = [examination.of(job) for job in _rows(jobs)]
                 if target is not None:
                     mark_taken(target, found)
                 yield _surveyed(jobs, found)
@@ -99,11 +115,11 @@ def is_late(jobs: pa.RecordBatch) -> pa.Array:
     return pc.equal(jobs.column("state"), "delayed")
 
 
-def _values(batch: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]]:
-    """Returns the values of these columns. Times are in microseconds: Arrow takes longer to make a datetime than all
-    that is done with it here."""
-    columns = [batch.column(name) for name in names]
-    return [(one.cast(pa.int64()) if pa.types.is_timestamp(one.type) else one).to_pylist() for one in columns]
+def _rows(jobs: pa.RecordBatch) -> Iterator[Waiting]:
+    """Yields the rows. Times are cast first: Arrow takes longer to make a datetime than all that is done with it."""
+    columns = [jobs.column(name) for name in Waiting._fields]
+    values = [(one.cast(pa.int64()) if pa.types.is_timestamp(one.type) else one).to_pylist() for one in columns]
+    return map(Waiting._make, zip(*values, strict=True))
 
 
 class Examined(NamedTuple):
@@ -138,38 +154,21 @@ class Examination:
         self._options = OptionChecks(backend, survey.to_queue)
         self._levels: dict[int | None, int] = {}
 
-    def of(  # noqa: PLR0917 a row of EXAMINED
-        self,
-        own: str,
-        given_name: str | None,
-        native_state: str,
-        state: str,
-        priority: int | None,
-        attempts: int | None,
-        attempts_made: int | None,
-        payload: str | None,
-        progress: str | None,
-        parent: str | None,
-        unique_key: str | None,
-        created: int | None,
-        due: int | None,
-        raw_text: str | None,
-        malformed: str | None,
-    ) -> Examined:
-        level = self._levels.get(priority)
+    def of(self, job: Waiting) -> Examined:
+        level = self._levels.get(job.priority)
         if level is None:
-            level = self._levels[priority] = self._source.level(priority)
-        if malformed is not None:
-            return Examined(level, hindrance="malformed", reason=malformed)
-        survey, raw, late = self._survey, _raw(raw_text), state == "delayed"
-        job = {"id": own, "native_state": native_state, "unique_key": unique_key}
-        key = self._source.schedule_key(job, raw)
-        name = given_name if given_name not in (None, "", survey.queue) else None
-        unique = unique_key if key is None else None
+            level = self._levels[job.priority] = self._source.level(job.priority)
+        if job.malformed is not None:
+            return Examined(level, hindrance="malformed", reason=job.malformed)
+        survey, raw, late = self._survey, _raw(job.raw), job.state == "delayed"
+        about = {"id": job.id, "native_state": job.native_state, "unique_key": job.unique_key}
+        key = self._source.schedule_key(about, raw)
+        name = job.name if job.name not in (None, "", survey.queue) else None
+        unique = job.unique_key if key is None else None
         lost: list[str] = []
         if name is not None and not self._names:
             lost.append("names")
-        if parent is not None:
+        if job.parent is not None:
             lost.append("parents")
         if unique is not None and not self._unique:
             lost.append("unique_keys")
@@ -178,20 +177,21 @@ class Examination:
         unique = unique if "unique_keys" not in lost else None
         carried, unknown = self._source.carried(raw)
         options = self._options.sorted_out(carried)
-        left = None if attempts is None or not self._attempts else max(1, attempts - (attempts_made or 0))
-        more = _more_lost(attempts, progress, self._attempts)
-        created_at = None if created is None else moment(created)
-        target = self._target.id_of_moved(survey.store, survey.queue, own, created_at)
+        attempts = job.attempts if self._attempts else None
+        left = None if attempts is None else max(1, attempts - (job.attempts_made or 0))
+        more = _more_lost(job.attempts, job.progress, self._attempts)
+        created_at = None if job.created_at is None else moment(job.created_at)
+        target = self._target.id_of_moved(survey.store, survey.queue, job.id, created_at)
         found = Examined(level, key is not None, target, name, None, left, unique, options.text, None)
         if lost or options.left or unknown or more:
             found = found._replace(lost=",".join([*lost, *options.left, *unknown, *more]))
         try:
-            data = codec.loads(cast(str, payload))
+            data = codec.loads(cast(str, job.payload))
             encoded = codec.dumps(data)
             content = content_of(data, name if name != survey.to_queue else None)
             found = found._replace(payload=encoded, content=content)
-            due_at = moment(due) if late and due is not None else None
-            asked = Asked(target, name, encoded, left, unique, created_at, due_at, options.taken)
+            due = moment(job.run_at) if late and job.run_at is not None else None
+            asked = Asked(target, name, encoded, left, unique, created_at, due, options.taken)
             moved_job(self._backend, self._target, survey.to_queue, asked)
         except JobwireError as error:
             return found._replace(hindrance="invalid", reason=str(error))
