@@ -17,12 +17,16 @@ from jobwire.options import NO_DATA, JobOptions, NewJob
 from jobwire.required_features import require_for_job
 
 
-def prepare(backend: Backend, queue: str, job: NewJob, size_limit: int | None) -> PreparedJob:
-    """Returns the job as it will be written. `size_limit` is the limit for data and options together, in bytes."""
+def prepare(
+    backend: Backend, queue: str, job: NewJob, size_limit: int | None, *, data: bytes | None = None
+) -> PreparedJob:
+    """Returns the job as it will be written. `size_limit` is the limit for data and options together, in bytes. `data`
+    is the job's data in encoded form, if that has been made: then the data of `job` is not looked at."""
     if job.data is NO_DATA:
         job = replace(job, data=codec.loads(backend.capabilities.no_data))
     require_for_job(backend.capabilities, queue, job)
-    data = codec.dumps(job.data)
+    if data is None:
+        data = codec.dumps(job.data)
     options = backend.check(queue, job, data)
     if size_limit is not None:
         codec.check_size(len(data) + (len(options) if options is not None else 0), size_limit)

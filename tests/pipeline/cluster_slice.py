@@ -1,7 +1,7 @@
 """One run through the whole pipeline, on whatever Spark it is given; as a program it prints what it counted.
 
-Reads two stores as tables, ingests and builds them into a lake, writes rows back as jobs in both ways there are, and
-runs workers as tasks.
+Reads two stores as tables, ingests and builds them into a lake, writes rows back as jobs in both ways there are,
+runs workers as tasks and moves a queue.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.ingest import find_sources, ingest
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.load import load
+from jobwire.pipeline.move import move
 from jobwire.pipeline.spark.session import spark_session
 from jobwire.pipeline.work import work
 from jobwire.sync import Queue
@@ -29,6 +30,7 @@ from jobwire.sync import Queue
 QUEUE = "mail"
 WRITTEN = 200
 WORKED = 50
+MOVED = 60
 
 
 def run_slice(spark: Any, full: dict[str, str], empty: dict[str, str], root: str) -> dict[str, Any]:
@@ -61,6 +63,7 @@ def run_slice(spark: Any, full: dict[str, str], empty: dict[str, str], root: str
         "gold": {row["store"]: {name: row[name] for name in sums} for row in gold},
         "written": _write(spark, empty),
         "worked": _work(spark, lake, empty["bullmq"]),
+        "moved": _move(spark, lake, empty["pgboss"], empty["bullmq"]),
         "runs": [(row["command"], row["outcome"]) for row in lake.runs(spark).collect()],
     }
 
@@ -109,6 +112,17 @@ def _work(spark: Any, lake: Lake, url: str) -> dict[str, Any]:
         "outcomes": [one.outcome for one in result.workers],
         "runs": lake.table(spark, "work_runs").count(),
     }
+
+
+def _move(spark: Any, lake: Lake, here: str, there: str) -> dict[str, Any]:
+    """A queue of its own, from one store to the other."""
+    with Queue("movers", here) as queue:
+        queue.add_many([NewJob({"n": number}, priority=number % 3) for number in range(MOVED)])
+        before = [job.data["n"] for job in queue.jobs(state="waiting", limit=MOVED)]
+    result = move(spark, lake, here, there, "movers")
+    with Queue("movers", there) as queue:
+        after = [job.data["n"] for job in queue.jobs(state="waiting", limit=MOVED)]
+    return {"equal": result.verified.equal, "left": dict(result.remaining), "in_order": after == before}
 
 
 def main(master: str, conf: dict[str, str], given: dict[str, Any]) -> None:

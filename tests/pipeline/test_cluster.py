@@ -30,7 +30,7 @@ from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.stores.address import store_name
 from jobwire.pipeline.stores.boundary import open_store
 from jobwire.urls import parse
-from pipeline.cluster_slice import QUEUE, WORKED, WRITTEN, run_slice
+from pipeline.cluster_slice import MOVED, QUEUE, WORKED, WRITTEN, run_slice
 from pipeline.spark_servers import (
     STANDALONE,
     Cluster,
@@ -210,7 +210,7 @@ def test_the_pipeline_counts_what_the_stores_hold(outcome: Outcome, full: dict[s
     assert figures["rows"]["silver/events"] == sum(events.values())
     assert figures["rows"]["silver/jobs"] == 2 * (FINISHED + WAITING)
     assert figures["rows"]["quarantine"] == 0
-    assert figures["runs"] == [["ingest", "ok"], ["build", "ok"], ["work", "ok"]]
+    assert figures["runs"] == [["ingest", "ok"], ["build", "ok"], ["work", "ok"], ["move", "ok"]]
 
 
 def test_rows_become_jobs_that_the_stores_hold(outcome: Outcome) -> None:
@@ -223,6 +223,10 @@ def test_workers_run_as_tasks(outcome: Outcome) -> None:
     worked = outcome.figures["worked"]
 
     assert worked == {"completed": WORKED, "left": 0, "errors": {}, "outcomes": ["idle", "idle"], "runs": WORKED}
+
+
+def test_a_queue_is_moved_in_its_order(outcome: Outcome) -> None:
+    assert outcome.figures["moved"] == {"equal": MOVED, "left": {}, "in_order": True}
 
 
 def test_tasks_run_where_the_master_puts_them(outcome: Outcome) -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import orjson
+import pyarrow as pa
 import pytest
 
 from jobwire import Backoff, urls
@@ -17,7 +18,7 @@ from jobwire.model import Schedule
 from jobwire.options import Keep
 from jobwire.pipeline.lake.schemas import JOBS
 from jobwire.pipeline.move.schedules import plan_schedules
-from jobwire.pipeline.move.survey import OptionChecks, Survey
+from jobwire.pipeline.move.survey import Survey
 from jobwire.pipeline.stores.blocking import BlockingBackend
 from jobwire.pipeline.stores.dialect import all_dialects, dialect_of
 from jobwire.sync import Queue
@@ -163,11 +164,12 @@ def test_no_word_for_an_event_has_two_meanings() -> None:
 
 def surveyed(target: str, raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """A waiting job of BullMQ as a move to the target sees it."""
-    backend = load_backend(urls.parse(URLS[target]))
-    job = {**dict.fromkeys(JOBS.names), "id": "a", "name": "mail", "state": "waiting", "native_state": "wait"}
-    job |= {"payload": "{}", "late": False, "raw": orjson.dumps(raw).decode()}
+    job = {name: pa.array([None], kind) for name, kind in zip(JOBS.names, JOBS.arrow.types, strict=True)}
+    given = {"id": "a", "name": "mail", "state": "waiting", "native_state": "wait", "payload": "{}"}
+    given["raw"] = orjson.dumps(raw).decode()
+    batch = pa.record_batch([pa.array([given[n]]) if n in given else job[n] for n in job], schema=JOBS.arrow)
     survey = Survey("bullmq", "store", "mail", URLS[target], "mail", frozenset(), frozenset())
-    row = survey.row(backend, dialect_of(target), OptionChecks(backend, "mail"), job)
+    [row] = [row for found in survey(iter([batch])) for row in found.to_pylist()]
     assert row["hindrance"] is None, row
     return row
 

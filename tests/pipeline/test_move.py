@@ -11,6 +11,7 @@ import pytest
 
 from jobwire import AddStatus, NewJob, Unique
 from jobwire.errors import InvalidOption, JobwireError
+from jobwire.pipeline.datasource.read_with import read_with
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.move import abandon_move, move, plan_move, verify_move
 from jobwire.pipeline.move.plan import are_few, once
@@ -219,6 +220,26 @@ def test_a_job_that_was_read_in_two_states_is_one_job(spark: Any) -> None:
     rows = once(spark.createDataFrame(read, "id string, late boolean, native_state string")).collect()
 
     assert sorted(map(tuple, rows)) == [("7", False, "wait"), ("8", False, "wait")]
+
+
+def test_jobs_that_source_and_target_show_twice_are_moved_once(
+    place: Place, spark: Any, lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def twice(*given: Any, **named: Any) -> Any:
+        rows = read_with(*given, **named)
+        return rows.union(rows)
+
+    for reader in ("plan", "verify"):
+        monkeypatch.setattr(import_module(f"jobwire.pipeline.move.{reader}"), "read_with", twice)
+    here, there = place("bullmq"), place("bridgemq")
+    filled(here, "mail", samples("bullmq", COUNT))
+    before = seen(here, "mail")
+
+    result = move(spark, Lake(lake), here, there, "mail")
+
+    assert seen(there, "mail").ready == before.ready
+    assert (result.moved, result.verified.equal, result.remaining) == (COUNT, COUNT, {})
+    assert result.verified.checksum_expected == result.verified.checksum_found
 
 
 def test_few_jobs_are_moved_by_a_session_that_starts_quickly(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,27 @@ def test_each_fault_of_a_copy_has_its_own_refusal(fault: str, stopped: Stopped, 
     assert compared.checksum_found != compared.checksum_expected
 
 
+def test_copies_that_a_worker_of_the_target_has_begun_are_not_missing(
+    place: Callable[[str], str], lake: str, spark: Any
+) -> None:
+    here, there = place("bullmq"), place("pgboss")
+    filled(here, "mail", samples("bullmq", 20))
+    before = seen(here, "mail")
+
+    def meddle(stage: str, done: int, total: int | None) -> None:
+        if stage == "verify" and done == 0:
+            taken = f"UPDATE {{schema}}.job SET state = 'active', started_on = now() WHERE id IN ({READY} LIMIT 3)"
+            assert changed(there, taken) == 3
+
+    result = move(spark, Lake(lake), here, there, "mail", progress=meddle)
+
+    compared = result.verified
+    assert (compared.sound, compared.equal, compared.begun, result.moved) == (True, 17, 3, 20)
+    assert compared.checksum_expected == compared.checksum_found
+    assert seen(there, "mail") == Seen(before.ready[3:], before.due)
+    assert seen(here, "mail") == Seen([], {})
+
+
 def mended(url: str) -> None:
     """Puts the copies back as they were."""
     changed(url, "DELETE FROM {schema}.job")

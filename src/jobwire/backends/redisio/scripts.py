@@ -68,6 +68,17 @@ def _expand(lib: Traversable, text: str, seen: set[str]) -> str:
     return _INCLUDE.sub(part, text)
 
 
+def declared_keys(keys: Sequence[str], *, cluster: bool) -> tuple[Argument, ...]:
+    """Returns the number of keys, and the keys. On a cluster the last is one more than the script uses.
+
+    While a slot moves from one node to another, some of its keys are on each. A node refuses a command with several
+    keys that it does not have all (TRYAGAIN). With one key it would run the script, and the script would take all the
+    keys it does not find there for keys that do not exist. No node has the last key. So scripts wait until the slot has
+    moved.
+    """
+    return (len(keys) + 1, *keys, keys[0] + _NO_KEY) if cluster else (len(keys), *keys)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _PendingCall:
     """A call that waits to be sent together with others."""
@@ -91,17 +102,8 @@ class Scripts:
         """Returns the command that runs a script by its hash. The server must have it already."""
         return ("EVALSHA", load(self._package, name).sha, *self._declared(keys), *args)
 
-    def _declared(self, keys: Sequence[str]) -> tuple[Any, ...]:
-        """Returns the number of keys, and the keys. On a cluster the last is one more than the script uses.
-
-        While a slot moves from one node to another, some of its keys are on each. A node refuses a command with several
-        keys that it does not have all (TRYAGAIN). With one key it would run the script, and the script would take all
-        the keys it does not find there for keys that do not exist. No node has the last key. So scripts wait until the
-        slot has moved.
-        """
-        if self._store.cluster:
-            return (len(keys) + 1, *keys, keys[0] + _NO_KEY)
-        return (len(keys), *keys)
+    def _declared(self, keys: Sequence[str]) -> tuple[Argument, ...]:
+        return declared_keys(keys, cluster=bool(self._store.cluster))
 
     async def run(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         """Runs a script once. Raises StoreUnavailable if the reply is lost, and never sends the script again by

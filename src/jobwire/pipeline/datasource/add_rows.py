@@ -7,6 +7,7 @@ changes at most the answer, from "added" to "there before".
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +35,7 @@ ANSWERS = columns(
     "target string",  # the id that the job has in the queue
     "refused string",  # why the store made no new job; null: it did
 )
+REFUSALS = columns("refused string", "count bigint")
 OTHER_CONTENT = "a job with this id and another payload is there"
 """The reason of a refusal, if contents are compared."""
 
@@ -47,6 +49,20 @@ def added(rows: DataFrame, url: str, queue: str, job_of: JobOf, *, compare: bool
             yield from _stepped(_added(reachable, queue, job_of, batches, compare=compare))
 
     return rows.mapInArrow(task, ANSWERS.ddl)
+
+
+def refusals(rows: DataFrame, url: str, queue: str, job_of: JobOf) -> DataFrame:
+    """Adds the rows when it is evaluated, as `added` does. Returns in the columns of REFUSALS how many of each portion
+    were refused: where only that is wanted, Spark need not get the other answers."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with reached(url) as reachable:
+            for answers in _stepped(_added(reachable, queue, job_of, batches, compare=False)):
+                found = Counter(reason for reason in answers.column("refused").to_pylist() if reason is not None)
+                counts = [pa.array(found.keys(), pa.string()), pa.array(found.values(), pa.int64())]
+                yield pa.record_batch(counts, schema=REFUSALS.arrow)
+
+    return rows.mapInArrow(task, REFUSALS.ddl)
 
 
 async def _added(

@@ -7,28 +7,26 @@ taken by a worker. It then stays in the target: it runs at least once.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
+from jobwire import urls
 from jobwire.boundary import Acted
 from jobwire.errors import JobwireError
-from jobwire.model import State
 from jobwire.pipeline.lake.schemas import columns
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.running_move import RunningMove
 from jobwire.pipeline.move.schedules import ScheduleMove
 from jobwire.pipeline.stores.blocking import BlockingBackend
+from jobwire.pipeline.stores.boundary import QueueStore, open_store
 from jobwire.preparing import prepare
 
-CHUNK = 500
-AT_ONCE = 8
-"""Portions that are removed at the same time: the store works on some while this process reads the answers of others.
-"""
-_READY = (State.WAITING, State.PAUSED, State.DELAYED)
-_VERIFIED = columns("rank bigint", "id string", "target string", "scheduled boolean")
+WAVE = 4_000
+"""Jobs that are removed before the journal is written again."""
+_VERIFIED = columns("rank bigint", "id string", "target string", "scheduled boolean", "arrived boolean")
 
 
 @dataclass(frozen=True)
@@ -44,17 +42,18 @@ def cut_over(running: RunningMove) -> None:
     route, journal, there = running.route, running.journal, running.there
     rows = (row for row in _verified(running) if row.rank > journal.removed)
     done = 0
-    while wave := list(islice(rows, CHUNK * AT_ONCE)):
-        unsure = journal.cutting
-        journal.cutting = max(journal.cutting, wave[-1].rank)
-        running.save()
-        taken = running.here.ask(_remove_all(route, wave, unsure, running.here))
-        if taken:
-            answers = there.ask(there.backend.remove(route.to_queue, [row.target for row in taken]))
-            journal.taken_back += sum(answer is Acted.DONE for answer in answers)
-        journal.removed = wave[-1].rank
-        done += len(wave)
-        running.progress("cut over", done, journal.moving)
+    with closing(open_store(urls.parse(running.here.url), route.queue, route.from_store)) as source:
+        while wave := list(islice(rows, WAVE)):
+            unsure = journal.cutting
+            journal.cutting = max(journal.cutting, wave[-1].rank)
+            running.save()
+            taken = _remove(source, wave, unsure)
+            if taken:
+                answers = there.ask(there.backend.remove(route.to_queue, [row.target for row in taken]))
+                journal.taken_back += sum(answer is Acted.DONE for answer in answers)
+            journal.removed = wave[-1].rank
+            done += len(wave)
+            running.progress("cut over", done, journal.moving)
     running.save()
 
 
@@ -66,34 +65,19 @@ def _verified(running: RunningMove) -> Iterator[_Row]:
             if row["rank"] <= last:
                 raise JobwireError(f"the record of {running.journal.name} is out of order at rank {row['rank']}")
             last = row["rank"]
-            yield _Row(**row)
+            # A record of an earlier release has no such column, and holds jobs that have arrived only.
+            if row.pop("arrived") is not False:
+                yield _Row(**row)
 
 
-async def _remove_all(route: Route, wave: Sequence[_Row], unsure: int, here: BlockingBackend) -> list[_Row]:
-    """Removes the jobs of the wave from the source, some portions at the same time. Returns those that were taken from
-    it before they could be removed. If one portion fails, the others have ended or were cancelled by then."""
-    tasks = [
-        asyncio.create_task(_remove(route, wave[start : start + CHUNK], unsure, here))
-        for start in range(0, len(wave), CHUNK)
-    ]
-    try:
-        return [row for taken in await asyncio.gather(*tasks) for row in taken]
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-
-async def _remove(route: Route, chunk: Sequence[_Row], unsure: int, here: BlockingBackend) -> list[_Row]:
-    found = await here.backend.get(route.queue, [row.id for row in chunk])
-    waiting = [row for row, job in zip(chunk, found, strict=True) if job is not None and job.state in _READY]
-    answers = await here.backend.remove(route.queue, [row.id for row in waiting]) if waiting else []
-    removed = {row.id for row, answer in zip(waiting, answers, strict=True) if answer is Acted.DONE}
+def _remove(source: QueueStore, wave: Sequence[_Row], unsure: int) -> list[_Row]:
+    """Removes the jobs of the wave from the source, each only if it still waits. Returns those that were taken from it
+    before."""
     taken: list[_Row] = []
-    for row, job in zip(chunk, found, strict=True):
+    for row, answer in zip(wave, source.remove_waiting([row.id for row in wave]), strict=True):
         # The job that a schedule had made was removed together with its schedule.
-        gone_by_us = job is None and (row.rank <= unsure or row.scheduled)
-        if row.id not in removed and not gone_by_us:
+        gone_by_us = answer is Acted.NOT_FOUND and (row.rank <= unsure or row.scheduled)
+        if answer is not Acted.DONE and not gone_by_us:
             taken.append(row)
     return taken
 

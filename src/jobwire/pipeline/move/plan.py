@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from jobwire.counted import counted
 from jobwire.look.words import spoken
+from jobwire.pipeline.datasource.options import parse_options
+from jobwire.pipeline.datasource.read_with import read_with
+from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.move.order import Priorities
 from jobwire.pipeline.move.route import Route
 from jobwire.pipeline.move.schedules import ScheduleMove, plan_schedules
-from jobwire.pipeline.move.survey import DROPPABLE, EXAMINED, SURVEYED, Survey
+from jobwire.pipeline.move.survey import DROPPABLE, READY, SURVEYED, Survey
 from jobwire.pipeline.spark.session import for_little
 from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
 from jobwire.pipeline.stores.dialect import dialect_of
@@ -23,9 +26,10 @@ if TYPE_CHECKING:
 
 _MANY_LEVELS = 100_000
 _MANY_JOBS = 500_000
+_TASK, _MOST_TASKS = 12_500, 64
+"""Jobs that one task reads, and the number of tasks for many."""
 _PAUSE = 4.0
 """A move takes about so many times as long as the examination of its jobs: 2 to 4 times in bench/results."""
-_READY = ("waiting", "paused", "delayed")
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def plan_move(
 def for_few(spark: SparkSession, here: BlockingBackend, queue: str) -> Generator[None]:
     """Has Spark not compile its queries inside the block, unless there are very many jobs: that takes longer than it
     saves."""
-    jobs = _count(here, queue, _READY)
+    jobs = _count(here, queue, READY)
     with for_little(spark, jobs) if jobs < _MANY_JOBS else nullcontext():
         yield
 
@@ -107,7 +111,7 @@ def are_few(url: str, queue: str, include: Collection[str] = ()) -> bool:
     """Returns whether a move of the queue is so small that a brief session suits it, see spark_session. `include` are
     finished states that are moved too."""
     with blocking_backend(url) as here:
-        return _count(here, queue, {*_READY, *include}) < _MANY_JOBS
+        return _count(here, queue, {*READY, *include}) < _MANY_JOBS
 
 
 def _count(here: BlockingBackend, queue: str, states: Collection[str]) -> int:
@@ -120,7 +124,7 @@ def planned(
 ) -> MovePlan:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
-    surveyed = survey(spark, route, here, there, schedules).persist()
+    surveyed = once(survey(spark, route, here, there, schedules)).persist()
     began = time.monotonic()
     try:
         groups = surveyed.groupBy("late", "hindrance").agg(
@@ -139,7 +143,7 @@ def planned(
     finally:
         surveyed.unpersist()
     counts = {state.value: count for state, count in here.ask(here.backend.counts(route.queue)).items() if count}
-    moved = {*_READY, *route.include}
+    moved = {*READY, *route.include}
     return MovePlan(
         name=route.name,
         from_store=route.from_store,
@@ -170,11 +174,8 @@ def survey(
     *,
     asks: bool = False,
 ) -> DataFrame:
-    """Returns the jobs that wait, in the columns of SURVEYED, each once. With `asks`, those whose ids the target holds
-    are marked."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
-
-    jobs = jobs_of(spark, here.url, route.queue, route.from_store, "waiting,paused,delayed")
+    """Returns the jobs that wait, in the columns of SURVEYED; one that changes its state meanwhile perhaps twice. With
+    `asks`, those whose ids the target holds are marked."""
     looking = Survey(
         route.from_protocol,
         route.from_store,
@@ -185,8 +186,16 @@ def survey(
         frozenset(one.key for one in schedules if one.stays),
         asks,
     )
-    rows = jobs.where(F.col("state").isin(*_READY)).withColumn("late", F.col("state") == "delayed")
-    return once(rows.select(*EXAMINED, "late").mapInArrow(looking, SURVEYED.ddl))
+    options = waiting_jobs(here, route.queue, route.from_store)
+    return read_with(spark, options, looking, SURVEYED)
+
+
+def waiting_jobs(of: BlockingBackend, queue: str, store: str) -> SourceOptions:
+    """Returns the options of a read of the jobs that wait. Each partition is a task, and a connection."""
+    parts = min(_MOST_TASKS, max(1, -(-_count(of, queue, READY) // _TASK)))
+    return parse_options(
+        {"url": of.url, "queue": queue, "store": store, "states": ",".join(READY), "parts": str(parts)}
+    )
 
 
 def once(rows: DataFrame) -> DataFrame:

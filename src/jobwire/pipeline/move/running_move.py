@@ -36,7 +36,8 @@ class RunningMove:
 
     def manifest(self) -> DataFrame:
         """Returns the jobs that are moved, in the columns of SURVEYED, with their `rank` in the order of runs."""
-        return self.lake.aside(self.spark, self.path("manifest"))
+        rows = self.lake.aside(self.spark, self.path("manifest"))
+        return rows.where(rows["rank"] < self.journal.moving)
 
     def path(self, table: str) -> str:
         return f"{self.journal.name}/{table}"

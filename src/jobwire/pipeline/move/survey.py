@@ -1,26 +1,27 @@
 """Examines each waiting job: what it would be in the target, or why it can't be moved."""
 
+# Arrow makes its compute functions when it is imported, unseen by the checker.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
-import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jobwire import codec, urls
-from jobwire.backoff import Backoff
-from jobwire.boundary import Backend, Feature, PreparedJob
+from jobwire.boundary import Backend, Feature
 from jobwire.connection import load_backend
 from jobwire.errors import JobwireError
-from jobwire.options import Keep, NewJob, Unique
 from jobwire.pipeline.datasource.content import content_of
 from jobwire.pipeline.lake.schemas import columns
+from jobwire.pipeline.move.moved_job import Asked, OptionChecks, large_keeps, moment, moved_job
 from jobwire.pipeline.stores.boundary import QueueStore, open_store
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
-from jobwire.preparing import prepare
 
 SURVEYED = columns(
     "id string",
@@ -45,11 +46,30 @@ SURVEYED = columns(
 )
 """The result of the survey, a row per job. The manifest of a move holds these rows and their rank."""
 
-EXAMINED = (
-    *("id", "name", "native_state", "position", "priority", "attempts", "attempts_made", "payload", "progress"),
-    *("parent", "unique_key", "created_at", "run_at", "raw", "malformed"),
-)
-"""The columns of `jobs` that the survey needs: those of finished jobs would only be carried along."""
+
+class Waiting(NamedTuple):
+    """The columns of `jobs` that the survey looks at. Times are in microseconds."""
+
+    id: str
+    name: str | None
+    native_state: str
+    state: str
+    priority: int | None
+    attempts: int | None
+    attempts_made: int | None
+    payload: str | None
+    progress: str | None
+    parent: str | None
+    unique_key: str | None
+    created_at: int | None
+    run_at: int | None
+    raw: str | None
+    malformed: str | None
+
+
+READY = ("waiting", "paused", "delayed")
+"""The states of jobs that are moved."""
+READY_VALUES = pa.array(READY)
 
 DROPPABLE = ("names", "unique_keys", "parents")
 """Options that jobs may lose in a move, if the operator allows it."""
@@ -57,7 +77,7 @@ DROPPABLE = ("names", "unique_keys", "parents")
 
 @dataclass(frozen=True)
 class Survey:
-    """Examines rows with the columns EXAMINED and `late`. Runs in Spark's processes."""
+    """Examines the jobs of a partition, rows of the table `jobs`. Runs in Spark's processes."""
 
     source: str
     """The protocol of the source."""
@@ -73,75 +93,133 @@ class Survey:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         address = urls.parse(self.to)
-        backend, dialect = load_backend(address), dialect_of(address.protocol)
-        checks = OptionChecks(backend, self.to_queue)
+        examination = Examination(self, load_backend(address), dialect_of(address.protocol))
         with closing(open_store(address, self.to_queue, "")) if self.asks else nullcontext() as target:
             for batch in batches:
-                rows = [
-                    self.row(backend, dialect, checks, row) for row in cast("list[dict[str, Any]]", batch.to_pylist())
-                ]
+                jobs = that_wait(batch)
+                with large_keeps():
+                    found = [examination.of(job) for job in _rows(jobs)]
                 if target is not None:
-                    mark_taken(target, rows)
-                yield as_batch(rows)
+                    mark_taken(target, found)
+                yield _surveyed(jobs, found)
 
-    def row(self, backend: Backend, target: Dialect, checks: OptionChecks, job: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a row of SURVEYED. `target` is the dialect of the backend."""
-        can, source = backend.capabilities, dialect_of(self.source)
-        kept = ("id", "late", "position", "native_state", "run_at", "created_at")
-        row: dict[str, Any] = {**dict.fromkeys(SURVEYED.names), **{name: job[name] for name in kept}}
-        row |= {"own_priority": job["priority"], "level": source.level(job["priority"])}
-        row |= {"scheduled": False, "lost": ""}
-        if job["malformed"] is not None:
-            return row | {"hindrance": "malformed", "reason": job["malformed"]}
-        raw = _raw(job["raw"])
+
+def that_wait(jobs: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns the rows of `jobs` that are in one of the states READY: a reader may return others too."""
+    wanted = pc.is_in(jobs.column("state"), READY_VALUES)
+    return jobs if pc.all(wanted, min_count=0).as_py() else jobs.filter(wanted)
+
+
+def is_late(jobs: pa.RecordBatch) -> pa.Array:
+    """Returns which of these rows of `jobs` are due later."""
+    return pc.equal(jobs.column("state"), "delayed")
+
+
+def _rows(jobs: pa.RecordBatch) -> Iterator[Waiting]:
+    """Yields the rows. Times are cast first: Arrow takes longer to make a datetime than all that is done with it."""
+    columns = [jobs.column(name) for name in Waiting._fields]
+    values = [(one.cast(pa.int64()) if pa.types.is_timestamp(one.type) else one).to_pylist() for one in columns]
+    return map(Waiting._make, zip(*values, strict=True))
+
+
+class Examined(NamedTuple):
+    """The findings about one job, in the columns of SURVEYED that have these names."""
+
+    level: int
+    scheduled: bool = False
+    target: str | None = None
+    name: str | None = None
+    payload: bytes | None = None
+    attempts: int | None = None
+    unique_key: str | None = None
+    options: str | None = None
+    content: str | None = None
+    lost: str = ""
+    hindrance: str | None = None
+    reason: str | None = None
+
+
+class Examination:
+    """Examines jobs one by one. Remembers what most jobs of a queue have in common."""
+
+    def __init__(self, survey: Survey, backend: Backend, target: Dialect) -> None:
+        """`target` is the dialect of the backend."""
+        self._survey = survey
+        self._backend = backend
+        self._source, self._target = dialect_of(survey.source), target
+        self._protocol = backend.capabilities.protocol
+        self._names, self._unique, self._attempts = (
+            backend.capabilities.has(feature) for feature in (Feature.JOB_NAMES, Feature.UNIQUE, Feature.ATTEMPTS)
+        )
+        self._options = OptionChecks(backend, survey.to_queue)
+        self._levels: dict[int | None, int] = {}
+
+    def of(self, job: Waiting) -> Examined:
+        level = self._levels.get(job.priority)
+        if level is None:
+            level = self._levels[job.priority] = self._source.level(job.priority)
+        if job.malformed is not None:
+            return Examined(level, hindrance="malformed", reason=job.malformed)
+        survey, raw, late = self._survey, _raw(job.raw), job.state == "delayed"
+        about = {"id": job.id, "native_state": job.native_state, "unique_key": job.unique_key}
+        key = self._source.schedule_key(about, raw)
+        name = job.name if job.name not in (None, "", survey.queue) else None
+        unique = job.unique_key if key is None else None
         lost: list[str] = []
-        key = source.schedule_key(job, raw)
-        row["scheduled"] = key is not None
-        name = job["name"] if job["name"] not in (None, "", self.queue) else None
-        if name is not None and not can.has(Feature.JOB_NAMES):
+        if name is not None and not self._names:
             lost.append("names")
-        if job["parent"] is not None:
+        if job.parent is not None:
             lost.append("parents")
-        unique = job["unique_key"] if key is None else None
-        if unique is not None and not can.has(Feature.UNIQUE):
+        if unique is not None and not self._unique:
             lost.append("unique_keys")
-        undecided = [what for what in lost if what not in self.drop]
-        carried, unknown = source.carried(raw)
-        taken, left = checks.sorted_out(carried)
-        made, attempts = job["attempts_made"] or 0, job["attempts"]
-        row |= {
-            "target": target.id_of_moved(self.store, self.queue, job["id"], job["created_at"]),
-            "name": name if "names" not in lost else None,
-            "unique_key": unique if "unique_keys" not in lost else None,
-            "attempts": max(1, attempts - made) if can.has(Feature.ATTEMPTS) and attempts is not None else None,
-            "options": codec.dumps(_plain(taken)).decode(),
-            "lost": ",".join([*lost, *left, *unknown, *_more_lost(job, can.has(Feature.ATTEMPTS))]),
-        }
+        undecided = [what for what in lost if what not in survey.drop]
+        name = name if "names" not in lost else None
+        unique = unique if "unique_keys" not in lost else None
+        carried, unknown = self._source.carried(raw)
+        options = self._options.sorted_out(carried)
+        attempts = job.attempts if self._attempts else None
+        left = None if attempts is None else max(1, attempts - (job.attempts_made or 0))
+        more = _more_lost(job.attempts, job.progress, self._attempts)
+        created_at = None if job.created_at is None else moment(job.created_at)
+        target = self._target.id_of_moved(survey.store, survey.queue, job.id, created_at)
+        found = Examined(level, key is not None, target, name, None, left, unique, options.text, None)
+        if lost or options.left or unknown or more:
+            found = found._replace(lost=",".join([*lost, *options.left, *unknown, *more]))
         try:
-            data = codec.loads(job["payload"])
-            row["payload"] = codec.dumps(data).decode()
-            row["content"] = content_of(data, row["name"] if row["name"] != self.to_queue else None)
-            moved_job(backend, target, self.to_queue, row)
+            data = codec.loads(cast(str, job.payload))
+            encoded = codec.dumps(data)
+            content = content_of(data, name if name != survey.to_queue else None)
+            found = found._replace(payload=encoded, content=content)
+            due = moment(job.run_at) if late and job.run_at is not None else None
+            asked = Asked(target, name, encoded, left, unique, created_at, due, options.taken)
+            moved_job(self._backend, self._target, survey.to_queue, asked)
         except JobwireError as error:
-            return row | {"hindrance": "invalid", "reason": str(error)}
+            return found._replace(hindrance="invalid", reason=str(error))
         if undecided:
-            return row | {"hindrance": undecided[0], "reason": f"{can.protocol} has no {_WORDS[undecided[0]]}"}
-        if key is not None and (row["late"] or key in self.left_schedules):
-            return row | {"hindrance": "schedules", "reason": "the schedule makes it"}
-        return row
+            return found._replace(hindrance=undecided[0], reason=f"{self._protocol} has no {_WORDS[undecided[0]]}")
+        if key is not None and (late or key in survey.left_schedules):
+            return found._replace(hindrance="schedules", reason="the schedule makes it")
+        return found
 
 
-def mark_taken(target: QueueStore, rows: Sequence[dict[str, Any]]) -> None:
+def mark_taken(target: QueueStore, rows: list[Examined]) -> None:
     """Marks the jobs whose ids the target holds already. Nothing has been copied yet, so they are other jobs."""
-    movable = {row["target"]: row for row in rows if row["hindrance"] is None}
+    movable = {row.target: number for number, row in enumerate(rows) if row.hindrance is None and row.target}
     for held in target.present(list(movable)) if movable else ():
-        movable[held] |= {"hindrance": "taken", "reason": "the target has a job with this id"}
+        number = movable[held]
+        rows[number] = rows[number]._replace(hindrance="taken", reason="the target has a job with this id")
 
 
-def as_batch(rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
-    """Returns rows of SURVEYED as a record batch."""
+def _surveyed(jobs: pa.RecordBatch, found: Sequence[Examined]) -> pa.RecordBatch:
+    """Returns rows of SURVEYED: what was found out about these jobs, and what they have anyway."""
+    made = dict(zip(Examined._fields, zip(*found, strict=True), strict=True)) if found else {}
+    as_they_are = {"own_priority": jobs.column("priority"), "late": is_late(jobs)}
     arrays = [
-        pa.array([row[name] for row in rows], kind)
+        pa.array(made.get(name, ()), kind)
+        if name in Examined._fields
+        else as_they_are[name]
+        if name in as_they_are
+        else jobs.column(name)
         for name, kind in zip(SURVEYED.names, SURVEYED.arrow.types, strict=True)
     ]
     return pa.record_batch(arrays, schema=SURVEYED.arrow)
@@ -150,80 +228,11 @@ def as_batch(rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
 _WORDS = {"names": "names of jobs beside the queue's", "unique_keys": "unique keys", "parents": "parents of moved jobs"}
 
 
-class OptionChecks:
-    """Finds out which options of a job the target takes. Remembers the answers: most jobs of a queue have the same
-    options."""
-
-    def __init__(self, backend: Backend, queue: str) -> None:
-        self._backend = backend
-        self._queue = queue
-        self._known: dict[tuple[str, Any], bool] = {}
-
-    def sorted_out(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Returns the options that the target takes, and the names of the others."""
-        taken = {name: value for name, value in options.items() if self._takes(name, value)}
-        return taken, [name for name in options if name not in taken]
-
-    def _takes(self, name: str, value: Any) -> bool:
-        known = self._known.get((name, value))
-        if known is None:
-            try:
-                with _large_keeps():
-                    prepare(self._backend, self._queue, NewJob(None, **{name: value}), None)
-                known = True
-            except JobwireError:
-                known = False
-            self._known[name, value] = known
-        return known
-
-
-@contextmanager
-def _large_keeps() -> Generator[None]:
-    """Silences the warning about large counts inside the block: the producer chose them, not the operator of a move."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
-def moved_job(
-    backend: Backend, dialect: Dialect, queue: str, row: Mapping[str, Any], priority: int | None = None
-) -> PreparedJob:
-    """Returns the job that a row of the survey becomes."""
-    with _large_keeps():
-        new = NewJob(
-            codec.loads(row["payload"]),
-            id=row["target"],
-            name=row["name"],
-            priority=priority,
-            attempts=row["attempts"],
-            unique=Unique(row["unique_key"]) if row["unique_key"] else None,
-            **dialect.times(row["created_at"], row["run_at"] if row["late"] else None),
-            **_rich(codec.loads(row["options"])),
-        )
-    return prepare(backend, queue, new, None)
-
-
-def _more_lost(job: Mapping[str, Any], per_job_attempts: bool) -> Sequence[str]:
-    lost: list[str] = []
-    if not per_job_attempts and (job["attempts"] or 1) > 1:
-        lost.append("attempts")
-    if job["progress"] not in (None, "0", "null"):
-        lost.append("progress")
-    return lost
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: asdict(value) if isinstance(value, (Backoff, Keep)) else value for name, value in options.items()}
-
-
-def _rich(options: Mapping[str, Any]) -> dict[str, Any]:
-    rich = dict(options)
-    if "backoff" in rich:
-        rich["backoff"] = Backoff(**rich["backoff"])
-    for name in ("keep_completed", "keep_failed"):
-        if isinstance(rich.get(name), dict):
-            rich[name] = Keep(**rich[name])
-    return rich
+def _more_lost(attempts: int | None, progress: str | None, per_job_attempts: bool) -> Sequence[str]:
+    if progress in (None, "0", "null") and (per_job_attempts or (attempts or 1) <= 1):
+        return ()
+    lost = ["attempts"] if not per_job_attempts and (attempts or 1) > 1 else []
+    return lost if progress in (None, "0", "null") else [*lost, "progress"]
 
 
 def _raw(text: str | None) -> dict[str, Any]:

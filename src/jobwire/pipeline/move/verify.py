@@ -1,28 +1,40 @@
 """Compares what was moved with what the target holds: content, due time and order, read back from the store."""
 
+# Arrow makes its compute functions when it is imported, unseen by the checker.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jobwire import codec
-from jobwire.pipeline.datasource.add_rows import with_presence
 from jobwire.pipeline.datasource.content import content_of
+from jobwire.pipeline.datasource.read_with import read_with
 from jobwire.pipeline.lake.schemas import JOBS
-from jobwire.pipeline.move.plan import jobs_of, once
-from jobwire.pipeline.move.route import Route
+from jobwire.pipeline.move.judge import COMPARED, JUDGED, Judge
+from jobwire.pipeline.move.plan import waiting_jobs
 from jobwire.pipeline.move.running_move import RunningMove
-from jobwire.pipeline.stores.blocking import BlockingBackend
+from jobwire.pipeline.move.survey import is_late, that_wait
 from jobwire.pipeline.stores.dialect import Dialect, dialect_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-DUE_WITHIN_US = 1000
-"""In microseconds. A due time may differ by this much: some stores count it from the whole millisecond of the add."""
+_MANY = 500_000
+"""Jobs that are not compared in memory."""
+_SUMS = {
+    **{name: name for name in ("equal", "begun", "missing", "changed", "due_changed")},
+    "misplaced": "out_of_order",
+    "expected": "checksum_expected",
+    "actual": "checksum_found",
+}
+"""The columns of JUDGED that are added up, with the names of the sums."""
 _SEEN = JOBS.without([name for name in JOBS.names if name not in ("id", "native_state", "position", "created_at")])
 SEEN = _SEEN.plus("run_at timestamp", "late boolean", "level bigint", "content string")
 
@@ -69,64 +81,48 @@ class Verified:
 
 
 def verify(running: RunningMove, *, for_good: bool = True) -> Verified:
-    """Compares manifest and target. If it is for good, also writes down the jobs that have arrived: only these may be
-    removed from the source."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
-
-    route, there = running.route, running.there
-    compared = _compared(running.manifest(), _seen(running.spark, route, there)).persist()
-    try:
-        judged = compared.withColumn("begun", F.lit(False))
-        absent = compared.where("NOT found").select("id", "target", F.lit(None).cast("string").alias("refused"))
-        if absent.count():
-            held = with_presence(absent, there.url, route.to_queue).where("held")
-            begun = held.select("id", F.lit(True).alias("begun"))
-            judged = compared.join(begun, "id", "left").withColumn("begun", F.coalesce("begun", F.lit(False)))
-        if for_good:
-            arrived = judged.where("equal OR begun").select("rank", "id", "target", "scheduled")
-            running.lake.set_aside(running.path("verified"), arrived.repartition(1).sortWithinPartitions("rank"))
-        same, found = F.col("same_content"), F.col("found")
-        total = (
-            _in_order(judged, dialect_of(route.to_protocol))
-            .agg(
-                F.count_if("equal").alias("equal"),
-                F.count_if("begun").alias("begun"),
-                F.count_if(~found & ~F.col("begun")).alias("missing"),
-                F.count_if(found & ~F.col("equal")).alias("changed"),
-                F.count_if(found & same & ~F.col("in_time")).alias("due_changed"),
-                F.count_if("misplaced").alias("out_of_order"),
-                F.sum("expected").alias("checksum_expected"),
-                F.sum("actual").alias("checksum_found"),
-            )
-            .collect()[0]
-        )
-    finally:
-        compared.unpersist()
-    return Verified(**{name: int(value or 0) for name, value in total.asDict().items()})
+    """Compares manifest and target. If it is for good, the table `verified` holds the jobs that have arrived: only
+    these may be removed from the source."""
+    route, there, journal = running.route, running.there, running.journal
+    path = running.path("verified" if for_good else "compared")
+    compared = _compared(running.manifest(), _seen(running), dialect_of(route.to_protocol), journal.moving)
+    judged = compared.mapInArrow(Judge(there.url, route.to_queue, journal.moving), JUDGED.ddl)
+    running.lake.set_aside(path, judged.sortWithinPartitions("rank"))
+    total = dict.fromkeys(_SUMS, 0)
+    for batch in running.lake.files.batches(f"workings/{path}", JUDGED.arrow):
+        for name in total:
+            total[name] += pc.sum(batch.column(name), min_count=0).as_py()
+    if not for_good:
+        running.lake.files.remove(f"workings/{path}")
+    return Verified(**{_SUMS[name]: count for name, count in total.items()})
 
 
-def _seen(spark: SparkSession, route: Route, there: BlockingBackend) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+@dataclass(frozen=True)
+class Look:
+    """Makes rows of SEEN from those of `jobs`: instead of a job's data and name, a digest. Runs in Spark's
+    processes."""
 
-    jobs = jobs_of(spark, there.url, route.to_queue, route.to_store, "waiting,paused,delayed")
-    rows = jobs.withColumn("late", F.col("state") == "delayed")
-    queue, protocol = route.to_queue, route.to_protocol
+    protocol: str
+    queue: str
 
-    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        level = cache(dialect_of(self.protocol).level)
         for batch in batches:
-            found = [
-                _content(payload, name, queue)
-                for payload, name in zip(
-                    batch.column("payload").to_pylist(), batch.column("name").to_pylist(), strict=True
-                )
-            ]
-            levels = [dialect_of(protocol).level(priority) for priority in batch.column("priority").to_pylist()]
-            kept = [batch.column(name) for name in SEEN.names[:-2]]
-            made = [pa.array(levels, pa.int64()), pa.array(found, pa.string())]
-            yield pa.record_batch([*kept, *made], schema=SEEN.arrow)
+            jobs = that_wait(batch)
+            texts = zip(jobs.column("payload").to_pylist(), jobs.column("name").to_pylist(), strict=True)
+            made = {
+                "late": is_late(jobs),
+                "level": pa.array([level(one) for one in jobs.column("priority").to_pylist()], pa.int64()),
+                "content": pa.array([_content(payload, name, self.queue) for payload, name in texts], pa.string()),
+            }
+            kept = [made[name] if name in made else jobs.column(name) for name in SEEN.names]
+            yield pa.record_batch(kept, schema=SEEN.arrow)
 
-    wanted = [*SEEN.names[:-2], "payload", "name", "priority"]
-    return once(rows.select(*wanted).mapInArrow(look, SEEN.ddl))
+
+def _seen(running: RunningMove) -> DataFrame:
+    route, there = running.route, running.there
+    options = waiting_jobs(there, route.to_queue, route.to_store)
+    return read_with(running.spark, options, Look(route.to_protocol, route.to_queue), SEEN)
 
 
 def _content(payload: str | None, name: str | None, queue: str) -> str | None:
@@ -135,42 +131,25 @@ def _content(payload: str | None, name: str | None, queue: str) -> str | None:
     return content_of(codec.loads(payload), name if name not in ("", queue) else None)
 
 
-def _compared(manifest: DataFrame, seen: DataFrame) -> DataFrame:
-    """Returns a row per job of the manifest, with what was found of it in the target."""
+def _compared(manifest: DataFrame, seen: DataFrame, dialect: Dialect, moving: int) -> DataFrame:
+    """Returns rows of COMPARED in one partition, in the order that Judge needs. One job may be there twice."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
     wanted = manifest.select(
-        "rank", "id", "target", "scheduled", "content", F.col("late").alias("is_late"), F.col("run_at").alias("due")
+        "rank",
+        F.col("id").alias("source"),
+        "target",
+        "scheduled",
+        F.col("content").alias("wanted_content"),
+        F.col("late").alias("is_late"),
+        F.unix_micros("run_at").alias("due"),
     )
-    there = seen.withColumnsRenamed({"id": "seen_id", "content": "seen_content"})
-    both = wanted.join(there, F.col("target") == F.col("seen_id"), "left")
-    off = F.abs(F.unix_micros("run_at") - F.unix_micros("due"))
-    return both.select(
-        "*",
-        F.col("seen_id").isNotNull().alias("found"),
-        F.coalesce(F.col("content") == F.col("seen_content"), F.lit(False)).alias("same_content"),
-        (~F.col("is_late") | F.coalesce(off <= DUE_WITHIN_US, F.lit(False))).alias("in_time"),
-    ).withColumn("equal", F.expr("found AND same_content AND in_time"))
-
-
-def _in_order(judged: DataFrame, dialect: Dialect) -> DataFrame:
-    """Adds the column `misplaced` and, for the two checksums, the columns `expected` and `actual`."""
-    from pyspark.sql import Window  # noqa: PLC0415 an extra
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
-
-    late, found, begun = F.col("is_late"), F.col("found"), F.col("begun")
-    as_planned = Window.partitionBy("begun", "is_late").orderBy("rank")
-    as_found = Window.partitionBy("found", "is_late").orderBy(*dialect.run_order())
-    highest_before = F.max("rank").over(as_found.rowsBetween(Window.unboundedPreceding, -1))
-    # A due time within the tolerance counts as the one that was asked for.
-    due = F.when(F.col("in_time"), F.col("due")).otherwise(F.col("run_at"))
-    planned = F.when(late, F.unix_micros("due")).otherwise(F.row_number().over(as_planned))
-    present = F.when(late, F.unix_micros(due)).otherwise(F.row_number().over(as_found))
-    # Sums of half of the hash can't overflow below 2^32 jobs.
-    expected = F.shiftright(F.xxhash64("target", "content", planned), 32)
-    actual = F.shiftright(F.xxhash64("seen_id", "seen_content", present), 32)
-    return (
-        judged.withColumn("misplaced", found & ~late & F.coalesce(highest_before > F.col("rank"), F.lit(False)))
-        .withColumn("expected", F.when(~begun, expected))
-        .withColumn("actual", F.when(found, actual))
+    # Spark can't know how many jobs will be read, and would take them for few.
+    seen = seen.hint("shuffle_hash" if moving < _MANY else "merge")
+    both = wanted.join(seen, F.col("target") == F.col("id"), "left").withColumn("found", F.col("id").isNotNull())
+    ordered = both.repartition(1).sortWithinPartitions(
+        "found", "is_late", F.when(~F.col("found"), F.col("rank")), *dialect.run_order()
     )
+    renamed = {"content": F.col("wanted_content"), "seen_content": F.col("content")}
+    renamed["seen_due"] = F.unix_micros("run_at")
+    return ordered.select(*(renamed[name].alias(name) if name in renamed else F.col(name) for name in COMPARED.names))

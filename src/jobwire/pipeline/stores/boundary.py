@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from jobwire.boundary import Acted
 from jobwire.driver_imports import one_at_a_time
 from jobwire.errors import MissingExtra
 from jobwire.model import State
@@ -124,6 +125,15 @@ class QueueStore(Protocol):
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         """Removes finished jobs. In one step with the removal, the store checks for each that it is still in this state
         and has this fingerprint."""
+        ...
+
+    def remove_waiting(self, ids: Sequence[str]) -> Sequence[Acted]:
+        """Removes jobs that wait or are delayed, with everything that belongs to them. In one step with the removal,
+        the store checks for each that it is in one of these states. Others stay: the answer is NOT_FOUND for a job that
+        the queue does not hold, and another one for a job that is running, has finished or is needed by a schedule.
+
+        Quickest if the ids are in the order in which the jobs would run.
+        """
         ...
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:

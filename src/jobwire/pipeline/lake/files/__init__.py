@@ -84,7 +84,8 @@ class LakeFiles:
         return found.to_table(columns=None if columns is None else list(columns), filter=where)
 
     def batches(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of the Parquet files in a folder. Raises FileNotFoundError if it has none."""
+        """Yields the rows of the Parquet files in a folder, in the columns of the schema: the files may have more.
+        Raises FileNotFoundError if it has none."""
         found = self.parquet(path)
         if not found:
             raise FileNotFoundError(self.for_arrow(path))

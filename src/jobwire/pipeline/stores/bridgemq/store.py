@@ -8,10 +8,12 @@ from contextlib import closing
 import pyarrow as pa
 
 from jobwire.backends.bridgemq.keys import DEFAULT_NAMESPACE, Keys, check_name
+from jobwire.boundary import Acted
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.bridgemq import finished, jobs, partitions, purge
 from jobwire.pipeline.stores.bridgemq.events import EventLog, Window
 from jobwire.pipeline.stores.bridgemq.index import Index, Reindexed
+from jobwire.pipeline.stores.bridgemq.remove_waiting import remove_waiting
 from jobwire.pipeline.stores.redisio.connection import RedisConnection
 from jobwire.urls import Address
 
@@ -56,6 +58,9 @@ class BridgemqStore:
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._index, stamps)
+
+    def remove_waiting(self, ids: Sequence[str]) -> Sequence[Acted]:
+        return remove_waiting(self._index, ids)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put(self._index, jobs)

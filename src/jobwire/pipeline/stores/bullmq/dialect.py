@@ -72,9 +72,9 @@ class BullDialect(Dialect):
         stored = raw.get("opts")
         if not isinstance(stored, str):
             return Carried({})
-        found = read_options(stored.encode())
+        found, written = read_options(stored.encode()), _object(stored)
         options: dict[str, Any] = {}
-        lost = [name for option, name in _LOST.items() if _object(stored).get(option)]
+        lost = [name for option, name in _LOST.items() if written.get(option)]
         try:
             if found.backoff is not None:
                 options["backoff"] = _backoff(found.backoff)

@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from jobwire.backends.bullmq.keys import DEFAULT_PREFIX, Keys
+from jobwire.boundary import Acted
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.bullmq import finished, partitions, purge
 from jobwire.pipeline.stores.bullmq.events import EventLog
 from jobwire.pipeline.stores.bullmq.jobs import JobsReader
 from jobwire.pipeline.stores.bullmq.look import look
+from jobwire.pipeline.stores.bullmq.remove_waiting import remove_waiting
 from jobwire.pipeline.stores.redisio.connection import RedisConnection, scan
 from jobwire.urls import Address
 
@@ -59,6 +61,9 @@ class BullmqStore:
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._connection, self._keys, stamps)
+
+    def remove_waiting(self, ids: Sequence[str]) -> Sequence[Acted]:
+        return remove_waiting(self._connection, self._keys, ids)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put(self._connection, self._keys, jobs)

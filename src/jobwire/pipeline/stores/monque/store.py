@@ -10,12 +10,14 @@ import pyarrow as pa
 from jobwire.backends.monque.codec import key_of
 from jobwire.backends.monque.connection.clock import now_ms
 from jobwire.backends.monque.payload import from_bson
+from jobwire.boundary import Acted
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.monque import events, finished, jobs, partitions, purge
 from jobwire.pipeline.stores.monque.changes import ClusterTime
 from jobwire.pipeline.stores.monque.events import Events, Part
 from jobwire.pipeline.stores.monque.mongo import Collections
 from jobwire.pipeline.stores.monque.partitions import Partition
+from jobwire.pipeline.stores.monque.remove_waiting import remove_waiting
 from jobwire.pipeline.stores.monque.rows import json_text
 from jobwire.urls import Address
 
@@ -81,6 +83,9 @@ class MonqueStore:
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._collections, self._queue, stamps)
+
+    def remove_waiting(self, ids: Sequence[str]) -> Sequence[Acted]:
+        return remove_waiting(self._collections, self._queue, ids)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put_finished(self._collections, self._queue, jobs)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _USUAL_TIMEOUT = 900
 """Seconds, the default of a queue. It is written into every job, so it is not an option of one."""
 
+_UUID_DIGITS = 32
+
 
 class PgBossDialect(Dialect):
     """High numbers run first: a level is the number itself. Jobs of one level run in the order of their creation."""
@@ -44,6 +46,8 @@ class PgBossDialect(Dialect):
 
     def native_id(self, given: str) -> str:
         """One UUID can be written in several ways; PostgreSQL shows one of them."""
+        if len(given) < _UUID_DIGITS:
+            return self.derived_id(given)
         try:
             return str(uuid.UUID(given))
         except ValueError:

@@ -8,11 +8,13 @@ from contextlib import closing
 import pyarrow as pa
 
 from jobwire.backends.pgboss.produce.ids import is_id
+from jobwire.boundary import Acted
 from jobwire.pipeline.stores.boundary import Offset, Purged, Stamp, Wanted
 from jobwire.pipeline.stores.pgboss import events, finished, jobs, partitions, purge
 from jobwire.pipeline.stores.pgboss.database import Database
 from jobwire.pipeline.stores.pgboss.events import EventPartition, Now
 from jobwire.pipeline.stores.pgboss.partitions import Partition
+from jobwire.pipeline.stores.pgboss.remove_waiting import remove_waiting
 from jobwire.pipeline.stores.pgboss.table import QueueTable, find_tables, table_of
 from jobwire.urls import Address
 
@@ -80,6 +82,9 @@ class PgBossStore:
 
     def purge(self, stamps: Sequence[Stamp]) -> Purged:
         return purge.purge(self._database, self._table, self._queue, stamps)
+
+    def remove_waiting(self, ids: Sequence[str]) -> Sequence[Acted]:
+        return remove_waiting(self._database, self._table, self._queue, ids, self.present)
 
     def put_finished(self, jobs: pa.RecordBatch) -> int:
         return finished.put_finished(self._database, self._table, self._queue, jobs)

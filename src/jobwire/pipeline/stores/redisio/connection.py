@@ -19,7 +19,7 @@ from redis.exceptions import NoScriptError, ResponseError
 from redis.retry import Retry
 
 from jobwire.backends.redisio.errors import translated_errors
-from jobwire.backends.redisio.scripts import Argument, Script
+from jobwire.backends.redisio.scripts import Argument, Script, declared_keys
 from jobwire.urls import Address
 
 Command = Sequence[Argument]
@@ -86,9 +86,10 @@ class RedisConnection:
 
     def run(self, script: Script, key: str, args: Sequence[Argument]) -> Any:
         """Runs a script with one key by its hash. A server that does not know it is given its text."""
-        (reply,) = self.calls([("EVALSHA", script.sha, 1, key, *args)])
+        declared = declared_keys([key], cluster=self._node is not None)
+        (reply,) = self.calls([("EVALSHA", script.sha, *declared, *args)])
         if isinstance(reply, NoScriptError):
-            return self.call("EVAL", script.text, 1, key, *args)
+            return self.call("EVAL", script.text, *declared, *args)
         return self.accepted(reply)
 
     def now_ms(self) -> int:
