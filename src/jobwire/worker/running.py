@@ -24,7 +24,6 @@ from jobwire.errors import HandlerTimeout, JobCancelled
 from jobwire.journal import Journal
 from jobwire.worker.active import ActiveJob, Leases
 from jobwire.worker.handlers import Runner, failure, run_job
-from jobwire.worker.timeouts import Timeouts
 
 _CLEAN_UP = 5.0
 """Seconds that a cancelled handler may go on before it is abandoned."""
@@ -33,15 +32,14 @@ _CLEAN_UP = 5.0
 class Run:
     """One run of a job."""
 
-    __slots__ = ("_runs", "abandoned", "began", "cause", "claim", "final", "job", "task", "timeout")
+    __slots__ = ("_runs", "abandoned", "began", "cause", "claim", "final", "job", "task", "timer")
 
     def __init__(self, claim: Claim, job: ActiveJob, runs: RunningJobs) -> None:
         self._runs = runs
         self.claim = claim
         self.job = job
         self.task: asyncio.Task[None] | None = None
-        self.timeout: float | None = None
-        """Its timeout in seconds, once that has begun."""
+        self.timer: asyncio.TimerHandle | None = None
         self.cause: HandlerTimeout | JobCancelled | None = None
         """The error of a run that the worker has stopped. None: its job is released."""
         self.final = False
@@ -52,9 +50,9 @@ class Run:
     def begin(self) -> None:
         """Starts the run's timeout."""
         self.began = time.monotonic()
-        self.timeout = self.claim.timeout if self.claim.timeout is not None else self._runs.timeout
-        if self.timeout is not None:
-            self._runs.timeouts.begin(self, self.timeout)
+        timeout = self.claim.timeout if self.claim.timeout is not None else self._runs.timeout
+        if timeout is not None:
+            self.timer = asyncio.get_running_loop().call_later(timeout, self._runs.time_out, self, timeout)
 
     def stopped(self, cancelled: BaseException | None) -> Outcome:
         """Returns the outcome of a run that the worker has stopped."""
@@ -84,7 +82,6 @@ class RunningJobs:
         self.timeout = timeout
         self._on_end = on_end
         self._runs: dict[Claim, Run] = {}
-        self.timeouts: Timeouts[Run] = Timeouts(self._time_out)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -150,16 +147,13 @@ class RunningJobs:
             self._end(run, outcome)
 
     def _end(self, run: Run, outcome: Outcome) -> None:
-        self._end_timeout(run)
+        if run.timer is not None:
+            run.timer.cancel()
         run.claim.run_seconds = time.monotonic() - run.began
         del self._runs[run.claim]
         self._on_end(outcome)
 
-    def _end_timeout(self, run: Run) -> None:
-        if run.timeout is not None:
-            self.timeouts.end(run, run.timeout)
-
-    def _time_out(self, run: Run, timeout: float) -> None:
+    def time_out(self, run: Run, timeout: float) -> None:
         """Stops a run that has taken too long."""
         if self._runs.get(run.claim) is run:
             self._cancel(run, HandlerTimeout(f"the handler ran longer than its timeout of {timeout:g} s"))
@@ -180,7 +174,8 @@ class RunningJobs:
             run.job.mark_cancelled()
         if not interrupt:
             return
-        self._end_timeout(run)  # it must not shorten the time that the run has to clean up
+        if run.timer is not None:
+            run.timer.cancel()  # its timeout must not shorten the time that it has to clean up
         task.cancel()
         # A task that is cancelled before its first step never enters `_run`, so its end is handled here.
         task.add_done_callback(lambda _: self._end_unstarted(run))
