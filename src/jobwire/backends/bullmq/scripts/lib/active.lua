@@ -1,26 +1,20 @@
 -- Takes many jobs out of `active` at once.
 --@include chunks
 
--- Removes one entry per id, as LREM from the tail would. Returns the ids that were there, as a set, and their number.
+-- Removes one entry per id of the set `missing`, which has `number` of them, as LREM from the tail would. Leaves in the
+-- set the ids that were not there. Returns the number of those that were.
 -- The oldest jobs are at the tail, so a batch that finishes is nearly always among the last entries. These are popped,
 -- and those of other jobs put back. Only an id further inside costs a scan of its own.
-local function take_active(base, ids)
-  local active, number = base .. 'active', #ids
-  local taken = {}
-  if number == 1 then
-    local removed = redis.call('LREM', active, -1, ids[1])
-    if removed == 1 then taken[ids[1]] = true end
-    return taken, removed
-  end
-  local missing, others, left = {}, {}, number
-  for _, id in ipairs(ids) do missing[id] = true end
-  for _ = 1, 4 do
+local function take_active(base, missing, number)
+  local active = base .. 'active'
+  local others, left = {}, number
+  for _ = 1, number > 1 and 4 or 0 do
     local last = left > 0 and redis.call('RPOP', active, number)
     if not last then break end
-    for _, id in ipairs(last) do
+    for index = 1, #last do
+      local id = last[index]
       if missing[id] then
         missing[id] = nil
-        taken[id] = true
         left = left - 1
       else
         others[#others + 1] = id
@@ -32,9 +26,9 @@ local function take_active(base, ids)
   over_items('RPUSH', active, back)
   for id in pairs(missing) do
     if redis.call('LREM', active, -1, id) == 1 then
-      taken[id] = true
+      missing[id] = nil
       left = left - 1
     end
   end
-  return taken, number - left
+  return number - left
 end

@@ -26,6 +26,8 @@ local function allowance(base, wanted, meta, worker)
   return math.ceil(wanted), 0
 end
 
+local byte, ZERO, COLON = string.byte, 48, 58
+
 -- Returns the next ids to run, in order, and the scores of those that had one. Entries that start with `0:` are markers
 -- of BullMQ 4, not jobs.
 local function take_ids(base, wanted)
@@ -33,8 +35,13 @@ local function take_ids(base, wanted)
   while #ids < wanted do
     local taken = redis.call('RPOP', base .. 'wait', wanted - #ids)
     if not taken then break end
-    for _, id in ipairs(taken) do
-      if id:sub(1, 2) ~= '0:' then ids[#ids + 1] = id end
+    local n = #ids
+    for index = 1, #taken do
+      local id = taken[index]
+      if byte(id) ~= ZERO or byte(id, 2) ~= COLON then
+        n = n + 1
+        ids[n] = id
+      end
     end
   end
   if #ids < wanted then
@@ -58,11 +65,13 @@ local function claim(base, wanted, now, meta, worker)
   local allowed, limited = allowance(base, wanted, meta, worker)
   if limited > 0 or blocked then return {}, limited, 0, {}, false, {} end
   local jobs, ids, not_jobs, traces = {}, {}, {}, {}
-  local events, named = base .. 'events', worker.name ~= ''
+  local events, named, token, lease = base .. 'events', worker.name ~= '', worker.token, worker.lease
   local taken, scores = take_ids(base, allowed)
-  for position, id in ipairs(taken) do
+  local call, try, n = redis.call, redis.pcall, 0
+  for position = 1, #taken do
+    local id = taken[position]
     local job = base .. id
-    local fields = redis.pcall('HGETALL', job)
+    local fields = try('HGETALL', job)
     if fields.err then
       not_jobs[#not_jobs + 1] = id
     else
@@ -74,17 +83,17 @@ local function claim(base, wanted, now, meta, worker)
         end
       end
       if named then
-        redis.call('HSET', job, 'processedOn', now, 'ats', starts, 'pb', worker.name)
+        call('HSET', job, 'processedOn', now, 'ats', starts, 'pb', worker.name)
       else
-        redis.call('HSET', job, 'processedOn', now, 'ats', starts)
+        call('HSET', job, 'processedOn', now, 'ats', starts)
       end
-      redis.call('SET', job .. ':lock', worker.token, 'PX', worker.lease)
-      local event = redis.call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
+      call('SET', job .. ':lock', token, 'PX', lease)
+      local event = call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
       if worker.early then
         traces[#traces + 1] = scores[position] or ''
         traces[#traces + 1] = event
       end
-      local n = #ids + 1
+      n = n + 1
       ids[n] = id
       jobs[2 * n - 1], jobs[2 * n] = id, fields
     end

@@ -8,25 +8,27 @@
 -- are at these distances from the number, then id and value of each job.
 local TOKEN, KEEP_COUNT, KEEP_AGE, ATTEMPTS, UNIQUE, FIRST_JOB = 1, 2, 3, 4, 5, 6
 
--- Returns the ids, the values and, for each job, the index of its group; and the index after the last job.
+-- Returns the groups, each with what its jobs share and the indexes of its first and last job, then the ids and values
+-- of all jobs, and the index after the last one.
 local function read_completions(at, number)
-  local ids, values, groups = {}, {}, {}
-  local read = 0
+  local args, groups, ids, values, read = ARGV, {}, {}, {}, 0
   while read < number do
-    local group = at
+    local last = read + args[at]
+    groups[#groups + 1] = { first = read + 1, last = last, token = args[at + TOKEN], count = args[at + KEEP_COUNT],
+      age = args[at + KEEP_AGE], attempts = args[at + ATTEMPTS], unique = args[at + UNIQUE] }
     at = at + FIRST_JOB
-    for _ = 1, ARGV[group] do
-      read = read + 1
-      ids[read], values[read], groups[read] = ARGV[at], ARGV[at + 1], group
+    for index = read + 1, last do
+      ids[index], values[index] = args[at], args[at + 1]
       at = at + 2
     end
+    read = last
   end
-  return ids, values, groups, at
+  return groups, ids, values, at
 end
 
--- Fills in a code per job: 0 if it may be completed. Returns the ids of the jobs with 0, and the hashes and
--- locks of all.
-local function check_completions(base, ids, groups, codes)
+-- Fills in a code per job: 0 if it may be completed. Returns the ids of the jobs with 0 as a set, their number, and the
+-- hashes and locks of all.
+local function check_completions(base, groups, ids, codes)
   local number = #ids
   local hashes, locks, children = {}, {}, {}
   for index = 1, number do
@@ -37,24 +39,27 @@ local function check_completions(base, ids, groups, codes)
   local all_there = over_keys('EXISTS', hashes) == number
   local no_children = over_keys('EXISTS', children) == 0
   local held = get_all(locks)
-  local right, seen = {}, {}
-  for index = 1, number do
-    local id, code = ids[index], 0
-    if not all_there and redis.call('EXISTS', hashes[index]) == 0 then
-      code = -1
-    elseif held[index] ~= ARGV[groups[index] + TOKEN] or seen[id] then
-      code = held[index] and not seen[id] and -6 or -2
-    elseif not no_children and redis.call('EXISTS', children[2 * index - 1]) == 1 then
-      code = -4
-    elseif not no_children and redis.call('EXISTS', children[2 * index]) == 1 then
-      code = -9
-    else
-      seen[id] = true
-      right[#right + 1] = id
+  local right, count = {}, 0
+  for _, group in ipairs(groups) do
+    local token = group.token
+    for index = group.first, group.last do
+      local id, code = ids[index], 0
+      if not all_there and redis.call('EXISTS', hashes[index]) == 0 then
+        code = -1
+      elseif held[index] ~= token or right[id] then
+        code = held[index] and not right[id] and -6 or -2
+      elseif not no_children and redis.call('EXISTS', children[2 * index - 1]) == 1 then
+        code = -4
+      elseif not no_children and redis.call('EXISTS', children[2 * index]) == 1 then
+        code = -9
+      else
+        right[id] = true
+        count = count + 1
+      end
+      codes[index] = code
     end
-    codes[index] = code
   end
-  return right, hashes, locks
+  return right, count, hashes, locks
 end
 
 -- Adds jobs that share a rule of keeping to `completed`, then applies the rule once.
@@ -66,52 +71,55 @@ end
 
 -- Completes jobs. Fills in `codes` and returns the number of completed jobs, and the index after them.
 local function complete_all(base, at, number, now, codes)
-  local all, values, groups, after = read_completions(at, number)
-  local ids, hashes, locks = check_completions(base, all, groups, codes)
-  if #ids == 0 then return 0, after end
-  local taken, found = take_active(base, ids)
+  local groups, all, values, after = read_completions(at, number)
+  local missing, right, hashes, locks = check_completions(base, groups, all, codes)
+  if right == 0 then return 0, after end
+  local ids, found = all, take_active(base, missing, right)
   if found < number then
     ids, locks = {}, {}
     for index = 1, number do
       local id = all[index]
-      if codes[index] == 0 and not taken[id] then
+      if codes[index] == 0 and missing[id] then
         codes[index] = -3
       elseif codes[index] == 0 then
         ids[#ids + 1] = id
         locks[#locks + 1] = hashes[index] .. ':lock'
       end
     end
-    if #ids == 0 then return 0, after end
+    if found == 0 then return 0, after end
   end
   over_keys('DEL', locks)
   over_items('SREM', base .. 'stalled', ids)
-  local events, scores, dropped = base .. 'events', {}, {}
-  local count, age
-  for index = 1, number do
-    if codes[index] == 0 then
-      local id, value, job, group = all[index], values[index], hashes[index], groups[index]
-      local unique = ARGV[group + UNIQUE]
-      if ARGV[group + KEEP_COUNT] ~= count or ARGV[group + KEEP_AGE] ~= age then
-        if count then keep_completed(base, count, age, scores, dropped, now) end
-        scores, dropped, count, age = {}, {}, ARGV[group + KEEP_COUNT], ARGV[group + KEEP_AGE]
+  local call, try, events = redis.call, redis.pcall, base .. 'events'
+  local scores, dropped, count, age = {}, {}, nil, nil
+  for _, group in ipairs(groups) do
+    local unique, attempts = group.unique, group.attempts
+    if group.count ~= count or group.age ~= age then
+      if count then keep_completed(base, count, age, scores, dropped, now) end
+      scores, dropped, count, age = {}, {}, group.count, group.age
+    end
+    local n = #scores
+    for index = group.first, group.last do
+      if codes[index] == 0 then
+        local id, value, job = all[index], values[index], hashes[index]
+        -- A unique key or a parent of a wrong type must not keep this job or those behind it from being completed.
+        if unique ~= '' then pcall(rare().give_back_unique, base, unique, id, now) end
+        -- Read now and not at the claim: a job can get or lose its parent while it runs.
+        local parent_key = try('HGET', job, 'parentKey')
+        if type(parent_key) == 'string' then
+          pcall(rare().child_completed, parent_key, call('HGET', job, 'parent'), job, value, now)
+        end
+        if count == '0' then
+          dropped[#dropped + 1] = id
+        else
+          try('HSET', job, 'returnvalue', value, 'finishedOn', now, 'atm', attempts)
+          scores[n + 1], scores[n + 2] = now, id
+          n = n + 2
+        end
+        call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
       end
-      -- A unique key or a parent of a wrong type must not keep this job or those behind it from being completed.
-      if unique ~= '' then pcall(rare().give_back_unique, base, unique, id, now) end
-      -- Read now and not at the claim: a job can get or lose its parent while it runs.
-      local parent_key = redis.pcall('HGET', job, 'parentKey')
-      if type(parent_key) == 'string' then
-        pcall(rare().child_completed, parent_key, redis.call('HGET', job, 'parent'), job, value, now)
-      end
-      if count == '0' then
-        dropped[#dropped + 1] = id
-      else
-        redis.pcall('HSET', job, 'returnvalue', value, 'finishedOn', now, 'atm', ARGV[group + ATTEMPTS])
-        local n = #scores
-        scores[n + 1], scores[n + 2] = now, id
-      end
-      redis.call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
     end
   end
   keep_completed(base, count, age, scores, dropped, now)
-  return #ids, after
+  return found, after
 end

@@ -42,9 +42,11 @@ end
 
 local recovered = {}
 if #lockless > 0 then
-  local taken = take_active(base, lockless)
+  local missing = {}
+  for _, id in ipairs(lockless) do missing[id] = true end
+  take_active(base, missing, #lockless)
   for _, id in ipairs(lockless) do
-    if taken[id] then
+    if not missing[id] then
       local job = base .. id
       local stalls = redis.pcall('HINCRBY', job, 'stc', 1)
       if type(stalls) == 'number' and stalls > allowed and not is_scheduled(job) then
