@@ -44,6 +44,17 @@ async def test_a_batch_is_settled_and_the_next_one_claimed_in_one_command(queue,
     ], "one command with two statements"
 
 
+async def test_one_read_brings_more_jobs_than_the_servers_default_batch_of_101(queue, consume, jobs):
+    await queue.add_many([NewJob(n) for n in range(300)])
+    consumer = consume()
+    jobs.database.command("profile", 2)
+    settled = await consumer.settle([], claim=250)
+    jobs.database.command("profile", 0)
+    assert [claim.job.data for claim in settled.claims] == list(range(250))
+    reads = jobs.database["system.profile"].find({"op": "query", "ns": f"{jobs.database.name}.{jobs.name}"})
+    assert [one["nreturned"] for one in reads if one["command"].get("sort")] == [250]
+
+
 @pytest.mark.slow
 async def test_an_embedded_server_is_started_joined_and_kept_by_its_folder(tmp_path):
     url = f"monque+embedded:{tmp_path}?collection=mine&max_retries=2"

@@ -109,16 +109,19 @@ class Claimer:
 
     async def _find(self, due: Document, limit: int) -> list[Document]:
         # A negative limit asks for a single reply, which the server ends at 16 MB: large jobs do not fill the memory.
+        # Without a batch size it would also end after 101 jobs.
         async with self._store.reaching():
             try:
                 return await self._store.jobs.find(
-                    due, sort=[("nextRunAt", 1)], limit=-limit, hint=self._hint
+                    due, sort=[("nextRunAt", 1)], limit=-limit, batch_size=limit, hint=self._hint
                 ).to_list()
             except driver.OperationFailure as error:
                 if error.code != _NO_SUCH_INDEX or self._hint is None:
                     raise
                 self._hint = None  # the collection has indexes of its owner's choice
-                return await self._store.jobs.find(due, sort=[("nextRunAt", 1)], limit=-limit).to_list()
+                return await self._store.jobs.find(
+                    due, sort=[("nextRunAt", 1)], limit=-limit, batch_size=limit
+                ).to_list()
 
     def claim_fields(self, token: str, now: int) -> Document:
         """Returns the fields that a claim sets: all of the peer's, and our own sub-document."""
