@@ -93,6 +93,28 @@ async def test_pages_of_many_finished_jobs_have_each_of_them_once(
     assert (len(seen), len(set(seen))) == (JOBS // 6, JOBS // 6)
 
 
+@pytest.mark.parametrize("reverse", [False, True], ids=["newest first", "oldest first"])
+@pytest.mark.parametrize("sorted_by", ["nextRunAt", "updatedAt"])
+async def test_finished_jobs_without_a_date_are_listed_too(
+    queue: Queue, jobs: Collection[dict[str, Any]], large: datetime, monkeypatch: pytest.MonkeyPatch, *,
+    sorted_by: str, reverse: bool,
+) -> None:  # fmt: skip
+    """Other programs can have written anything. The server compares a date with dates only."""
+    monkeypatch.setattr(read, "MOST_SORTED", 100 if sorted_by == "nextRunAt" else JOBS)
+    odd = ["soon", None, 7, True, {"at": 1}, "missing"]
+    fine = {"name": queue.name, "data": 0, "status": "failed", "failCount": 0, "createdAt": large, "updatedAt": large}
+    documents = [{**fine, "nextRunAt": large, sorted_by: odd[number % len(odd)]} for number in range(300)]
+    jobs.insert_many([{key: value for key, value in one.items() if value != "missing"} for one in documents])
+    paged = [job.id async for job in queue.iter_jobs(State.FAILED, reverse=reverse, page_size=77)]
+    assert len(set(paged)) == len(paged) == JOBS // 6 + 300
+    skipped = [job.id for offset in range(0, len(paged), 77) for job in await _at(queue, offset, reverse=reverse)]
+    assert skipped == paged
+
+
+async def _at(queue: Queue, offset: int, *, reverse: bool) -> list[Any]:
+    return list(await queue.jobs(State.FAILED, limit=77, skip=offset, reverse=reverse))
+
+
 async def test_figures_of_all_queues_read_no_more_than_they_count(
     connection: Connection, large: datetime, profile: Collection[dict[str, Any]]
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+
+from psycopg.errors import DeadlockDetected
 
 from faults.inject.fault import Fault
 from faults.scene import Scene
@@ -27,9 +29,19 @@ class LockTable(Fault):
 
     async def inject(self, scene: Scene) -> None:
         assert isinstance(scene.store, PgBoss)
-        with scene.store.client() as client, client.transaction():
-            await asyncio.to_thread(client.execute, f"LOCK TABLE {scene.store.place}.job IN ACCESS EXCLUSIVE MODE")
-            await asyncio.sleep(1.5 if scene.short else scene.lease + 3.0)
+        await hold_table(scene.store, 1.5 if scene.short else scene.lease + 3.0)
 
     async def undo(self, scene: Scene) -> None:
         self._old.close()
+
+
+async def hold_table(store: PgBoss, seconds: float) -> None:
+    """Locks the table of jobs for so long. Its partitions are locked one after another, as statements of the load lock
+    them too: if the server ends a deadlock of the two at our cost, the lock is asked for again."""
+    while True:
+        with suppress(DeadlockDetected):
+            with store.client() as client, client.transaction():
+                client.execute("SET LOCAL statement_timeout = 0")
+                await asyncio.to_thread(client.execute, f"LOCK TABLE {store.place}.job IN ACCESS EXCLUSIVE MODE")
+                await asyncio.sleep(seconds)
+            return

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from faults.inject.fault import Fault
+from faults.inject.lock_table import hold_table
 from faults.scene import Scene
 from faults.stores.pgboss import PgBoss
 
@@ -20,10 +19,7 @@ class TimeOutStatements(Fault):
 
     async def inject(self, scene: Scene) -> None:
         assert isinstance(scene.store, PgBoss)
-        with scene.store.client() as client, client.transaction():
-            client.execute("SET LOCAL statement_timeout = 0")
-            await asyncio.to_thread(client.execute, f"LOCK TABLE {scene.store.place}.job IN ACCESS EXCLUSIVE MODE")
-            await asyncio.sleep(1.0)
+        await hold_table(scene.store, 1.0)
 
     async def undo(self, scene: Scene) -> None:
         _limit(scene, "0")

@@ -17,7 +17,7 @@ from typing import Any
 from bson import ObjectId
 
 from jobwire.backends.monque.codec import STATES, hashable, job_of, key_of, native_status
-from jobwire.backends.monque.connection.clock import EARLIEST, moment, ms_of
+from jobwire.backends.monque.connection.clock import moment, ms_of
 from jobwire.backends.monque.connection.indexes import CLAIM_INDEX, STATE_INDEX, hinted
 from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import Document, Store
@@ -83,20 +83,31 @@ async def jobs(
         field = position.field if position is not None else await _order(store, condition, state)
         way = -1 if state.finished else 1
         way = -way if reverse else way
-        clauses = [condition]
-        if position is not None:
-            clauses.append(position.beyond(way))
-        if field == _DUE:
-            clauses += await _until(store, condition, position, way, skip + limit + 1)
-        found = await hinted(
-            lambda hint: store.jobs.find(
-                {"$and": clauses}, sort=[(field, way), ("_id", way)], skip=skip, limit=limit + 1, hint=hint
-            ).to_list(),
-            CLAIM_INDEX if field == _DUE else STATE_INDEX,
-        )
+        found: list[Document] = []
+        for part in _parts(condition, field, position, way):
+            clauses, wanted = part.clauses(condition, way), limit + 1 - len(found)
+            if field == _DUE and part.dated:
+                clauses += await _until(store, clauses, part.position, way, skip + wanted)
+            those = await _read(store, clauses, part.order(way), skip, wanted)
+            if skip and not those:
+                skip -= await store.jobs.count_documents({"$and": clauses}, limit=skip)
+            elif those:
+                skip = 0
+            found += those
+            if len(found) > limit:
+                break
     shown = found[:limit]
     following = _mark(field, shown[-1]) if len(found) > limit else None
     return Page(await described(store, side, shown), following)
+
+
+async def _read(
+    store: Store, clauses: Sequence[Document], order: list[tuple[str, int]], skip: int, limit: int
+) -> list[Document]:
+    return await hinted(
+        lambda hint: store.jobs.find({"$and": clauses}, sort=order, skip=skip, limit=limit, hint=hint).to_list(),
+        STATE_INDEX if order[0][0] == _ENDED else CLAIM_INDEX,
+    )
 
 
 async def _order(store: Store, condition: Document, state: State) -> str:
@@ -107,13 +118,12 @@ async def _order(store: Store, condition: Document, state: State) -> str:
 
 
 async def _until(
-    store: Store, condition: Document, position: _Position | None, way: int, jobs: int
+    store: Store, clauses: Sequence[Document], position: _Position | None, way: int, jobs: int
 ) -> Sequence[Document]:
     """Returns the condition that ends a page at the due time of its last job. The index has no order of jobs that are
     due at the same time. With this condition the server sorts those of the page, and no others."""
-    clauses = [condition]
     if position is not None:
-        clauses.append({_DUE: {"$gt" if way > 0 else "$lt": position.at}})
+        clauses = [*clauses[:1], {_DUE: {"$gt" if way > 0 else "$lt": position.at}}]
     times = await hinted(
         lambda hint: store.jobs.find(
             {"$and": clauses}, {"_id": 0, _DUE: 1}, sort=[(_DUE, way)], skip=jobs - 1, limit=1, hint=hint
@@ -129,18 +139,60 @@ class _Position:
     """The last job of a page, as its cursor has it. Pages stay the same when jobs are added or deleted."""
 
     field: str
-    at: Any
+    at: datetime | None
+    """None if the field has no date."""
     key: Any
 
-    def beyond(self, way: int) -> Document:
-        """Returns the filter of the jobs after it. Its first condition is for the index, which can't use the others."""
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The jobs that have a date in the field sorted by, or those that have none, from a position on.
+
+    The server compares a date with dates only. So jobs of other programs without one are read on their own, by `_id`.
+    """
+
+    field: str
+    dated: bool
+    position: _Position | None
+
+    def clauses(self, condition: Document, way: int) -> list[Document]:
+        """Returns the filter. The first condition after a date is for the index, which can't use the others."""
         operator = "$gt" if way > 0 else "$lt"
-        after = [{self.field: {operator: self.at}}, {self.field: self.at, "_id": {operator: self.key}}]
-        return {self.field: {f"{operator}e": self.at}, "$or": after}
+        if not self.dated:
+            without: Document = {"$or": [{self.field: {"$type": _NO_DATES}}, {self.field: {"$exists": False}}]}
+            return [condition, without, *([{"_id": {operator: self.position.key}}] if self.position else [])]
+        if self.position is None:
+            return [condition, {self.field: {"$type": "date"}}]
+        at, key = self.position.at, self.position.key
+        after = [{self.field: {operator: at}}, {self.field: at, "_id": {operator: key}}]
+        return [condition, {self.field: {f"{operator}e": at}, "$or": after}]
+
+    def order(self, way: int) -> list[tuple[str, int]]:
+        return [(self.field, way), ("_id", way)] if self.dated else [("_id", way)]
+
+
+_NO_DATES = [
+    *("null", "number", "string", "object", "binData", "objectId", "bool", "timestamp", "regex"),
+    *("javascript", "minKey", "maxKey"),
+]
+"""Types that are not a date. An array has those of its elements."""
+
+
+def _parts(condition: Document, field: str, position: _Position | None, way: int) -> list[_Part]:
+    """Returns the parts of a listing in their order: jobs without a date are the oldest."""
+    if field in condition:  # a range of dates
+        return [_Part(field, True, position)]
+    parts = [_Part(field, True, None), _Part(field, False, None)]
+    parts = parts if way < 0 else parts[::-1]
+    if position is None:
+        return parts
+    dated = position.at is not None
+    first = next(number for number, part in enumerate(parts) if part.dated is dated)
+    return [_Part(field, dated, position), *parts[first + 1 :]]
 
 
 def _mark(field: str, document: Document) -> str:
-    """Returns the cursor of a page's last job: the field sorted by, its value, and the `_id`."""
+    """Returns the cursor of a page's last job: the field sorted by, its date if it has one, and the `_id`."""
     key = document["_id"]
     position = [field == _ENDED, ms_of(document.get(field)), str(key), isinstance(key, ObjectId)]
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
@@ -150,7 +202,7 @@ def _position(cursor: str) -> _Position:
     """Returns the position of a cursor. Raises InvalidOption if it is not one."""
     try:
         by_end, value, text, is_object_id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        at = moment(int(value)) if value is not None else EARLIEST
+        at = moment(int(value)) if value is not None else None
         return _Position(_ENDED if by_end else _DUE, at, ObjectId(text) if is_object_id else str(text))
     except Exception as fault:
         raise InvalidOption("cursor", cursor, "must be the cursor of an earlier page") from fault
