@@ -9,7 +9,7 @@ import pytest
 from bson import ObjectId
 
 from awaiting import eventually
-from jobwire.boundary import Completed
+from jobwire.boundary import Completed, Failed, Verdict
 from jobwire.options import Keep, NewJob
 
 from .peer import Peer, now
@@ -120,3 +120,29 @@ async def test_notes_of_jobs_that_a_peer_deleted_are_swept(queue, consume, jobs)
     assert ObjectId(kept.id) in left
     assert old not in left
     assert len(left) == 2, "the note of the job that went a moment ago stays for the next sweep"
+
+
+@pytest.mark.parametrize("raises", [False, True], ids=["completed", "failed"])
+async def test_an_outcome_is_refused_though_another_claim_was_settled_in_the_same_millisecond(
+    queue, consume, jobs, monkeypatch, raises
+):
+    """The two leave the same `updatedAt` and status."""
+
+    def outcome(claim, who):
+        return Failed(claim, who, final=True) if raises else Completed(claim, f'"{who}"'.encode())
+
+    added = await queue.add(1)
+    first, second = consume("first", lease=0.1), consume("second", lease=30)
+    [lost] = (await first.settle([], claim=1)).claims
+    await eventually(lambda: recovered_by(second))
+    [held] = (await second.settle([], claim=1)).claims
+    assert (await second.settle([outcome(held, "second")], claim=0)).verdicts == [
+        Verdict.FAILED if raises else Verdict.COMPLETED
+    ]
+    settled = jobs.find_one({"_id": ObjectId(added.id)})["updatedAt"]
+    monkeypatch.setattr(first, "_next_moment", lambda: round(settled.timestamp() * 1000))
+
+    assert (await first.settle([outcome(lost, "first")], claim=0)).verdicts == [Verdict.LOST]
+
+    job = await queue.get(added.id)
+    assert (job.error if raises else job.result) == "second"

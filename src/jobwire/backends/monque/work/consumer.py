@@ -10,12 +10,12 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymongo import errors as driver
 
 from jobwire.backends.monque.codec import PRIVATE, fault_of, job_of, private, stalls_of
-from jobwire.backends.monque.connection.clock import moment
+from jobwire.backends.monque.connection.clock import moment, ms_of
 from jobwire.backends.monque.connection.errors import transient
 from jobwire.backends.monque.connection.side_data import SideData
 from jobwire.backends.monque.connection.store import ATTEMPT, Document, Store
@@ -39,6 +39,20 @@ _PAUSE_POLL = 0.5
 _SWEEP_EVERY = 300.0
 _RESTART = 0.2
 """Seconds. No server restarts within this time."""
+
+
+class _Written(NamedTuple):
+    """How many documents matched, and whether the updates were sent more than once."""
+
+    matched: int
+    repeated: bool
+
+
+class _Late(NamedTuple):
+    """The verdict of an outcome that was settled by itself, and whether its job is pending again."""
+
+    verdict: Verdict
+    reorders: bool
 
 
 class MonqueConsumer:
@@ -76,8 +90,12 @@ class MonqueConsumer:
         settles the outcomes and claims jobs that were read ahead. See `claim` for the other case."""
         await self._store.look_at_clock()
         await self._refuse_twin()
-        at = self._next_moment()
-        plan = self._planner.plan(outcomes, at)
+        late = [place for place, outcome in enumerate(outcomes) if self._is_late(outcome.claim)]
+        alone = {place: await self._settle_late(outcomes[place]) for place in late}
+        plan = self._planner.plan(
+            [outcome for place, outcome in enumerate(outcomes) if place not in alone], self._next_moment()
+        )
+        plan.reorders |= any(one.reorders for one in alone.values())
         recorded = time.monotonic()
         await self._side.record(plan.runs)
         # A waiting worker that would have been woken, and was not, need not read the queue: no job is due.
@@ -109,7 +127,36 @@ class MonqueConsumer:
             with contextlib.suppress(StoreUnavailable):
                 due = await self._claimer.next_due()
                 next_in = None if due is None else self._store.clock.soon(due)
+        if alone:
+            others = iter(verdicts)
+            verdicts = [alone[place].verdict if place in alone else next(others) for place in range(len(outcomes))]
         return Settled(verdicts, [self._claimed(one, token) for one in got], next_in)
+
+    def _is_late(self, claim: Claim) -> bool:
+        """Returns True if the first lease of the claim is over, so that the job may have been recovered meanwhile."""
+        until = ms_of(private(claim.job.raw).get("until"))
+        return until is None or until <= self._store.clock.now_ms()
+
+    async def _settle_late(self, outcome: Outcome) -> _Late:
+        """Settles an outcome by a command of its own.
+
+        If the job was recovered, another worker may have settled it in the very millisecond of this outcome, and its
+        `updatedAt` would be taken for ours. The number of documents that this one command matched can't be.
+        """
+        plan, begun = self._planner.plan([outcome], self._next_moment()), time.monotonic()
+        [planned] = plan.planned
+        await self._side.record(plan.runs)
+        written = await self._write(plan.requests)
+        if written.matched:
+            verdict = planned.verdict
+        elif written.repeated or planned.recurring is not None:
+            [verdict] = await self._read_verdicts(plan)
+        else:
+            verdict = Verdict.LOST
+            await self._side.remove_runs(plan.runs)
+        if plan.runs and time.monotonic() - begun > _RESTART:
+            await self._record_again(plan, [verdict])
+        return _Late(verdict, plan.reorders)
 
     async def _record_again(self, plan: Plan, verdicts: list[Verdict]) -> None:
         """Records the runs once more after a call that took as long as a restart of the server. Runs are recorded
@@ -125,8 +172,7 @@ class MonqueConsumer:
         candidates = await self._claimer.candidates(wanted, plan.at_ms)
         try:
             requests = [*plan.requests, *self._claimer.requests(candidates, token, plan.at_ms)]
-            matched = await self._write(requests)
-            if matched == len(plan.planned) + len(candidates):
+            if (await self._write(requests)).matched == len(plan.planned) + len(candidates):
                 return [one.verdict for one in plan.planned], candidates, False
             verdicts = await self._read_verdicts(plan)
             got = await self._claimer.won([one["_id"] for one in candidates], token)
@@ -139,8 +185,7 @@ class MonqueConsumer:
     async def _settle_alone(self, plan: Plan) -> list[Verdict]:
         if plan.reorders:
             self._claimer.drop_shortlist()
-        matched = await self._write(plan.requests)
-        if matched == len(plan.planned):
+        if (await self._write(plan.requests)).matched == len(plan.planned):
             return [one.verdict for one in plan.planned]
         return await self._read_verdicts(plan)
 
@@ -155,16 +200,17 @@ class MonqueConsumer:
             _, got, more = await self._settle_and_claim(Plan(self._next_moment()), wanted, token)
         return got, more, token
 
-    async def _write(self, requests: list[Request]) -> int:
-        """Sends the updates and returns the number of documents that matched. Repeats them after a lost answer: updates
-        that were made do not match again, and are then found by their `updatedAt` or their token."""
+    async def _write(self, requests: list[Request]) -> _Written:
+        """Sends the updates. Repeats them after a lost answer: updates that were made do not match again, and are then
+        found by their `updatedAt` or their token."""
         if not requests:
-            return 0
+            return _Written(0, repeated=False)
         async with self._store.reaching():
             for left in reversed(range(_TRIES)):
                 try:
                     async with deadline(self._store.deadline(ATTEMPT)):
-                        return (await self._store.jobs.bulk_write(requests, ordered=False)).matched_count
+                        result = await self._store.jobs.bulk_write(requests, ordered=False)
+                        return _Written(result.matched_count, repeated=left < _TRIES - 1)
                 except (driver.PyMongoError, TimeoutError) as error:
                     if not left or (isinstance(error, driver.PyMongoError) and not transient(error)):
                         raise
@@ -282,7 +328,7 @@ class MonqueConsumer:
             by_token[claim.token].append(claim.job.raw["_id"])
         ours = {"status": "processing", "claimedBy": self._worker}
         requests = [several(keys, {**ours, f"{PRIVATE}.claim": token}, change) for token, keys in by_token.items()]
-        if await self._write(requests) == len(claims):
+        if (await self._write(requests)).matched == len(claims):
             return []
         keys = [claim.job.raw["_id"] for claim in claims]
         async with self._store.reaching():
