@@ -42,14 +42,14 @@ _RESTART = 0.2
 
 
 class _Written(NamedTuple):
-    """How many documents matched, and whether the updates were sent more than once."""
+    """The number of documents that matched. `repeated` if the updates were sent more than once."""
 
     matched: int
     repeated: bool
 
 
 class _Late(NamedTuple):
-    """The verdict of an outcome that was settled by itself, and whether its job is pending again."""
+    """The verdict of an outcome that was settled by itself. `reorders` if its job is pending again."""
 
     verdict: Verdict
     reorders: bool
