@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from datetime import timedelta
 from urllib.parse import quote
 
+import psycopg
 import pytest
 
-from jobwire.campaigns import DatabaseSettings, connect
+from jobwire.campaigns import DatabaseSettings, connect, connections
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 
 SUPABASE = "postgresql://postgres.abcd:p%40ss@aws-0-eu-central-1.pooler.supabase.com"
@@ -116,3 +118,36 @@ def test_every_public_name_exists():
     assert all(getattr(campaigns, name).__doc__ for name in campaigns.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = campaigns.nonsense
+
+
+async def _forever(*_: object) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_connection_that_is_given_up_while_it_is_set_up_is_closed(jobwire_postgres, monkeypatch):
+    opened: asyncio.Queue[psycopg.AsyncConnection] = asyncio.Queue()
+
+    async def set_up(_: DatabaseSettings, connection: psycopg.AsyncConnection) -> None:
+        opened.put_nowait(connection)
+        await _forever()
+
+    monkeypatch.setattr(DatabaseSettings, "_set_up", set_up)
+    connecting = asyncio.create_task(connect(jobwire_postgres.url))
+    connection = await opened.get()
+    connecting.cancel()
+    await asyncio.wait([connecting])
+    assert connecting.cancelled()
+    assert connection.closed
+
+
+async def test_a_connection_that_is_given_up_while_it_is_asked_for_a_sign_of_life_is_closed(
+    jobwire_postgres, monkeypatch
+):
+    monkeypatch.setattr(connections, "_ASK_AFTER", 0.0)
+    async with connections.Connections(DatabaseSettings.parse(jobwire_postgres.url)) as pool:
+        async with pool.use() as connection:
+            monkeypatch.setattr(connection, "execute", _forever)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0), pool.use():
+                pass
+        assert connection.closed

@@ -61,9 +61,8 @@ class Connections:
             if self._closed:
                 raise Closed
             connection, since = self._idle.pop()
-            if time.monotonic() - since < _ASK_AFTER or await _is_alive(connection):
+            if time.monotonic() - since < _ASK_AFTER or await _answers(connection):
                 return connection
-            await connection.close()
         if self._closed:
             raise Closed
         return await self.settings.connect()
@@ -76,9 +75,13 @@ class Connections:
             await connection.close()  # also after a cancellation in the middle of a statement
 
 
-async def _is_alive(connection: Connection) -> bool:
+async def _answers(connection: Connection) -> bool:
+    """Returns whether the database answers on the connection. Closes it if not, and if the caller gives up meanwhile."""
     try:
         await connection.execute("SELECT 1")
-    except psycopg.Error:
-        return False
+    except BaseException as error:
+        await connection.close()
+        if isinstance(error, psycopg.Error):
+            return False
+        raise
     return True

@@ -77,7 +77,11 @@ class DatabaseSettings:
             connection = await psycopg.AsyncConnection.connect(
                 **parameters | _ALWAYS, autocommit=True, prepare_threshold=5 if self.prepared else None
             )
-            await self._set_up(connection)
+            try:
+                await self._set_up(connection)
+            except BaseException:  # also if the caller gives up meanwhile
+                await connection.close()
+                raise
             return connection
         except psycopg.OperationalError as error:
             words = " ".join(redact(str(error)).split())
