@@ -76,7 +76,7 @@ class Connections:
 
 
 async def _answers(connection: Connection) -> bool:
-    """Returns whether the database answers on the connection. Closes it if not, and if the caller gives up meanwhile."""
+    """Returns whether the database answers on the connection. Closes it if not, and if the caller gives up."""
     try:
         await connection.execute("SELECT 1")
     except BaseException as error:
