@@ -116,7 +116,8 @@ class FedJob:
 
     job_id: str
     channel_id: str
-    username: str
+    username: str | None
+    """None if the channel does not exist."""
     category: str | None
     attempts: int
 
@@ -182,7 +183,9 @@ class FeedPlan:
     delivery_rate: int
     retry_limit: int
     params: Any
-    content: str
+    template_id: str | None
+    content: str | None
+    """None if the template does not exist."""
     media_type: str | None
     media_url: str | None
     first: datetime

@@ -2,8 +2,8 @@
 
 A campaign is QUEUED until it is started, RUNNING and PAUSED as often as needed, and ends once: COMPLETED with its last
 job, FAILED by an error of its own, CANCELLED by a person. A job is QUEUED, then SENDING while a worker has it. From
-there it is SENT, FAILED, or QUEUED again for its next attempt. A QUEUED job becomes FAILED without being sent in one
-case only: its channel was blocked.
+there it is SENT, FAILED, or QUEUED again for its next attempt. A QUEUED job becomes FAILED without being sent if
+its channel was blocked or does not exist.
 
 The store makes every change by one UPDATE that names the states it may start from. What it changed is therefore
 decided by the database, also between programs that act at the same moment.

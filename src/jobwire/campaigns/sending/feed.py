@@ -10,11 +10,13 @@ queue for each message, and nothing to its row (`schema/migrations/0006_cursors.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from datetime import timedelta
 
 from jobwire.campaigns.connections import Connections
-from jobwire.campaigns.models import FeedPlan
+from jobwire.campaigns.errors import NotFound
+from jobwire.campaigns.models import Campaign, FeedPlan, Template
 from jobwire.campaigns.sending.payload import payload_of
 from jobwire.campaigns.sending.queues import CampaignQueues, message_options
 from jobwire.campaigns.states import CampaignStatus
@@ -36,6 +38,8 @@ AT_ONCE = 1000
 """Messages that one transaction feeds."""
 SLICE = 200
 """Messages that are prepared at a time. Between two slices the worker goes on sending."""
+NO_CHANNEL = "CHANNEL_MISSING: the channel does not exist any more"
+"""The error of a message whose channel is missing. Only adopted tables have such messages."""
 
 
 class Feeder:
@@ -58,10 +62,10 @@ class Feeder:
             campaign = await self._store.campaigns.get(connection, campaign_id)
             if campaign.status is not CampaignStatus.RUNNING:
                 return True
-            trouble = await self._trouble(connection, campaign.template_id, campaign.params)
-            if trouble is not None:
-                await self._store.campaigns.fail(connection, campaign_id, trouble)
-                logger.error("campaign %s (%s) has failed: %s", campaign_id, campaign.name, trouble)
+            try:
+                await self._check(connection, campaign)
+            except InvalidOption as trouble:
+                await self._fail(connection, campaign_id, trouble)
                 return True
             # Before the campaign is locked: a worker that adds this row at the same time waits for the campaign.
             await self._store.sending.ensure(connection, [campaign_id])
@@ -89,14 +93,24 @@ class Feeder:
             room = min(int(ahead / step) + 1, AT_ONCE, most - fed)
             if room <= 0:
                 return 0
-            return await self._feed(connection, plan, step, room)
+            try:
+                template = _template(plan.template_id, plan, plan.params)
+            except InvalidOption as trouble:
+                await self._fail(connection, campaign_id, trouble)
+                return 0
+            return await self._feed(connection, plan, template, step, room)
 
-    async def _feed(self, connection: Connection, plan: FeedPlan, step: float, room: int) -> int:
+    async def _feed(
+        self, connection: Connection, plan: FeedPlan, template: MessageTemplate, step: float, room: int
+    ) -> int:
         until = plan.first + timedelta(seconds=room * step)
-        fed = await self._store.jobs.feed(connection, plan.campaign_id, due_at=until, limit=room)
+        taken = await self._store.jobs.feed(connection, plan.campaign_id, due_at=until, limit=room)
+        fed = [job for job in taken if job.username is not None]
+        if len(fed) < len(taken):
+            orphans = [job.job_id for job in taken if job.username is None]
+            await self._store.jobs.fail_queued(connection, orphans, NO_CHANNEL)
         if not fed:
-            return 0
-        template = MessageTemplate(plan.content, plan.media_type, plan.media_url)
+            return len(taken)
         options = message_options(plan.retry_limit)
         times = [plan.first + timedelta(seconds=place * step) for place in range(len(fed) + 1)]
         jobs: list[NewJob] = []
@@ -111,18 +125,26 @@ class Feeder:
         await self._store.sending.set_fed_until(connection, plan.campaign_id, times[-1])
         return len(fed)
 
-    async def _trouble(self, connection: Connection, template_id: str | None, params: object) -> str | None:
-        """Returns why no message can be made for a campaign, else None. Campaigns of other programs were not checked
-        when they were created."""
-        if template_id is None:
-            return "it has no template"
-        template = await self._store.templates.get(connection, template_id)
-        if not isinstance(params, dict):
-            return "its params are not a JSON object"
-        try:
-            message = MessageTemplate(template.content, template.media_type, template.media_url)
-            needed = {name: value for name, value in params.items() if name in message.names}  # pyright: ignore[reportUnknownVariableType]
-            message.check_params(needed)  # pyright: ignore[reportUnknownArgumentType]
-        except InvalidOption as error:
-            return str(error)
-        return None
+    async def _check(self, connection: Connection, campaign: Campaign) -> None:
+        """Raises InvalidOption if no message can be made for a campaign."""
+        found = None
+        if campaign.template_id is not None:
+            with contextlib.suppress(NotFound):
+                found = await self._store.templates.get(connection, campaign.template_id)
+        _template(campaign.template_id, found, campaign.params)
+
+    async def _fail(self, connection: Connection, campaign_id: str, trouble: InvalidOption) -> None:
+        if await self._store.campaigns.fail_if_running(connection, campaign_id, str(trouble)):
+            logger.error("campaign %s has failed: %s", campaign_id, trouble)
+
+
+def _template(template_id: str | None, found: Template | FeedPlan | None, params: object) -> MessageTemplate:
+    """Returns the template of a campaign. Raises InvalidOption if no message can be made of it. Campaigns of other
+    programs were not checked when they were created, and their templates may change."""
+    if found is None or found.content is None:
+        raise InvalidOption("template_id", template_id, "must be that of a template")
+    if not isinstance(params, dict):
+        raise InvalidOption("params", params, "must be a JSON object")
+    message = MessageTemplate(found.content, found.media_type, found.media_url)
+    message.check_params({name: value for name, value in params.items() if name in message.names})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return message

@@ -104,6 +104,10 @@ class Jobs(Table[Job]):
         values = _fence(claim) | {"channel_id": claim.channel_id, "error": error or "blocked"}
         return await self.made(connection, "failed_by_block", values, Settled) or None
 
+    async def fail_queued(self, connection: Connection, job_ids: Sequence[str], error: str) -> list[Settled]:
+        """QUEUED becomes FAILED: these jobs can never be sent. Returns those that it has ended."""
+        return await self.made(connection, "fail_queued", {"ids": list(job_ids), "error": error}, Settled)
+
     async def sweep(self, connection: Connection, older_than: checks.Seconds, *, limit: int = MANY) -> list[Settled]:
         """Ends claims that began longer ago than the given time: their worker has died. A job becomes QUEUED, or FAILED
         if it has no attempt left. Returns what was swept."""
