@@ -19,7 +19,7 @@ import psycopg
 
 from jobwire.campaigns.connections import Connections
 from jobwire.campaigns.models import Claim, Outcome, Settled, Settlement
-from jobwire.campaigns.sending.delivery_rate import DeliveryRate
+from jobwire.campaigns.sending.delivery_rate import DeliveryRate, is_late
 from jobwire.campaigns.sending.payload import SendMessage
 from jobwire.campaigns.sending.queues import RETRY_DELAY
 from jobwire.campaigns.states import JobStatus
@@ -46,6 +46,8 @@ _AT_ONCE = 50
 _TRY_AGAIN = 1.0
 """Seconds between attempts to settle while the database is away."""
 
+Timed = tuple[SendMessage, float]
+"""A message and the time of its slot."""
 Sent = Receipt | TransportError | None
 """The result of sending a message, None if that was not tried yet."""
 
@@ -68,7 +70,7 @@ class Delivery:
         self._connections = connections
         self._sender = sender
         self._rate = DeliveryRate(store, connections)
-        self._claims: Coalescer[SendMessage, tuple[Claim | None, Sent]] = Coalescer(
+        self._claims: Coalescer[Timed, tuple[Claim | None, Sent]] = Coalescer(
             self._claim_and_send if sender.sends_many else self._claim_only,
             min(_AT_ONCE, concurrency),
             together=True,
@@ -80,28 +82,33 @@ class Delivery:
 
     async def __call__(self, job: ActiveJob[Any]) -> dict[str, Any]:
         asked = SendMessage.of(job.data)
-        if not await self._rate.slot(asked.campaign_id):
+        slot = await self._rate.slot(asked.campaign_id)
+        if slot is None:
             await self._asides.put(asked.job_id)
             return {"status": "TOO_EARLY"}
-        claim, sent = await self._claims.put(asked)
+        claim, sent = await self._claims.put((asked, slot))
         if claim is None:
             return {"status": "SKIPPED"}
         if sent is None:
+            if is_late(slot) and await self._rate.slot(asked.campaign_id) is None:
+                await self._settlements.put(Settlement(claim, Outcome.RELEASED))
+                return {"status": "TOO_EARLY"}
             sent = await self._send(asked, claim)
         if isinstance(sent, TransportError):
             return await self._failed(claim, sent)
         return _answer(sent)
 
-    async def _claim_only(self, asked: Sequence[SendMessage]) -> Sequence[tuple[Claim | None, Sent]]:
-        return [(claim, None) for claim in await self._claim(asked)]
+    async def _claim_only(self, asked: Sequence[Timed]) -> Sequence[tuple[Claim | None, Sent]]:
+        return [(claim, None) for claim in await self._claim([one for one, _ in asked])]
 
-    async def _claim_and_send(self, asked: Sequence[SendMessage]) -> Sequence[tuple[Claim | None, Sent]]:
-        """Claims messages, sends them in one call, and settles those that were sent."""
-        claims = await self._claim(asked)
+    async def _claim_and_send(self, asked: Sequence[Timed]) -> Sequence[tuple[Claim | None, Sent]]:
+        """Claims messages, sends them in one call, and settles those that were sent. One whose slot is over by then is
+        left to its caller."""
+        claims = await self._claim([one for one, _ in asked])
         outcomes: list[Sent] = [None] * len(asked)
         messages: dict[int, Message] = {}
-        for place, (one, claim) in enumerate(zip(asked, claims, strict=True)):
-            if claim is not None:
+        for place, ((one, slot), claim) in enumerate(zip(asked, claims, strict=True)):
+            if claim is not None and not is_late(slot):
                 try:
                     messages[place] = one.message(claim)
                 except InvalidOption as error:

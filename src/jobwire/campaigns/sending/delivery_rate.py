@@ -2,7 +2,8 @@
 
 A message waits for a slot before it is claimed. Slots are reserved in the database, one step apart, so they are shared
 by all workers. Messages of one process that arrive together reserve theirs in one statement, and at a high rate those
-of the next milliseconds as well. A slot that is not used is lost: the rate is never made up for later.
+of the next milliseconds as well. A slot that is not used is lost: the rate is never made up for later. So a message
+whose claim took long, since the database was held up, needs another slot before it is sent (`is_late`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from jobwire.coalesce import Coalescer
 
 AHEAD = 2.0
 """Seconds that a message waits for its slot in the worker. With a longer wait it gives up its place in the queue."""
+LATEST = 0.25
+"""Seconds after a slot, or after it was given, at which it can still be used. With the credit it is less than what the
+planned minute has beyond a minute."""
 _AT_ONCE = 50
 _SPARE = 2000
 """Slots that are reserved for messages to come, at most those of `_SPARE_TIME`."""
@@ -48,6 +52,11 @@ class _Spare:
         return self.next - self.step - now
 
 
+def is_late(slot: float) -> bool:
+    """Returns True if a slot is too long ago to be used."""
+    return time.monotonic() - slot > LATEST
+
+
 class DeliveryRate:
     """Gives messages their slots: `await rate.slot(campaign_id)`."""
 
@@ -57,17 +66,19 @@ class DeliveryRate:
         self._asked: Coalescer[str, float | None] = Coalescer(self._reserve, _AT_ONCE, together=True)
         self._spare: dict[str, _Spare] = {}
 
-    async def slot(self, campaign_id: str) -> bool:
-        """Returns True when a slot of the campaign is reached, or False at once if none is near."""
+    async def slot(self, campaign_id: str) -> float | None:
+        """Waits for a slot of the campaign and returns its time, by the monotonic clock, or None at once if none is
+        near."""
         spare = self._spare.get(campaign_id)
         wait = None if spare is None else spare.take()
         if wait is None:
             wait = await self._asked.put(campaign_id)
         if wait is None:
-            return False
+            return None
+        time_of_slot = time.monotonic() + max(wait, 0.0)
         if wait > 0:
             await asyncio.sleep(wait)
-        return True
+        return time_of_slot
 
     async def _reserve(self, campaign_ids: Sequence[str]) -> Sequence[float | None]:
         """Returns the seconds to each slot, None if it is not near."""
