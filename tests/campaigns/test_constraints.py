@@ -58,6 +58,8 @@ ROWS = """
         ("UPDATE templates SET media_type = 'GIF', media_url = 'x'", "templates_media_type_known"),
         ("UPDATE templates SET media_type = 'PHOTO'", "templates_media_whole"),
         ("UPDATE templates SET media_url = 'x'", "templates_media_whole"),
+        ("UPDATE campaigns SET retry_limit = 1001", "campaigns_retry_limit_range"),
+        ("UPDATE jobs SET status = 'FAILED', error_message = ''", "jobs_failed_with_message"),
         ("UPDATE templates SET content = NULL", "content"),
         ("INSERT INTO batch_channels (batch_id, channel_id) VALUES ('b', 'c')", "batch_channels_once"),
         ("INSERT INTO batch_channels (batch_id, channel_id) VALUES ('b', 'none')", "batch_channels_channel_id_fkey"),
@@ -80,7 +82,7 @@ async def test_a_value_that_breaks_a_rule_is_refused(connection, statement, cons
         "UPDATE campaigns SET retry_limit = 5",
         "UPDATE campaigns SET status = 'QUEUED'; UPDATE campaigns SET retry_limit = 0",
         "UPDATE channels SET error_count = 5, is_active = false",
-        "UPDATE jobs SET status = 'FAILED', error_message = ''",
+        "UPDATE campaigns SET retry_limit = 1000",
         "UPDATE channels SET username = '-1001234', is_active = false WHERE id = 'c'",
     ],
 )

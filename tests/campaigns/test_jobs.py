@@ -170,6 +170,15 @@ async def test_a_job_that_another_program_left_without_a_start_is_swept(connecti
     assert [one.job_id for one in await store.jobs.sweep(connection, 60)] == [job_id]
 
 
+async def test_a_sweep_leaves_the_claims_of_workers_that_need_longer(connection, store, campaign_of):
+    _, [patient, quick] = await campaign_of(2)
+    await store.jobs.claim(connection, patient, held=600)
+    await store.jobs.claim(connection, quick)
+    assert [one.job_id for one in await store.jobs.sweep(connection, 0)] == [quick]
+    await connection.execute("UPDATE jobs SET claimed_until = now() - interval '1 second'")
+    assert [one.job_id for one in await store.jobs.sweep(connection, 0)] == [patient]
+
+
 async def test_a_sweep_does_not_wait_for_a_job_that_is_being_settled(connection, store, campaign_of, open_connection):
     _, [job_id] = await campaign_of(1)
     claim = await store.jobs.claim(connection, job_id)

@@ -112,7 +112,7 @@ async def _check(connection, store, campaign_id):
         if outcome is Outcome.SENT:
             nodes = await _on_jobs(connection, store.jobs.text("settle_sent"), values)
             assert _found_by(nodes, {"jobs_pkey"}) == 1
-    nodes = await _on_jobs(connection, store.jobs.text("claim"), {"ids": [jobs[6].job_id]})
+    nodes = await _on_jobs(connection, store.jobs.text("claim"), {"ids": [jobs[6].job_id], "held": 60})
     assert _found_by(nodes, {"jobs_pkey"}) == 1
     await store.jobs.sent(connection, claim)
     window = {"campaign_id": campaign_id, "due_at": datetime.now(UTC), "limit": 500}

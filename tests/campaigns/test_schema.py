@@ -98,6 +98,25 @@ async def test_messages_on_their_way_keep_their_places_when_the_cursors_come(bar
     assert [one.job_id for one in fed] == ["j3", "j2"]
 
 
+async def test_retry_limits_and_messages_of_earlier_releases_are_brought_within_the_rules(bare, unique, store):
+    await migrate(bare, unique, 7)
+    await bare.execute("""
+        INSERT INTO channels (id, username) SELECT 'c' || i, '@channel' || i FROM generate_series(1, 2) i;
+        INSERT INTO campaigns (id, name, status, retry_limit, total_jobs) VALUES ('k', 'k', 'RUNNING', 2147483647, 2);
+        INSERT INTO jobs (id, campaign_id, channel_id, status, error_message) VALUES
+            ('j1', 'k', 'c1', 'QUEUED', NULL), ('j2', 'k', 'c2', 'FAILED', '');""")
+    report = await init(bare, schema=unique)
+    assert {one.found: one.count for one in report.adopted} == {
+        "campaigns with a retry limit above 1,000": 1,
+        "jobs that had failed with an empty message": 1,
+    }
+    assert await _one(bare, "SELECT retry_limit FROM campaigns") == (1000,)
+    assert await _one(bare, "SELECT error_message FROM jobs WHERE id = 'j2'") == ("unknown (adopted)",)
+    assert await store.jobs.claim(bare, "j1") is not None  # the limit and one were beyond an integer
+    with pytest.raises(Exception, match="can't be lowered after its start"):
+        await bare.execute("UPDATE campaigns SET retry_limit = 1")
+
+
 async def test_a_missing_schema_is_created_and_the_session_stays_as_it_was(bare, unique):
     other = f"{unique}_new"
     await bare.execute("SET search_path TO public; SET lock_timeout TO '3s'")

@@ -19,6 +19,7 @@ from jobwire.campaigns import (
     templates,
 )
 from jobwire.campaigns import database as database_module
+from jobwire.campaigns.sending import deliver
 
 CAMPAIGN = {
     "QUEUED": {"RUNNING", "CANCELLED"},
@@ -35,7 +36,7 @@ BECOMES = {"start": "RUNNING", "pause": "PAUSED", "resume": "RUNNING", "cancel":
 
 
 @pytest.mark.parametrize(
-    "module", [states, ids, templates, channel_names, database_module], ids=lambda one: one.__name__
+    "module", [states, ids, templates, channel_names, database_module, deliver], ids=lambda one: one.__name__
 )
 def test_the_examples_in_the_docstrings_hold(module):
     results = doctest.testmod(module)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from jobwire import checks
 from jobwire.campaigns.models import Batch, Campaign, Template
 from jobwire.campaigns.store import Store, store_of
-from jobwire.campaigns.store.campaigns import NewCampaign, bounded
+from jobwire.campaigns.store.campaigns import MOST_RETRIES, NewCampaign, bounded
 from jobwire.campaigns.store.table import Connection
 from jobwire.campaigns.templates import MessageTemplate
 from jobwire.errors import InvalidOption
@@ -72,7 +72,7 @@ async def create_campaign(
         hint = f"; did you mean {mode.upper()}?" if str(mode).upper() in MODES else ""
         raise InvalidOption("mode", mode, f"must be TEST or LIVE{hint}")
     bounded("rate", rate, minimum=1)
-    bounded("retry_limit", retry_limit, minimum=0)
+    bounded("retry_limit", retry_limit, minimum=0, maximum=MOST_RETRIES)
     if description is not None:
         checks.maybe_empty("description", description)
     store = store_of(schema)

@@ -34,7 +34,7 @@ async def counted(database):
         ({"rate": None}, "rate", None, "must be an integer"),
         ({"rate": 10**30}, "rate", str(10**30), "must be at most 2147483647"),
         ({"retry_limit": -1}, "retry_limit", -1, "must be at least 0"),
-        ({"retry_limit": 2**31}, "retry_limit", 2**31, "must be at most 2147483647"),
+        ({"retry_limit": 1001}, "retry_limit", 1001, "must be at most 1000"),
         ({"mode": "DRY"}, "mode", "DRY", "must be TEST or LIVE"),
         ({"mode": "live"}, "mode", "live", "must be TEST or LIVE; did you mean LIVE?"),
         ({"mode": 1}, "mode", 1, "must be a string"),

@@ -211,6 +211,9 @@ class TestWithACampaign:
         is_sentence(
             run("create", "b", *options, "--rate", 1, "--retry-limit", -1), 1, "retry_limit: must be at least 0"
         )
+        is_sentence(
+            run("create", "b", *options, "--rate", 1, "--retry-limit", 1001), 1, "retry_limit: must be at most 1000"
+        )
         is_sentence(run("create", "b", *options, "--rate", 1, "--mode", "lief"), 1, "must be TEST or LIVE")
         is_sentence(run("create", "", *options, "--rate", 1), 1, "name: must not be empty")
         is_sentence(run("create", name, *options, "--rate", 1), 1, "is the name of another campaign")

@@ -86,7 +86,7 @@ class NewCampaign(Body):
     rate: int = Field(description="Messages per minute, at least 1.")
     params: dict[str, Any] = Field(default={}, description="Values of the template's parameters: texts and numbers.")
     mode: Text = Field(default="TEST", description="TEST or LIVE. In TEST mode no real channel gets a message.")
-    retry_limit: int = Field(default=3, description="Attempts after the first one, at least 0.")
+    retry_limit: int = Field(default=3, description="Attempts after the first one, 0 to 1,000.")
     description: Text | None = None
     created_by: Text | None = Field(default=None, description="The id or the username of a user.")
 

@@ -62,10 +62,12 @@ class Delivery:
         sender: Sender,
         *,
         concurrency: int,
+        held: float,
         on_settled: Callable[[int], None],
     ) -> None:
         """`concurrency` is how many messages are claimed, sent and settled at once through a transport that takes
-        many."""
+        many. `held` is for how many seconds other workers leave a claim alone."""
+        self._held = held
         self._store = store
         self._connections = connections
         self._sender = sender
@@ -154,7 +156,7 @@ class Delivery:
                 await self._settlements.put(Settlement(claim, Outcome.FAILED, _text(error)))
                 return {"status": JobStatus.FAILED, "error": _text(error)}
             case _:
-                delay = min(RETRY_DELAY * 2.0 ** (claim.attempt - 1), LONGEST_BACKOFF)
+                delay = backoff(claim.attempt)
                 settled = await self._settlements.put(Settlement(claim, Outcome.RETRY, _text(error), delay))
                 if settled is not None and settled.status is JobStatus.QUEUED:
                     raise Snooze(delay, _text(error))
@@ -190,7 +192,7 @@ class Delivery:
     async def _claim(self, asked: Sequence[SendMessage]) -> Sequence[Claim | None]:
         job_ids = [one.job_id for one in asked]
         async with self._connections.use() as connection:
-            claims = await self._store.jobs.claim_many(connection, list(dict.fromkeys(job_ids)))
+            claims = await self._store.jobs.claim_many(connection, list(dict.fromkeys(job_ids)), held=self._held)
             refused = [job_id for job_id in job_ids if job_id not in claims]
             if refused:
                 await self._store.jobs.set_aside(connection, refused)
@@ -232,6 +234,16 @@ async def _until_done(act: Callable[[], Awaitable[None]]) -> None:
         except (StoreUnavailable, psycopg.OperationalError) as error:  # the second: a deadlock, a timeout, a full disk
             logger.warning("the outcome of a message can't be stored, which is tried again: %s", error)
             await asyncio.sleep(_TRY_AGAIN)
+
+
+def backoff(attempt: int) -> float:
+    """Returns the seconds between an attempt and the next one.
+
+    >>> [backoff(attempt) for attempt in (1, 2, 3, 10, 11, 1001)]
+    [5.0, 10.0, 20.0, 2560.0, 3600.0, 3600.0]
+    """
+    doublings = min(attempt - 1, 20)  # a float can't be doubled a thousand times
+    return min(RETRY_DELAY * 2.0**doublings, LONGEST_BACKOFF)
 
 
 def _text(error: TransportError) -> str:

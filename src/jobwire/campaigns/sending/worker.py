@@ -70,7 +70,7 @@ class CampaignWorker:
         self._upkeep = Upkeep(self._store, self._connections, self._feeder, lost_after=lost)
         at_once = checks.whole("concurrency", concurrency, minimum=1)
         self._delivery = Delivery(
-            self._store, self._connections, self._sender, concurrency=at_once, on_settled=self._on_settled
+            self._store, self._connections, self._sender, concurrency=at_once, held=lost, on_settled=self._on_settled
         )
         self._unseen = 0
         handlers = {START: QueueHandler(self._start, concurrency=2), SEND: self._delivery}

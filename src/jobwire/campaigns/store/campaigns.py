@@ -24,6 +24,8 @@ from jobwire.errors import InvalidOption
 FLOOD_WAIT = "FLOOD_WAIT"
 """The reason of a pause that the transport's limit caused."""
 LARGEST = 2**31 - 1
+MOST_RETRIES = 1000
+"""The highest retry limit. The constraint of the table has the same number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,9 @@ class Campaigns(Table[Campaign]):
         return CampaignStatus(found[0][0])
 
 
-def bounded(field: str, value: Any, *, minimum: int) -> int:
+def bounded(field: str, value: Any, *, minimum: int, maximum: int = LARGEST) -> int:
     """Returns an integer that a column can hold."""
     number = checks.whole(field, value, minimum=minimum)
-    if number > LARGEST:
-        raise InvalidOption(field, value, f"must be at most {LARGEST}")
+    if number > maximum:
+        raise InvalidOption(field, value, f"must be at most {maximum}")
     return number

@@ -25,7 +25,9 @@ def create(
     mode: Annotated[
         str, typer.Option(metavar="TEST|LIVE", help="In TEST mode nothing reaches a real channel.")
     ] = "TEST",
-    retry_limit: Annotated[int, typer.Option(metavar="N", help="Attempts after the first, for each message.")] = 3,
+    retry_limit: Annotated[
+        int, typer.Option(metavar="N", help="Attempts after the first, for each message; at most 1,000.")
+    ] = 3,
     param: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="A parameter of the template; may be repeated.", show_default=False),

@@ -12,6 +12,7 @@ running AS MATERIALIZED (
     WHERE c.id = ANY(ARRAY(SELECT DISTINCT campaign_id FROM asked)) AND c.status = 'RUNNING')
 UPDATE {schema}.jobs j
 SET status = 'SENDING', attempts = j.attempts + 1, started_at = clock_timestamp(),
+    claimed_until = clock_timestamp() + make_interval(secs => %(held)s),
     due_at = CASE WHEN j.id <= (SELECT r.fed_id FROM running r WHERE r.id = j.campaign_id) THEN j.due_at
         ELSE coalesce(j.due_at, now()) END,
     idempotency_key = coalesce(j.idempotency_key, j.id)
