@@ -206,6 +206,17 @@ async def test_a_block_ends_the_channels_queued_jobs_in_every_campaign(connectio
     assert await _campaign(store, connection, second) == ("COMPLETED", 0, 1, 1, 100)
 
 
+async def test_a_block_changes_no_campaign_that_has_ended(connection, store, campaign_of):
+    _, [job_id] = await campaign_of(1)
+    ended, [other] = await campaign_of(1)
+    channel_id = (await store.jobs.get(connection, job_id)).channel_id
+    await connection.execute("UPDATE jobs SET channel_id = %s WHERE id = %s", [channel_id, other])
+    await store.campaigns.cancel(connection, ended)
+    claim = await store.jobs.claim(connection, job_id)
+    assert [one.job_id for one in await store.jobs.failed_by_block(connection, claim, "PEER_BLOCKED")] == [job_id]
+    assert await _campaign(store, connection, ended) == ("CANCELLED", 0, 0, 1, 0)
+
+
 async def test_blocks_of_channels_in_the_same_campaigns_never_deadlock(connection, store, campaign_of, open_connection):
     first, jobs = await campaign_of(8)
     await connection.execute(

@@ -106,6 +106,7 @@ async def _check(connection, store, campaign_id):
             "errors": ["no"],
             "delays": [5.0],
             "most_errors": 5,
+            "tested": [],
         }
         nodes = await _on_jobs(connection, store.jobs.text("settle"), values)
         assert _found_by(nodes, {"jobs_pkey"}) == 1, outcome

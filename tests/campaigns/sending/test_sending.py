@@ -54,6 +54,29 @@ async def test_in_test_mode_nothing_reaches_the_transport(service, campaign, wor
     assert (done.sent, transport.asked) == (5, [])
 
 
+@pytest.mark.parametrize("many", [False, True], ids=["one by one", "together"])
+async def test_in_test_mode_the_health_of_channels_is_left_alone(  # noqa: PLR0917 - fixtures
+    service, campaign, working, reaches, database, many
+):
+    class Recording(ScriptedTransport):
+        records_only = True
+
+    async def send_many(self, messages):
+        return [await self.send(message) for message in messages]
+
+    if many:
+        Recording.send_many = send_many
+    made = await campaign(3, mode="TEST")
+    await database.execute("UPDATE channels SET error_count = 4")
+    cues = {} if many else {"ch1_1": [Permanent("no")], "ch1_2": [PeerBlocked("blocked")]}
+    async with working(Recording(cues)):
+        await service.start(made.id)
+        done = await reaches(made.id, "COMPLETED")
+    assert (done.sent, done.failed) == ((3, 0) if many else (1, 2))
+    found = await database.execute("SELECT DISTINCT error_count, is_active FROM channels")
+    assert await found.fetchall() == [(4, True)]
+
+
 async def test_a_start_is_made_once_however_often_it_is_asked_for(service, campaign, working, reaches):
     made = await campaign(10)
     answers = await asyncio.gather(*(service.start(made.id) for _ in range(8)), return_exceptions=True)
@@ -132,6 +155,22 @@ async def test_a_flood_pauses_the_campaign_which_goes_on_by_itself(service, camp
     assert (done.sent, done.failed, done.paused_until) == (30, 0, None)
     found = await database.execute("SELECT max(attempts) FROM jobs")
     assert await found.fetchone() == (1,)  # a flood costs no attempt
+
+
+async def test_a_flood_limit_of_one_channel_delays_its_message_only(service, campaign, working, reaches, database):
+    made = await campaign(30, retry_limit=0)
+    transport = ScriptedTransport({"ch1_7": [FloodWait(2, channel_only=True)]})
+    async with working(transport):
+        await service.start(made.id)
+        async with asyncio.timeout(30):
+            while (found := await service.status(made.id)).sent < 29:
+                await asyncio.sleep(0.02)
+        assert found.status == "RUNNING"
+        done = await reaches(made.id, "COMPLETED")
+    assert (done.sent, done.failed) == (30, 0)
+    assert [one.channel_id for one in transport.asked].count("ch1_7") == 2
+    found = await database.execute("SELECT max(attempts) FROM jobs")
+    assert await found.fetchone() == (1,)
 
 
 async def test_a_broken_transport_fails_the_campaign_and_loses_no_message(

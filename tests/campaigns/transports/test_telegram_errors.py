@@ -65,12 +65,14 @@ def test_every_base_class_has_a_rule() -> None:
 
 def test_every_error_about_waiting_is_a_wait_and_carries_its_time() -> None:
     """Telethon gives `seconds` to errors with a time in them."""
-    waits = [one for one in ALL if issubclass(one, errors.FloodError) and kind_of(one) is Kind.WAIT]
+    timed = (Kind.WAIT, Kind.CHANNEL_WAIT)
+    waits = [one for one in ALL if issubclass(one, errors.FloodError) and kind_of(one) in timed]
     assert {"FloodWaitError", "FloodPremiumWaitError", "SlowModeWaitError"} <= {one.__name__ for one in waits}
     for kind in waits:
         found = transport_error(made(kind), 600)
         assert isinstance(found, FloodWait)
         assert found.seconds == (60 if kind.__name__ in BASES else 17), kind
+        assert found.channel_only is (kind is errors.SlowModeWaitError)
 
 
 def test_no_error_about_the_session_or_the_account_is_blamed_on_a_channel() -> None:

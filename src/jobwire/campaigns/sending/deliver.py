@@ -141,18 +141,21 @@ class Delivery:
     async def _failed(self, claim: Claim, error: TransportError) -> dict[str, Any]:
         """Settles a message that was not sent. Raises Snooze if it is to be sent later."""
         match error:
+            case FloodWait(channel_only=True):
+                await self._settlements.put(Settlement(claim, Outcome.RELEASED, delay=error.seconds))
+                raise Snooze(error.seconds, _text(error))
             case FloodWait():
                 # The pause comes first: the row must not be fed again before it.
                 await self._pause(claim, error)
                 await self._settlements.put(Settlement(claim, Outcome.RELEASED))
                 return {"status": "WAITING", "error": _text(error)}
-            case PeerBlocked():
+            case PeerBlocked() if claim.mode != "TEST":
                 return await self._block(claim, error)
             case TransportBroken():
                 await self._break(claim, error)
                 await self._settlements.put(Settlement(claim, Outcome.RELEASED))
                 return {"status": "WAITING", "error": _text(error)}
-            case Permanent():
+            case PeerBlocked() | Permanent():
                 await self._settlements.put(Settlement(claim, Outcome.FAILED, _text(error)))
                 return {"status": JobStatus.FAILED, "error": _text(error)}
             case _:

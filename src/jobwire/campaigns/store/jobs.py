@@ -64,8 +64,8 @@ class Jobs(Table[Job]):
 
     async def settle(self, connection: Connection, settlements: Sequence[Settlement]) -> dict[str, Settled]:
         """Settles claims, and records the outcomes with their channels: SENT resets the count of errors, FAILED counts
-        one, and the fifth in a row deactivates the channel. Returns the jobs by id, except those whose claim is lost.
-        """
+        one, and the fifth in a row deactivates the channel. In mode TEST channels are left alone. Returns
+        the jobs by id, except those whose claim is lost."""
         values = _fences([one.claim for one in settlements]) | {
             "outcomes": None,
             "errors": None,
@@ -104,7 +104,8 @@ class Jobs(Table[Job]):
 
     async def failed_by_block(self, connection: Connection, claim: Claim, error: str) -> list[Settled] | None:
         """SENDING becomes FAILED because the channel is blocked, and so do all QUEUED jobs of that channel, in every
-        campaign. Returns them, the claimed one among them, or None if the claim is lost: then nothing is ended."""
+        campaign that has not ended. Returns them, the claimed one among them, or None if the claim is lost: then
+        nothing is ended."""
         values = _fence(claim) | {"channel_id": claim.channel_id, "error": error or "blocked"}
         return await self.made(connection, "failed_by_block", values, Settled) or None
 
@@ -113,8 +114,8 @@ class Jobs(Table[Job]):
         return await self.made(connection, "fail_queued", {"ids": list(job_ids), "error": error}, Settled)
 
     async def sweep(self, connection: Connection, older_than: checks.Seconds, *, limit: int = MANY) -> list[Settled]:
-        """Ends claims that began longer ago than the given time, and are not `held` any more: their worker has died. A job becomes QUEUED, or FAILED
-        if it has no attempt left. Returns what was swept."""
+        """Ends claims that began longer ago than the given time and are not `held` any more: their worker has died. A
+        job becomes QUEUED, or FAILED if it has no attempt left. Returns what was swept."""
         values = {"age": checks.seconds("older_than", older_than), "error": LOST, "limit": limit}
         return await self.made(connection, "sweep", values, Settled)
 
@@ -184,6 +185,7 @@ def _fences(claims: Sequence[Claim]) -> dict[str, Any]:
         "ids": text_array([one.job_id for one in claims]),
         "attempts": plain_array([one.attempt for one in claims]),
         "starts": plain_array([one.started_at for one in claims]),
+        "tested": text_array([one.job_id for one in claims if one.mode == "TEST"]),
     }
 
 

@@ -188,7 +188,7 @@ class Sender:
         if seconds == error.seconds:
             return error
         logger.warning("%s asked to wait for %s s; waiting for %g s", self._name, shown(error.seconds), seconds)
-        found = FloodWait(seconds, str(error), reason=error.reason)
+        found = FloodWait(seconds, str(error), reason=error.reason, channel_only=error.channel_only)
         found.__cause__ = error
         return found
 

@@ -33,6 +33,7 @@ class Kind(Enum):
     """The ways in which an error counts."""
 
     WAIT = "wait for the time in the error"
+    CHANNEL_WAIT = "the message waits for the time in the error"
     SPAM_LIMIT = "wait for the configured time"
     BLOCKED = "the channel is deactivated"
     PERMANENT = "the message fails"
@@ -107,7 +108,7 @@ _WAITS = {
     "PeerFloodError": Kind.SPAM_LIMIT,
     "FloodWaitError": Kind.WAIT,
     "FloodPremiumWaitError": Kind.WAIT,
-    "SlowModeWaitError": Kind.WAIT,
+    "SlowModeWaitError": Kind.CHANNEL_WAIT,  # of one chat
 }
 
 # Errors of Telethon itself, not answers of Telegram.
@@ -146,8 +147,9 @@ def transport_error(error: Exception, spam_wait: float) -> TransportError | None
     if isinstance(error, BufferError) and getattr(error, "code", None) == 429:  # too many connections
         return FloodWait(UNKNOWN_WAIT, text, reason="TRANSPORT_FLOOD")
     match kind:
-        case Kind.WAIT:
-            return FloodWait(getattr(error, "seconds", UNKNOWN_WAIT), text, reason=reason)
+        case Kind.WAIT | Kind.CHANNEL_WAIT:
+            seconds = getattr(error, "seconds", UNKNOWN_WAIT)
+            return FloodWait(seconds, text, reason=reason, channel_only=kind is Kind.CHANNEL_WAIT)
         case Kind.SPAM_LIMIT:
             return FloodWait(spam_wait, text, reason=reason)
         case Kind.BLOCKED:

@@ -3,7 +3,8 @@
 `send` either returns a `Receipt` or raises one of the errors below. Each error states what the campaign does next:
 
 ========================  ===============================================================================
-`FloodWait(seconds)`      The campaign pauses for that long. The message costs no attempt.
+`FloodWait(seconds)`      The campaign pauses for that long. The message costs no attempt. With `channel_only=True`
+                          only this message waits.
 `PeerBlocked`             The message fails, and its channel is deactivated at once.
 `Permanent`               The message fails without a further attempt.
 `Retryable`               The message gets its next attempt after the backoff, if it has one left.
@@ -143,16 +144,19 @@ class TransportError(JobwireError):
 
 
 class FloodWait(TransportError):
-    """The channel's service asks for a pause before the next message."""
+    """The channel's service asks for a pause before the next message, to all channels or this one (`channel_only`)."""
 
     REASON = "FLOOD_WAIT"
 
-    def __init__(self, seconds: float, message: str | None = None, *, reason: str = "") -> None:
+    def __init__(
+        self, seconds: float, message: str | None = None, *, reason: str = "", channel_only: bool = False
+    ) -> None:
         super().__init__(message or f"the service asks to wait for {seconds} s", reason=reason)
         self.seconds = seconds
+        self.channel_only = channel_only
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored_wait, (type(self), self.seconds, str(self), self.reason)
+        return _restored_wait, (type(self), self.seconds, str(self), self.reason, self.channel_only)
 
 
 class PeerBlocked(TransportError):
@@ -199,5 +203,11 @@ def _restored(kind: type[TransportError], text: str, reason: str) -> TransportEr
     return kind(text, reason=reason)
 
 
-def _restored_wait(kind: type[FloodWait], seconds: float, text: str, reason: str) -> FloodWait:
-    return kind(seconds, text, reason=reason)
+def _restored_wait(
+    kind: type[FloodWait],
+    seconds: float,
+    text: str,
+    reason: str,
+    channel_only: bool,
+) -> FloodWait:
+    return kind(seconds, text, reason=reason, channel_only=channel_only)

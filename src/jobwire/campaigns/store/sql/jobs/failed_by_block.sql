@@ -1,4 +1,4 @@
--- Ends the claimed job and every other job of the channel that waits. IS TRUE keeps the planner from the index of
+-- Ends the claimed job and every other job of the channel that waits, except those of campaigns that have ended. IS TRUE keeps the planner from the index of
 -- statuses, and the array from a join with the whole table, when there are no statistics.
 WITH claimed AS MATERIALIZED (
     SELECT id FROM {schema}.jobs
@@ -7,6 +7,7 @@ WITH claimed AS MATERIALIZED (
 ending AS MATERIALIZED (
     SELECT id FROM {schema}.jobs
     WHERE channel_id = %(channel_id)s AND (status = 'QUEUED') IS TRUE AND EXISTS (SELECT 1 FROM claimed)
+        AND (SELECT c.status FROM {schema}.campaigns c WHERE c.id = jobs.campaign_id) IN ('QUEUED', 'RUNNING', 'PAUSED')
     ORDER BY id FOR NO KEY UPDATE),
 every AS (SELECT * FROM claimed UNION ALL SELECT * FROM ending)
 UPDATE {schema}.jobs j

@@ -25,11 +25,12 @@ done AS (
         due_at = CASE WHEN s.status = 'QUEUED' THEN now() + make_interval(secs => s.delay) END
     FROM settled s WHERE s.id = j.id
     RETURNING j.id AS job_id, j.status, j.campaign_id, j.channel_id, j.error_message),
--- SENT resets the errors of the channel, FAILED counts one. Most successes follow a success and write nothing.
+-- SENT resets the errors of the channel, FAILED counts one. Most successes follow a success and write nothing. In mode
+-- TEST nothing was sent to the channel.
 outcomes AS MATERIALIZED (
     SELECT channel_id AS id, bool_or(status = 'SENT') AS sent, (count(*) FILTER (WHERE status = 'FAILED'))::integer
         AS errors, max(error_message) FILTER (WHERE status = 'FAILED') AS error
-    FROM done WHERE status IN ('SENT', 'FAILED') GROUP BY channel_id),
+    FROM done WHERE status IN ('SENT', 'FAILED') AND NOT job_id = ANY(%(tested)s::text[]) GROUP BY channel_id),
 changing AS MATERIALIZED (  -- locked in the order of their ids, so that two statements never wait for each other
     SELECT id FROM {schema}.channels
     WHERE id = ANY(ARRAY(SELECT id FROM outcomes))

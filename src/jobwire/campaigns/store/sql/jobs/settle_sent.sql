@@ -11,10 +11,10 @@ done AS (
         AND j.attempts = (%(attempts)s::integer[])[array_position(%(ids)s::text[], j.id)]
         AND j.started_at = (%(starts)s::timestamptz[])[array_position(%(ids)s::text[], j.id)]
     RETURNING j.id, j.channel_id),
--- Most successes follow a success, and their channels have no errors to reset.
+-- Most successes follow a success, and their channels have no errors to reset. In mode TEST nothing was sent to them.
 recovered AS MATERIALIZED (
     SELECT id FROM {schema}.channels
-    WHERE id = ANY(ARRAY(SELECT channel_id FROM done)) AND error_count > 0 ORDER BY id FOR NO KEY UPDATE),
+    WHERE id = ANY(ARRAY(SELECT channel_id FROM done WHERE NOT id = ANY(%(tested)s::text[]))) AND error_count > 0 ORDER BY id FOR NO KEY UPDATE),
 reset AS (
     UPDATE {schema}.channels c SET error_count = 0, updated_at = now()
     WHERE c.id = ANY(ARRAY(SELECT id FROM recovered)))
