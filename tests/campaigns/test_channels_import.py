@@ -41,6 +41,16 @@ async def test_every_spelling_is_imported_as_one_username(connection, load, stor
     assert (await store.batches.count(connection, (await store.batches.get(connection, "news")).id)).active == 4
 
 
+async def test_a_category_may_have_any_character_but_control_characters(connection, load):
+    odd = {
+        "@first": "caf\u00e9\u00a0bar",
+        "@second": "\U0001f469\u200d\U0001f469\u200d\U0001f467",
+        "@third": "\u202bא\u202c",
+    }
+    await load("username,category\n" + "".join(f"{name},{category}\n" for name, category in odd.items()))
+    assert await _usernames(connection) == odd
+
+
 async def test_channels_that_exist_are_counted_and_not_changed(connection, load, store):
     await load("username,category\nfirst,tea\nsecond,tea\n")
     second = await store.channels.get(connection, "second")

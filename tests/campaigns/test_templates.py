@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from jobwire.campaigns import MessageTemplate, NotFound, add_template, create_campaign, preview
@@ -189,3 +191,16 @@ async def test_the_longest_channel_decides_whether_a_message_is_too_long(connect
     await create_campaign(connection, "a", batch="news", template="fits", rate=1, schema=unique)
     with pytest.raises(InvalidOption, match="4,097 characters"):
         await create_campaign(connection, "b", batch="news", template="too-long", rate=1, schema=unique)
+
+
+@pytest.mark.parametrize("value", [1e300, 1e16, 1e-7, 5.0, 0.1, -2.5e20, 10**30, 7])
+async def test_numbers_have_the_same_text_before_and_after_the_database(connection, value):
+    checked = MessageTemplate("{number}").check_params({"number": value})
+    row = await (await connection.execute("SELECT %s::jsonb", [json.dumps({"number": value})])).fetchone()
+    assert str(row[0]["number"]) == str(checked["number"])
+
+
+@pytest.mark.parametrize("value", [1e300, 10**300, 10**5000], ids=["float", "integer", "huge"])
+def test_a_number_that_makes_the_text_too_long_is_refused(value):
+    with pytest.raises(InvalidOption):
+        MessageTemplate("x" * 4000 + "{number}").check_params({"number": value})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,6 +252,6 @@ def _channel(raw: bytes, order: tuple[int, int | None, int]) -> tuple[str, str |
     if category is not None:
         if len(category) > LONGEST_CATEGORY:
             raise ValueError(f"category has {len(category):,} characters; at most {LONGEST_CATEGORY} are allowed")
-        if not category.isprintable():
+        if not category.isprintable() and any(unicodedata.category(one) == "Cc" for one in category):
             raise ValueError("category has a control character")
     return username, category

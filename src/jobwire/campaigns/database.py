@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from jobwire import checks
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 from jobwire.redact import redact, redact_url
 
@@ -45,6 +46,10 @@ class DatabaseSettings:
         given: Any = url
         if not isinstance(given, str):
             raise InvalidOption("url", type(given).__name__, "must be a string such as 'postgresql://localhost/app'")
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise InvalidOption("url", redact_url(given), "must be valid Unicode (it has a lone surrogate)") from None
         parts = urlsplit(given)
         if parts.scheme not in _SCHEMES:
             # A jobwire URL has the driver's URL after its protocol.
@@ -116,7 +121,7 @@ def check_schema(name: Any) -> str:
     """Returns the name of a schema. Refuses one that PostgreSQL would shorten or reserves."""
     if not isinstance(name, str) or not name or "\0" in name:
         raise InvalidOption("schema", name, "must be the name of a PostgreSQL schema")
-    if len(name.encode()) > 63:
+    if len(checks.text("schema", name).encode()) > 63:
         raise InvalidOption("schema", name, "must have at most 63 bytes")
     if name.startswith("pg_"):
         raise InvalidOption("schema", name, "must not begin with pg_, which PostgreSQL reserves")

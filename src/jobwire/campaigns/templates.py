@@ -10,9 +10,11 @@ of a photo, a video or a document.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from jobwire import checks
@@ -79,12 +81,13 @@ class MessageTemplate:
         return sum(used == name for _, used in self._parts)
 
     def check_params(self, params: Mapping[str, Any], longest_of_channels: int = 0) -> dict[str, Any]:
-        """Returns the parameters of a campaign. Refuses missing and unknown ones by name, values that are not text or
-        numbers, and messages that would be too long: `longest_of_channels` is the length of what a channel fills in.
-        """
+        """Returns the parameters of a campaign, as the database returns them. Refuses missing and unknown ones by name,
+        values that are not text or numbers, and messages that would be too long: `longest_of_channels` is the length of
+        what a channel fills in."""
         if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
             raise InvalidOption("params", params, "must be a mapping of names to values")
         needed = [name for name in self.names if name not in OF_CHANNEL]
+        checked: dict[str, Any] = {}
         for name, value in params.items():
             if name in OF_CHANNEL:
                 raise InvalidOption(f"params.{name}", value, "is filled in from each channel and can't be given")
@@ -92,14 +95,14 @@ class MessageTemplate:
                 near = closest(str(name), needed)
                 hint = f"; did you mean {near}?" if near else f"; it has {', '.join(needed) or 'none'}"
                 raise InvalidOption(f"params.{name}", value, f"is not a parameter of the template{hint}")
-            _value(name, value)
+            checked[name] = _value(name, value)
         for name in needed:
             if name not in params:
                 raise InvalidOption(f"params.{name}", None, "is missing: the template uses it")
-        length = sum(utf16_length(text) + (utf16_length(str(params[name])) if name in needed else 0)
+        length = sum(utf16_length(text) + (utf16_length(str(checked[name])) if name in needed else 0)
                      for text, name in self._parts)  # fmt: skip
         self._check_length(length + longest_of_channels)
-        return dict(params)
+        return checked
 
     def render(self, params: Mapping[str, Any], channel: Mapping[str, str | None]) -> str:
         """Returns the text for one channel, given by its `username` and `category`."""
@@ -147,12 +150,21 @@ def _parse(content: str) -> tuple[tuple[str, str], ...]:
     return (*parts, (literal + content[end:], ""))
 
 
-def _value(name: str, value: Any) -> None:
+def _value(name: str, value: Any) -> str | int | float:
+    """Returns the value of a parameter as the database returns it: JSON there has no exponents, so that 1e300 is a
+    number of 301 digits."""
     if isinstance(value, str):
         checks.maybe_empty(f"params.{name}", value)
         if "\0" in value:
             raise InvalidOption(f"params.{name}", value, "must not contain NUL characters")
-    elif isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidOption(f"params.{name}", value, "must be a text or a number")
-    elif isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124 - NaN
-        raise InvalidOption(f"params.{name}", value, "must be a finite number")
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidOption(f"params.{name}", value, "must be a finite number")
+        written = format(Decimal(repr(value)), "f")
+        return float(written) if "." in written else int(written)
+    if abs(value) >= 10**TEXT_LIMIT:
+        raise InvalidOption(f"params.{name}", hex(value), f"must have at most {TEXT_LIMIT:,} digits")
+    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
@@ -193,6 +194,22 @@ class TestWithACampaign:
         for command in ("start", "pause", "resume", "cancel", "status", "watch", "preview", "report", "rate"):
             said = run(command, "sprng", *([5] if command == "rate" else []))
             is_sentence(said, 4, "there is no campaign 'sprng'; did you mean 'spring'?")
+
+    def test_arguments_that_are_not_utf_8(self, call, at, run, name):
+        bad = os.fsdecode(b"\xff")
+        for command in (
+            ("status", bad), ("rate", bad, 5), ("pause", name, "--reason", bad), ("channels", "activate", bad),
+            ("channels", "--batch", bad), ("create", "b", "--batch", bad, "--template", "spring text", "--rate", 1),
+            ("create", bad, "--batch", "spring channels", "--template", "spring text", "--rate", 1),
+            ("create", "b", "--batch", "spring channels", "--template", "spring text", "--rate", 1,
+             "--description", bad),
+            ("import-channels", "spring.csv", "--batch", bad), ("templates", "add", "a", "--content", bad),
+            ("templates", "add", bad, "--content", "x"),
+        ):  # fmt: skip
+            is_sentence(run(*command), 1, "must be valid Unicode")
+        is_sentence(call("list", *at, "--schema", bad), 1, "schema: must be valid Unicode")
+        is_sentence(call("list", *at, "--queue-schema", bad), 1, "schema: must be valid Unicode")
+        is_sentence(call("list", "--url", f"postgresql://{bad}"), 1, "url: must be valid Unicode")
 
     def test_wrong_names_of_other_things(self, run):
         options = ("--rate", 1, "--template", "spring text")

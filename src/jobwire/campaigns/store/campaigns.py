@@ -88,6 +88,8 @@ class Campaigns(Table[Campaign]):
     async def pause(self, connection: Connection, campaign_id: str, reason: str | None = None) -> Campaign:
         """RUNNING becomes PAUSED until `resume`. A campaign that waits for the end of a flood limit then waits for
         `resume` too."""
+        if reason is not None:
+            checks.maybe_empty("reason", reason)
         values = {"id": campaign_id, "sources": sources(CampaignStatus.PAUSED), "reason": reason}
         return await self._change(connection, "pause", values, CampaignStatus.PAUSED)
 

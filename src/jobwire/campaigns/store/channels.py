@@ -6,6 +6,7 @@ statement (`jobs.settle`). A block makes a channel inactive at once.
 
 from __future__ import annotations
 
+from jobwire import checks
 from jobwire.campaigns.channel_names import username_of
 from jobwire.campaigns.ids import new_id
 from jobwire.campaigns.models import Channel
@@ -22,7 +23,9 @@ class Channels(Table[Channel]):
 
     async def get(self, connection: Connection, key: str) -> Channel:
         """Returns the channel with this id, else the one with this username, an active one first."""
-        found = await self.rows(connection, "get", {"key": key, "username": _spelled(key)})
+        found = await self.rows(
+            connection, "get", {"key": checks.maybe_empty(self.kind, key), "username": _spelled(key)}
+        )
         by_id = [row for row in found if row.id == key]
         if not found:
             raise await self.not_found(connection, key)

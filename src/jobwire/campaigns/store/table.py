@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import class_row, tuple_row
 
+from jobwire import checks
 from jobwire.campaigns.errors import Ambiguous, NotFound
 from jobwire.campaigns.ids import NEXT_ID
 from jobwire.errors import InvalidOption
@@ -62,7 +63,7 @@ class Table(Generic[RowT]):
     async def get(self, connection: Connection, key: str) -> RowT:
         """Returns the row with this id, else the one with this name. Raises NotFound, or Ambiguous if several rows have
         the name."""
-        found = await self.rows(connection, "get", {"key": key})
+        found = await self.rows(connection, "get", {"key": checks.maybe_empty(self.kind, key)})
         by_id = [row for row in found if cast("Any", row).id == key]
         if by_id:
             return by_id[0]
