@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from typing import Any, Self
 
 from jobwire.campaigns import create as creating
 from jobwire.campaigns.channel_health import ChannelHealth, health_of
-from jobwire.campaigns.channels_import import ImportReport, Progress, import_channels
+from jobwire.campaigns.channels_import import ImportReport, OnBad, Progress, import_channels
 from jobwire.campaigns.connections import Connections
 from jobwire.campaigns.create import Preview
 from jobwire.campaigns.database import DatabaseSettings
@@ -68,7 +69,7 @@ class CampaignService:
         async with self._connections.use() as connection:
             report = await init(connection, schema=self._schema)
         await self._queues.install()
-        return report
+        return replace(report, notes=await self._queues.upgrade())
 
     async def check(self) -> None:
         """Raises NotInstalled if the tables do not exist or are those of an older release, and NewerSchema."""
@@ -83,13 +84,15 @@ class CampaignService:
         *,
         batch: str | None = None,
         skip_bad: bool = False,
+        on_bad: OnBad | None = None,
         progress: Progress | None = None,
     ) -> ImportReport:
         """Imports a CSV file of channels. See `jobwire.campaigns.import_channels`."""
         async with self._connections.use() as connection:
             return await import_channels(
-                connection, Path(file), batch=batch, skip_bad=skip_bad, progress=progress, schema=self._schema
-            )
+                connection, Path(file), batch=batch, skip_bad=skip_bad, on_bad=on_bad, progress=progress,
+                schema=self._schema,
+            )  # fmt: skip
 
     async def add_template(
         self, name: str, content: str, *, media_type: str | None = None, media_url: str | None = None

@@ -199,14 +199,29 @@ async def _is_queued(service, campaign, *, attempts):
     return [(one.status, one.attempts) for one in await service.deliveries(campaign.id)] == [("QUEUED", attempts)]
 
 
-async def test_queues_of_a_node_application_stay_as_they_are(*, node, jobwire_postgres, places, tmp_path):
+async def test_queues_of_a_node_application_keep_jobs_longer_and_are_else_left_as_they_are(
+    *, node, jobwire_postgres, places, tmp_path
+):
     """The application of the specification makes them without a policy, and sends with options."""
     for name in ("start-campaign", "send-message"):
         await node.call("createQueue", name, {"retryLimit": 3, "retryDelay": 5, "retryBackoff": True})
     before = await settings_of(jobwire_postgres, places)
+    longer = {"retention_seconds": 365 * 86400, "deletion_seconds": 37 * 86400}
     async with CampaignService(jobwire_postgres.url, **places) as service:
+        report = await service.init()
+        assert report.notes == (
+            "queue start-campaign has the policy standard instead of exclusive, which can't be changed; "
+            "campaigns work with it",
+        )
+        after = await settings_of(jobwire_postgres, places)
+        wanted = {
+            "start-campaign": before["start-campaign"] | longer | {"retry_limit": 0},
+            "send-message": before["send-message"] | longer,
+        }
+        for name, each in wanted.items():
+            assert after[name] == each | {"updated_on": after[name]["updated_on"]}
         await service.init()
-        assert await settings_of(jobwire_postgres, places) == before
+        assert await settings_of(jobwire_postgres, places) == after
         campaign = await campaign_of(service, tmp_path)
         for _ in range(2):
             await node.call("send", "start-campaign", {"campaignId": campaign.id}, start_options(campaign))
@@ -237,6 +252,10 @@ async def test_a_schema_of_an_older_release_is_used_and_a_second_init_changes_no
             "send-message": ("standard", 2), "start-campaign": ("exclusive", 0),
         }  # fmt: skip
         assert {each["deletion_seconds"] for each in made.values()} == {37 * 86400}
+        assert {each["retention_seconds"] for each in made.values()} == {365 * 86400}
+        assert {each["expire_seconds"] for each in made.values()} == {15 * 60}
+        send = made["send-message"]
+        assert (send["retry_delay"], send["retry_backoff"], send.get("heartbeat_seconds", 60)) == (5, True, 60)
         campaign = await campaign_of(service, tmp_path)
         job_id = await node.call("send", "start-campaign", {"campaignId": campaign.id}, start_options(campaign))
         assert await node.call("send", "start-campaign", {"campaignId": campaign.id}, start_options(campaign)) is None

@@ -95,12 +95,15 @@ class InitReport:
     version_before: int
     version: int
     adopted: tuple[Adopted, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
+    """What is not as it should be in queues of another program, and can't be changed."""
 
     def __str__(self) -> str:
         if self.version_before == self.version:
-            return f"schema {self.schema!r} is up to date (version {self.version})"
-        head = f"schema {self.schema!r} was upgraded from version {self.version_before} to {self.version}"
-        return "\n".join([head, *map(str, self.adopted)])
+            head = f"schema {self.schema!r} is up to date (version {self.version})"
+        else:
+            head = f"schema {self.schema!r} was upgraded from version {self.version_before} to {self.version}"
+        return "\n".join([head, *map(str, self.adopted), *self.notes])
 
 
 @cache

@@ -6,6 +6,7 @@ worker can take either side.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -83,6 +84,32 @@ class CampaignQueues:
         await boss.create_queue(START, **_START_SETTINGS, **_COMMON)
         await boss.create_queue(SEND, **_SEND_SETTINGS, **_COMMON)
 
+    async def upgrade(self) -> tuple[str, ...]:
+        """Brings queues that another program made to what campaigns need, and returns a note for each thing that can't
+        be changed.
+
+        Jobs that are added later are kept for as long as ours, and starts are not retried unless a job has a limit of
+        its own. Nothing else is changed: retries and heartbeats of `send-message` may be what workers of that program
+        expect, and our messages have their own."""
+        if self._connection is None:
+            raise Closed
+        boss = Boss(self._connection)
+        found = {queue.name: queue for queue in await boss.queues()}
+        notes: list[str] = []
+        for name, policy in ((START, "exclusive"), (SEND, "standard")):
+            queue = found[name]
+            changes = _longer(queue.raw)
+            if name == START and queue.raw["retry_limit"]:
+                changes["retryLimit"] = 0
+            if changes:
+                await boss.update_queue(name, **changes)
+            if queue.policy != policy:
+                notes.append(
+                    f"queue {name} has the policy {queue.policy} instead of {policy}, which can't be changed; "
+                    "campaigns work with it"
+                )
+        return tuple(notes)
+
     async def add_start(self, transaction: Any, campaign_id: str, user_id: str | None = None) -> None:
         """Adds the job that starts a campaign, in the caller's transaction. The queue keeps one job per campaign."""
         data = {"campaignId": campaign_id} | ({"userId": user_id} if user_id else {})
@@ -96,6 +123,18 @@ class CampaignQueues:
     async def add_messages(self, transaction: Any, jobs: list[NewJob]) -> None:
         """Adds messages to the queue, in the caller's transaction."""
         await self._send.add_many(jobs, transaction=transaction)
+
+
+def _longer(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the times of a queue that are too short. 0 means for ever."""
+    return {
+        setting: least
+        for setting, column, least in (
+            ("retentionSeconds", "retention_seconds", WAITING),
+            ("deleteAfterSeconds", "deletion_seconds", KEPT),
+        )
+        if 0 < row[column] < least
+    }
 
 
 def message_options(retry_limit: int) -> dict[str, Any]:

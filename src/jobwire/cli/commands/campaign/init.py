@@ -20,6 +20,8 @@ def init(url: Url = None, schema: Schema = None, queue_schema: QueueSchema = PGB
     report = ask(Where(url, schema, queue_schema), lambda campaigns: campaigns.init(), new=True)
     if report.version_before == 0 and not report.adopted:
         typer.echo(f"made the campaign tables in schema {printable(report.schema)!r} (version {report.version})")
+        for note in report.notes:
+            typer.echo(note)
     else:
         typer.echo(str(report))
     typer.echo(f"the queues start-campaign and send-message are in schema {printable(queue_schema)!r}")
