@@ -143,7 +143,7 @@ async def drain(bench: Bench, messages: int = 20_000, rounds: int = 5) -> dict[s
 
 
 async def cost(bench: Bench) -> list[dict[str, Any]]:
-    """The cost of a message in campaigns of several sizes. Of the largest, a part in its middle is sent."""
+    """The cost of a message in campaigns of several sizes, each sent whole."""
     rows: list[dict[str, Any]] = []
     async with CampaignService(bench.url) as service:
         for size in SIZES:

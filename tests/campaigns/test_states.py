@@ -24,7 +24,7 @@ from jobwire.campaigns.sending import deliver
 CAMPAIGN = {
     "QUEUED": {"RUNNING", "CANCELLED"},
     "RUNNING": {"PAUSED", "COMPLETED", "FAILED", "CANCELLED"},
-    "PAUSED": {"RUNNING", "CANCELLED"},
+    "PAUSED": {"RUNNING", "COMPLETED", "CANCELLED"},
     "COMPLETED": set(),
     "FAILED": set(),
     "CANCELLED": set(),

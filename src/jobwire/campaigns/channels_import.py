@@ -45,6 +45,10 @@ class BadLine:
         return f"line {self.number}: {self.reason}"
 
 
+OnBad = Callable[[BadLine], None]
+"""Is called with each bad line."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """The result of an import."""
@@ -86,6 +90,7 @@ async def import_channels(
     batch: str | None = None,
     skip_bad: bool = False,
     keep_bad: int = 20,
+    on_bad: OnBad | None = None,
     progress: Progress | None = None,
     schema: str = "public",
 ) -> ImportReport:
@@ -94,14 +99,14 @@ async def import_channels(
     Usernames are `name`, `@name` or links such as `t.me/name`. With `batch`, an id or a name, every channel of the file
     is listed in that batch, which is added if it does not exist. A bad line refuses the whole file with ImportRefused;
     with `skip_bad` the good lines are imported and the bad ones reported. `keep_bad` is how many of them are kept for
-    the report.
+    the report, and `on_bad` is called with each of them.
     """
     checks.whole("keep_bad", keep_bad, minimum=0)
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as file:  # noqa: ASYNC230 - read in blocks, and others run in between
-            reader = _Reader(file, keep_bad, progress)
+            reader = _Reader(file, keep_bad, on_bad, progress)
             return await _import(connection, reader, batch, skip_bad=skip_bad, store=store_of(schema))
-    reader = _Reader(source, keep_bad, progress)
+    reader = _Reader(source, keep_bad, on_bad, progress)
     return await _import(connection, reader, batch, skip_bad=skip_bad, store=store_of(schema))
 
 
@@ -132,15 +137,23 @@ async def _import(
 class _Reader:
     """Reads the lines of a file into blocks for COPY, and keeps the first of the bad ones."""
 
-    def __init__(self, file: BinaryIO, keep: int, progress: Progress | None) -> None:
+    def __init__(self, file: BinaryIO, keep: int, on_bad: OnBad | None, progress: Progress | None) -> None:
         self._file = file
         self._keep = keep
+        self._on_bad = on_bad
         self._progress = progress
         self._size = _size(file)
         self._read = 0
         self._first: list[BadLine] = []
         self.lines = 0
         self.bad = 0
+
+    def _add_bad(self, line: BadLine) -> None:
+        self.bad += 1
+        if len(self._first) < self._keep:
+            self._first.append(line)
+        if self._on_bad is not None:
+            self._on_bad(line)
 
     def report(
         self, added: int = 0, existing: int = 0, inactive: int = 0, duplicates: int = 0, listed: int = 0
@@ -162,9 +175,7 @@ class _Reader:
             try:
                 username, category = _channel(raw, order)
             except ValueError as reason:
-                self.bad += 1
-                if len(self._first) < self._keep:
-                    self._first.append(BadLine(number, str(reason)))
+                self._add_bad(BadLine(number, str(reason)))
                 continue
             escaped = "\\N" if category is None else category.replace("\\", "\\\\")
             block.append(f"{number}\t{username}\t{escaped}\n")

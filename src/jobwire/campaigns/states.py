@@ -46,7 +46,8 @@ CAMPAIGN: Mapping[CampaignStatus, tuple[CampaignStatus, ...]] = {
         CampaignStatus.FAILED,
         CampaignStatus.CANCELLED,
     ),
-    CampaignStatus.PAUSED: (CampaignStatus.RUNNING, CampaignStatus.CANCELLED),
+    # COMPLETED: by the settling of a last message that was being sent when the campaign was paused.
+    CampaignStatus.PAUSED: (CampaignStatus.RUNNING, CampaignStatus.COMPLETED, CampaignStatus.CANCELLED),
     CampaignStatus.COMPLETED: (),
     CampaignStatus.FAILED: (),
     CampaignStatus.CANCELLED: (),

@@ -129,6 +129,11 @@ class TestWithTables:
         assert "nothing was imported: 25 of 26 lines" in lines[-1]
         assert "--skip-bad" in lines[-1]
         assert run("channels").code == 4
+        assert run("import-channels", "bad.csv", "--batch", "news", "--bad-lines", "all.csv").code == 1
+        header, *rows = Path("all.csv").read_text().splitlines()
+        assert (header, len(rows), rows[-1].partition(",")[0]) == ("line,reason", 25, "27")
+        said = run("import-channels", "bad.csv", "--batch", "news", "--bad-lines", "no/where.csv")
+        is_sentence(said, 1, "no/where.csv: no such file or directory")
         said = run("import-channels", "bad.csv", "--batch", "news", "--skip-bad")
         assert said.out == "1 channel added, 1 listed in batch 'news'\n25 bad lines left out\n"
         assert said.err.startswith("line 3: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 from pathlib import Path
@@ -18,7 +19,7 @@ def test_a_terminal_shows_a_bar_until_the_campaign_ends(run, campaign, terminal,
     shown.until(r"spring  PAUSED  TEST\n+.*\n+.*\n+paused until it is resumed \(lunch\)")
     run("resume", name)
     worker = spawn("worker", "--burst", "--transport", "outbox:sent.jsonl")
-    shown.until(r"━ +\d+ % \d+ of 40")
+    shown.until(r"━ +\d+ % \d+ of 40\n+\d+ sent · 0 failed · [\d,.]+/min, asked 1,200/min, \d+ s left")
     assert shown.ended() == 0
     worker.communicate(timeout=60)
     assert re.search(r"━{40} 100 % 40 of 40", shown.text)
@@ -28,7 +29,7 @@ def test_a_terminal_shows_a_bar_until_the_campaign_ends(run, campaign, terminal,
 
 
 def test_a_pipe_gets_a_line_for_each_change(run, campaign, spawn):
-    name = campaign(10, rate=600)
+    name = campaign(50, rate=600)
     watching = spawn("watch", name)
     first = watching.stdout.readline()
     assert re.fullmatch(r"\d\d:\d\d:\d\d  QUEUED 0 %  not started  asked 600/min\n", first)
@@ -37,10 +38,26 @@ def test_a_pipe_gets_a_line_for_each_change(run, campaign, spawn):
     out, err = watching.communicate(timeout=60)
     assert watching.returncode == 0, err
     *between, last = out.splitlines()
-    assert re.fullmatch(r"campaign 'spring' is COMPLETED in .+: 10 sent, 0 failed of 10", last)
+    assert re.fullmatch(r"campaign 'spring' is COMPLETED in .+: 50 sent, 0 failed of 50", last)
     assert between
     assert all("RUNNING" in line for line in between)
+    assert any(re.search(r"  [\d,.]+/min, asked 600/min, \d+ s left$", line) for line in between), between
     assert "\x1b" not in out
+
+
+def test_every_change_of_a_campaign_is_printed_as_json(run, campaign, spawn):
+    name = campaign(3)
+    assert run("start", name, "--json").json["status"] == "RUNNING"
+    assert run("pause", name, "--reason", "lunch", "--json").json["paused_reason"] == "lunch"
+    assert run("rate", name, 600, "--json").json["delivery_rate"] == 600
+    watching = spawn("watch", name, "--json")
+    assert json.loads(watching.stdout.readline())["status"] == "PAUSED"
+    assert run("resume", name, "--json").json["status"] == "RUNNING"
+    assert json.loads(watching.stdout.readline())["status"] == "RUNNING"
+    assert run("cancel", name, "--json").json["status"] == "CANCELLED"
+    out, _ = watching.communicate(timeout=60)
+    assert [json.loads(line)["status"] for line in out.splitlines()][-1:] == ["CANCELLED"]
+    assert watching.returncode == 1
 
 
 def test_ctrl_c_leaves_without_a_word_and_the_campaign_goes_on(run, campaign, terminal, spawn):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobwire.cli.commands.campaign.parameters import PGBOSS, Campaign, QueueSchema, Schema, Url
+from jobwire.cli.parameters import Json
 from jobwire.counted import counted
 
 if TYPE_CHECKING:
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 def pause(
     campaign: Campaign,
+    *,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="A note for others.", show_default=False)] = None,
     url: Url = None,
     schema: Schema = None,
     queue_schema: QueueSchema = PGBOSS,
+    as_json: Json = False,
 ) -> None:
     """Stop sending until the campaign is resumed.
 
@@ -29,46 +32,71 @@ def pause(
     """
     from jobwire.cli.commands.campaign.session import Where, ask
 
-    _show(ask(Where(url, schema, queue_schema), lambda campaigns: campaigns.pause(campaign, reason=reason)))
+    _show(
+        ask(Where(url, schema, queue_schema), lambda campaigns: campaigns.pause(campaign, reason=reason)),
+        as_json=as_json,
+    )
 
 
-def resume(campaign: Campaign, url: Url = None, schema: Schema = None, queue_schema: QueueSchema = PGBOSS) -> None:
+def resume(
+    campaign: Campaign,
+    url: Url = None,
+    schema: Schema = None,
+    queue_schema: QueueSchema = PGBOSS,
+    as_json: Json = False,
+) -> None:
     """Go on with a paused campaign."""
     from jobwire.cli.commands.campaign.session import Where, ask
 
-    _show(ask(Where(url, schema, queue_schema), lambda campaigns: campaigns.resume(campaign)))
+    _show(ask(Where(url, schema, queue_schema), lambda campaigns: campaigns.resume(campaign)), as_json=as_json)
 
 
-def cancel(campaign: Campaign, url: Url = None, schema: Schema = None, queue_schema: QueueSchema = PGBOSS) -> None:
+def cancel(
+    campaign: Campaign,
+    url: Url = None,
+    schema: Schema = None,
+    queue_schema: QueueSchema = PGBOSS,
+    as_json: Json = False,
+) -> None:
     """End a campaign for good. Messages that are not sent yet never are."""
     from jobwire.cli.commands.campaign.session import Where, ask
 
-    _show(ask(Where(url, schema, queue_schema), lambda campaigns: campaigns.cancel(campaign)))
+    _show(ask(Where(url, schema, queue_schema), lambda campaigns: campaigns.cancel(campaign)), as_json=as_json)
 
 
 def rate(
     campaign: Campaign,
     per_minute: Annotated[int, typer.Argument(metavar="N", help="Messages per minute.", show_default=False)],
+    *,
     url: Url = None,
     schema: Schema = None,
     queue_schema: QueueSchema = PGBOSS,
+    as_json: Json = False,
 ) -> None:
     """Change the delivery rate of a campaign, also while it runs."""
     from jobwire.cli.commands.campaign.session import Where, ask
-    from jobwire.cli.commands.campaign.views import quoted
+    from jobwire.cli.commands.campaign.views import quoted, record
+    from jobwire.cli.output import emit
 
     async def question(campaigns: CampaignService) -> tuple[Row, Row]:
         before = await campaigns.status(campaign)
         return before, await campaigns.set_rate(before.id, per_minute)
 
     before, after = ask(Where(url, schema, queue_schema), question)
+    if as_json:
+        emit(record(after))
+        return
     typer.echo(
         f"campaign {quoted(after.name)}: {counted(after.delivery_rate, 'message')} per minute, "
         f"before {before.delivery_rate:,}"
     )
 
 
-def _show(changed: Row) -> None:
-    from jobwire.cli.commands.campaign.views import counts, quoted
+def _show(changed: Row, *, as_json: bool) -> None:
+    from jobwire.cli.commands.campaign.views import counts, quoted, record
+    from jobwire.cli.output import emit
 
-    typer.echo(f"campaign {quoted(changed.name)} is {changed.status}: {counts(changed)}")
+    if as_json:
+        emit(record(changed))
+    else:
+        typer.echo(f"campaign {quoted(changed.name)} is {changed.status}: {counts(changed)}")

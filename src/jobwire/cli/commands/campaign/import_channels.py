@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +17,7 @@ from jobwire.cli.parameters import Json
 from jobwire.counted import counted
 
 if TYPE_CHECKING:
-    from jobwire.campaigns import CampaignService, ImportReport
+    from jobwire.campaigns import BadLine, CampaignService, ImportReport
 
 
 def import_channels(
@@ -34,6 +37,12 @@ def import_channels(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", metavar="", help="Import the good lines of a file with bad ones.")
     ] = False,
+    bad_lines: Annotated[
+        Path | None,
+        typer.Option(
+            "--bad-lines", metavar="FILE", help="Write all bad lines to a CSV file: line,reason.", show_default=False
+        ),
+    ] = None,
     url: Url = None,
     schema: Schema = None,
     queue_schema: QueueSchema = PGBOSS,
@@ -52,10 +61,13 @@ def import_channels(
 
     async def question(campaigns: CampaignService) -> ImportReport:
         with bar(f"importing {file.name}") as progress:
-            return await campaigns.import_channels(file, batch=batch, skip_bad=skip_bad, progress=progress)
+            return await campaigns.import_channels(
+                file, batch=batch, skip_bad=skip_bad, on_bad=on_bad, progress=progress
+            )
 
     try:
-        report = ask(Where(url, schema, queue_schema), question)
+        with _written(bad_lines) as on_bad:
+            report = ask(Where(url, schema, queue_schema), question)
     except ImportRefused as refused:
         _show_bad(refused.report)
         bad, lines = refused.report.bad, refused.report.lines
@@ -67,6 +79,18 @@ def import_channels(
         emit(record(report))
     else:
         _show(report, batch)
+
+
+@contextlib.contextmanager
+def _written(file: Path | None) -> Generator[Callable[[BadLine], None] | None]:
+    """Yields a function that writes a bad line to the file, which has only a header if there are none."""
+    if file is None:
+        yield None
+        return
+    with file.open("w", encoding="utf-8", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(("line", "reason"))
+        yield lambda bad: rows.writerow((bad.number, bad.reason))
 
 
 def _show(report: ImportReport, batch: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from jobwire.cli.commands.campaign.parameters import PGBOSS, Campaign, QueueSchema, Schema, Url, Yes
+from jobwire.cli.parameters import Json
 from jobwire.counted import counted
 
 if TYPE_CHECKING:
@@ -18,18 +19,20 @@ if TYPE_CHECKING:
 
 def start(
     campaign: Campaign,
+    *,
     yes: Yes = False,
     url: Url = None,
     schema: Schema = None,
     queue_schema: QueueSchema = PGBOSS,
+    as_json: Json = False,
 ) -> None:
     """Start a campaign, so that the workers send its messages.
 
     One in LIVE mode is started after a question at the terminal, or with --yes.
     """
     from jobwire.cli.commands.campaign.session import Where, ask, confirm
-    from jobwire.cli.commands.campaign.views import NO_CHANNEL, quoted
-    from jobwire.cli.output import remark
+    from jobwire.cli.commands.campaign.views import NO_CHANNEL, quoted, record
+    from jobwire.cli.output import emit, remark
 
     async def question(campaigns: CampaignService) -> tuple[Row, int]:
         found = await campaigns.status(campaign)
@@ -40,6 +43,9 @@ def start(
         return await campaigns.start(found.id), number
 
     started, number = ask(Where(url, schema, queue_schema), question)
+    if as_json:
+        emit(record(started))
+        return
     typer.echo(
         f"campaign {quoted(started.name)} is {started.status}: {counted(number, 'channel')}, "
         f"{counted(started.delivery_rate, 'message')} per minute"

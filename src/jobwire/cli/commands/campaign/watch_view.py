@@ -13,8 +13,8 @@ from rich.text import Text
 
 from jobwire.campaigns import Campaign, CampaignStatus, Speed
 from jobwire.campaigns.states import OPEN
-from jobwire.cli.commands.campaign.views import counts, lasting, one_line, per_minute, state, waits
-from jobwire.cli.output import console, remark
+from jobwire.cli.commands.campaign.views import counts, lasting, one_line, per_minute, record, state, waits
+from jobwire.cli.output import console, emit, remark
 
 NO_WORKER = "no message was sent for a while: is jobwire campaign worker running?"
 _BAR = 40
@@ -75,6 +75,29 @@ class Lines:
         if text != self._last:
             remark(one_line(text, 500))
         self._last = text
+
+
+class JsonRows:
+    """Prints the campaign as a line of JSON when it has changed. A context manager."""
+
+    every = 1.0
+
+    def __init__(self) -> None:
+        self._last: Campaign | None = None
+
+    def __enter__(self) -> JsonRows:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def show(self, campaign: Campaign, speed: Speed) -> None:
+        if campaign != self._last:
+            emit(record(campaign))
+            sys.stdout.flush()
+        self._last = campaign
+
+    def trouble(self, text: str) -> None:
+        remark(one_line(text, 500))
 
 
 def draw(campaign: Campaign, speed: Speed, terminal: Console) -> RenderableType:
