@@ -73,6 +73,16 @@ async def test_a_kill_repeats_at_most_the_message_that_was_being_sent(
     assert sum(counts.values()) - 200 <= 10
 
 
+async def test_with_the_usual_retry_limit_every_message_has_a_final_state(
+    kill_through, new_campaign, campaign_database, tmp_path
+):
+    made = await new_campaign(300, rate=60_000)
+    done = await kill_through(made, f"outbox:{tmp_path / 'out.jsonl'}", messages=300, kills=8, concurrency=20)
+    assert done.sent + done.failed == 300
+    found = await campaign_database.execute("SELECT count(*) FROM jobs WHERE status NOT IN ('SENT', 'FAILED')")
+    assert await found.fetchone() == (0,)
+
+
 async def test_a_campaign_goes_on_after_its_database_was_killed(tmp_path):
     channels = tmp_path / "channels.csv"
     channels.write_text("username\n" + "".join(f"@channel_{number}\n" for number in range(400)))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+import psycopg
 import pytest
 
 from awaiting import eventually
 from campaigns.scripted_transport import ScriptedTransport
+from campaigns.spec_database import LEGAL, TABLES
 from jobwire import Queue, State, connect
 from jobwire.backends.pgboss import Boss
 from jobwire.campaigns import CampaignService, CampaignWorker
+from jobwire.cli import main
 
 from .node import NodeBoss, Peer
 from .test_older_schemas import RELEASES
@@ -272,6 +275,37 @@ async def test_a_schema_of_an_older_release_is_used_and_a_second_init_changes_no
     assert (await node.call("getJobById", "start-campaign", job_id))["state"] == "completed"
     assert await rows("SELECT version FROM version") == [{"version": version}]
     assert await node.heard() == []
+
+
+async def test_an_application_with_pg_boss_26_is_adopted_by_the_command_and_sent_to_the_end(
+    *, jobwire_postgres, places, unique, tables, rows, capfd
+):
+    at = ["--url", jobwire_postgres.url, "--schema", tables, "--queue-schema", unique]
+
+    async def init():
+        capfd.readouterr()
+        assert await asyncio.to_thread(main, ["campaign", "init", *at]) == 0
+        return capfd.readouterr().out
+
+    with Peer(jobwire_postgres.url, RELEASES[26]) as peer:
+        node = NodeBoss(peer, unique)
+        await node.start()
+        for name in ("start-campaign", "send-message"):
+            await node.call("createQueue", name, {})
+        async with await psycopg.AsyncConnection.connect(jobwire_postgres.url, autocommit=True) as database:
+            await database.execute(f"CREATE SCHEMA {tables}; SET search_path TO {tables}")
+            await database.execute(TABLES + LEGAL + "UPDATE campaigns SET delivery_rate = 60000")
+        assert "made the campaign tables" in await init()
+        before = await settings_of(jobwire_postgres, places)
+        assert "is up to date" in await init()
+        assert await settings_of(jobwire_postgres, places) == before
+        transport = ScriptedTransport()
+        async with CampaignWorker(jobwire_postgres.url, transport, **places) as worker:
+            async with asyncio.timeout(60):
+                await worker.run_until_done(signals=False)
+        await node.stop()
+    assert sorted(one.channel_username for one in transport.sent) == ["@channel1", "@channel2"]
+    assert await rows("SELECT version FROM version") == [{"version": 26}]
 
 
 async def settings_of(jobwire_postgres, places):

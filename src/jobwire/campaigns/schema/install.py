@@ -96,7 +96,7 @@ class InitReport:
     version: int
     adopted: tuple[Adopted, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
-    """What is not as it should be in queues of another program, and can't be changed."""
+    """Settings of queues of another program that differ from ours and can't be changed."""
 
     def __str__(self) -> str:
         if self.version_before == self.version:

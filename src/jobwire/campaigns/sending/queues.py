@@ -126,7 +126,7 @@ class CampaignQueues:
 
 
 def _longer(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the times of a queue that are too short. 0 means for ever."""
+    """Returns the times of a queue that are too short. 0 means without limit."""
     return {
         setting: least
         for setting, column, least in (
