@@ -66,6 +66,7 @@ def test_away_from_a_terminal_it_prints_lines_and_ends_with_0(start: Call, spawn
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.xdist_group("spark-apart")
 @pytest.mark.usefixtures("quick_spark")
 def test_its_json_accounts_for_every_job_and_names_the_report_of_all_stores(spawn: Call, tmp_path: Path) -> None:
