@@ -23,9 +23,8 @@ from pyarrow import dataset, fs
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.files.lease import Lease
-from jobwire.pipeline.lake.files.objects import SCHEMES as OBJECTS
 from jobwire.pipeline.lake.files.reading import ReadOnly
-from jobwire.pipeline.lake.files.storage import Content, Found
+from jobwire.pipeline.lake.files.storage import SCHEMES, Content, Found
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +39,7 @@ class HadoopStorage:
 
     def __init__(self, root: str) -> None:
         self.root = self.shown = root.rstrip("/")
-        self._of_objects = self.root.partition(":")[0] in OBJECTS
+        self._of_objects = self.root.partition(":")[0] in SCHEMES
         session: Any = _session(root)
         self._java = session._jvm
         self._conf = session._jsparkSession.sessionState().newHadoopConf()
