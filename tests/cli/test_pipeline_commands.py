@@ -5,13 +5,19 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dashboard.sample_lake import publish
+from jobwire.pipeline.history.marks import MARKS
+from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake.run_log import recorded
 from jobwire.pipeline.lake.schemas import RETRIES
+from jobwire.pipeline.spark.doctor import diagnose
 from jobwire.sync import Queue
 
 Call = Callable[..., Any]
@@ -96,11 +102,49 @@ def test_an_ingest_prints_what_it_took_in(call: Call, jobwire_url: str, tmp_path
 @pytest.mark.xdist_group("spark-apart")
 @pytest.mark.usefixtures("quick_spark")
 def test_the_doctor_looks_at_everything_and_fails_with_what_is_missing(spawn: Call, jobwire_url: str) -> None:
-    said = spawn("pipeline", "doctor", jobwire_url, "bullmq+redis://127.0.0.1:1", "--lake", "lake", "--json")
+    stores = (jobwire_url, "bullmq+redis://127.0.0.1:1")
+    said = spawn("pipeline", "doctor", *stores, "--lake", "lake", "--session", "--json")
     found = {finding["check"]: finding["ok"] for finding in json.loads(said.out)}
     assert said.code == 1
     assert [name for name, ok in found.items() if not ok] == ["bullmq+redis://127.0.0.1:1"]
     assert {"Java", "Spark", "session", "format jobwire", "lake"} < set(found)
+
+
+def test_the_doctor_needs_no_session_and_looks_at_lakes_by_their_urls(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = [list(diagnose([], root))[-1] for root in (f"file://{tmp_path}/lake", str(tmp_path / "file"), "hdfs://a/b")]
+    assert [one.ok for one in found] == [True, False, True]
+    assert [words in one.detail for one, words in zip(found, ("GB free", "", "--session"), strict=True)] == [True] * 3
+    assert [*(tmp_path / "lake" / "workings").iterdir()] == []
+    assert {one.check for one in diagnose([], str(tmp_path / "lake"))} == {"Java", "Spark", "lake"}
+
+
+def test_the_status_of_a_lake_is_read_from_its_small_files(call: Call, tmp_path: Path) -> None:
+    lake, files = tmp_path / "lake", LakeFiles(str(tmp_path / "lake"))
+    none = call("pipeline", "status", "--lake", lake)
+    assert (none.code, "there is no lake at" in none.err) == (1, True)
+    job = {
+        "store": "s",
+        "queue": "mail",
+        "id": "1",
+        "state": "completed",
+        "created_at": datetime(2026, 5, 4, tzinfo=UTC),
+    }
+    publish(lake, {"silver/jobs": [{**job, "day": date(2026, 5, day)} for day in (3, 4)], "retries": []})
+    files.write(MARKS, {"events": {"s-1": 1_777_852_800_000_000}, "snapshots": {"s-1": 7}})
+    with recorded(files, "ingest") as run:
+        run.rows_out = 2
+
+    text, found = call("pipeline", "status", "--lake", lake), call("pipeline", "status", "--lake", lake, "--json").json
+
+    assert [(one["table"], one["rows"], one["newest_day"]) for one in found["tables"]] == [
+        ("silver/jobs", 2, "2026-05-04"),
+        ("gold/retries", 0, None),
+    ]
+    assert [(one["command"], one["outcome"], one["rows_out"]) for one in found["runs"]] == [("ingest", "ok", 2)]
+    assert found["marks"]["snapshots"] == {"s-1": 7}
+    for words in ("silver/jobs", "2026-05-04", "s-1: events are built up to 2026-05-04 00:00:00 UTC", "generation 7"):
+        assert words in text.out
 
 
 @pytest.mark.xdist_group("spark")

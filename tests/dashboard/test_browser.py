@@ -26,7 +26,9 @@ from jobwire.dashboard import dashboard
 from jobwire.dashboard.app import PAGES
 from jobwire.errors import InvalidOption
 from jobwire.model import State
+from jobwire.pipeline.report import write_report
 from jobwire.serving.listening import listen, url_of
+from pipeline import report_samples as samples
 
 pytestmark = [
     pytest.mark.slow,
@@ -347,3 +349,33 @@ async def test_without_javascript_a_job_is_retried_by_its_form(chromium, filled)
         await context.close()
     async with Queue(queue_name, filled.connections["bullmq"]) as queue:
         assert await _is(queue, job, State.WAITING)
+
+
+IN_A_PHONE = """() => {
+  const shown = node => node.getClientRects().length > 0
+  const sizes = [...document.querySelectorAll("svg text")].filter(shown).map(text =>
+    parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)
+  const tables = [...document.querySelectorAll(".table")].filter(shown)
+  const wide = tables.filter(table => table.scrollWidth > table.clientWidth + 1)
+  const hint = table => getComputedStyle(table, "::before").content
+  return {
+    wider: document.documentElement.scrollWidth - innerWidth,
+    charts: [".wide", ".narrow"].map(kind => [...document.querySelectorAll(kind)].some(shown)),
+    smallest: Math.min(...sizes),
+    tables: tables.length,
+    wide: wide.length,
+    unmarked: wide.filter(table => !hint(table).includes("scrolls")).map(table => table.ariaLabel),
+  }
+}"""
+
+
+async def test_a_report_on_a_phone_has_readable_charts_and_tables_that_show_that_they_scroll(chromium, tmp_path):
+    page_of_week = await asyncio.to_thread(write_report, samples.week(), tmp_path, title="Queues", period=samples.WEEK)
+    context = await chromium.new_context(viewport={"width": 360, "height": 740})
+    page = await context.new_page()
+    await page.goto(page_of_week.as_uri())
+    found = await page.evaluate(IN_A_PHONE)
+    await context.close()
+    assert (found["wider"], found["charts"], found["unmarked"]) == (0, [False, True], [])
+    assert found["wide"] > 0
+    assert found["smallest"] >= 8, found

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from jobwire.errors import JobwireError
-from jobwire.pipeline.load.csv_files import CORRUPT, read_csv
+from jobwire.pipeline.load.csv_files import CORRUPT, TEXTS, read_csv
 
 pytestmark = pytest.mark.xdist_group("spark-movers")
 
@@ -95,6 +95,19 @@ def test_an_option_that_spark_refuses_is_reported_with_the_file(spark: Any, tmp_
         read_csv(spark, str(tmp_path / "a.csv"), {"encoding": "latin-one"})
 
 
+def test_files_whose_headers_differ_are_refused_with_both(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("to,subject\nann,hi\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text("subject,to\nbye,bob\n", encoding="utf-8")
+    (tmp_path / "empty.csv").touch()
+
+    with pytest.raises(JobwireError, match=r"a\.csv has to, subject, and .*b\.csv has subject, to"):
+        read_csv(spark, str(tmp_path), {})
+
+    (tmp_path / "b.csv").write_text("\ufeffTo,subject \r\nbob,bye\r\n", encoding="utf-8", newline="")
+    found = read_csv(spark, str(tmp_path), {"multiLine": "false"}).collect()
+    assert sorted((row[0], row[1]) for row in found) == [("ann", "hi"), ("bob", "bye")]
+
+
 def test_types_are_inferred_and_lines_without_characters_skipped_whatever_the_line_ends(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -102,4 +115,6 @@ def test_types_are_inferred_and_lines_without_characters_skipped_whatever_the_li
 
     frame = read_csv(spark, str(tmp_path / "a.csv"), {}, infer=True)
 
-    assert (frame.schema["n"].dataType.typeName(), frame.collect()) == ("integer", [("x", 5, None), ("y", None, None)])
+    found = [row[:3] for row in frame.collect()]
+    assert (frame.schema["n"].dataType.typeName(), found) == ("integer", [("x", 5, None), ("y", None, None)])
+    assert [row[TEXTS][:2] for row in frame.collect()] == [("x", "5"), ("y", None)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 import threading
@@ -23,6 +24,7 @@ from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.ingest import Source, ingest
 from jobwire.pipeline.lake import run_log
 from jobwire.pipeline.lake.files import LakeFiles
+from jobwire.pipeline.lake.files.hadoop import HadoopStorage, lease_of
 from jobwire.pipeline.lake.files.lease import Lease
 from jobwire.pipeline.lake.files.local import LocalStorage
 from jobwire.pipeline.lake.files.objects import ObjectStorage
@@ -271,6 +273,60 @@ def test_a_lease_whose_holder_died_is_taken_over_and_a_slow_holder_leaves_it_alo
             assert files.read("locks/build.json") == taken
             with pytest.raises(JobwireError, match="another build is under way"), Lease(storage, "build"):
                 pass
+
+
+def test_of_two_that_end_the_same_old_lease_of_hadoop_the_second_leaves_the_new_one_alone(
+    mounted: Callable[[Path], str], tmp_path: Path
+) -> None:
+    (tmp_path / "mounted").mkdir()
+    storage = HadoopStorage(mounted(tmp_path / "mounted"))
+    name = lease_of("gold/pointer.json")
+    file = tmp_path / "mounted" / name
+    storage._put(storage._path(name), b"of a writer that died", overwrite=False)
+    os.utime(file, (1, 1))
+    rename = storage._rename
+
+    def second(*given: Any) -> None:
+        """Another waiter ends the lease and takes it, after this one has found it old."""
+        rename(*given)
+        storage._put(storage._path(name), b"of the first", overwrite=False)
+        rename(*given)
+
+    storage._rename = second  # type: ignore[method-assign]
+    storage._end_if_old(name)
+
+    assert file.read_bytes() == b"of the first"
+
+
+def test_a_holder_of_hadoops_lease_that_was_paused_for_too_long_replaces_nothing_and_leaves_the_next_one_alone(
+    mounted: Callable[[Path], str], tmp_path: Path
+) -> None:
+    (tmp_path / "mounted").mkdir()
+    storage = HadoopStorage(mounted(tmp_path / "mounted"))
+    lease, read = storage._path(lease_of("a.json")), storage.read
+
+    def paused(path: str) -> Any:
+        if path == "a.json":
+            storage._put(lease, b"of the next one")
+        return read(path)
+
+    storage.read = paused  # type: ignore[method-assign]
+    assert not storage.replace("a.json", b"{}", None)
+    found = read(lease_of("a.json"))
+    assert (read("a.json"), found and found.data) == (None, b"of the next one")
+
+
+def test_a_run_of_another_container_with_the_same_hostname_is_not_taken_for_dead(tmp_path: Path) -> None:
+    files = LakeFiles(str(tmp_path))
+    with run_log.recorded(files, "build") as running:
+        path = f"runs/{running.id}.json"
+        content = files.read(path)
+        files.write(path, {**content, "process": 2**22 + 1})  # no kernel gives this number
+        assert not run_log.is_running(files, running.id)
+        files.write(path, {**content, "process": 2**22 + 1, "processes": "another boot pid:[1]"})
+        assert run_log.is_running(files, running.id)
+        files.write(path, {**content, "processes": "another boot pid:[1]", "started_at": "2026-01-01T00:00:00+00:00"})
+        assert not run_log.is_running(files, running.id)
 
 
 def test_what_a_run_under_way_has_staged_is_not_tidied(root: str) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from jobwire.pipeline.move.judge import COMPARED, JUDGED, Judge
+from jobwire.pipeline.move.plan import pause_after
 
 SUMS = ("arrived", "equal", "begun", "missing", "changed", "due_changed", "misplaced")
 
@@ -107,3 +108,9 @@ def test_a_copy_that_was_read_twice_is_judged_once() -> None:
 
     assert sums(found) == {"arrived": 4, "equal": 4}
     assert sound(found)
+
+
+@pytest.mark.parametrize(("examined", "took"), [(11.1, 9.0), (0.75, 4.5), (11.65, 18.8), (5.4, 12.8), (100.0, 400.0)])
+def test_the_pause_of_a_move_that_was_measured_is_within_its_estimate(examined: float, took: float) -> None:
+    least, most = pause_after(examined)
+    assert least <= took <= most

@@ -16,8 +16,11 @@ from jobwire.pipeline.report.frames import Frames
 from jobwire.pipeline.report.from_lake import report
 from jobwire.pipeline.report.parts import Section
 from jobwire.pipeline.report.sections import sections
+from jobwire.pipeline.report.sections.changes import changes
+from jobwire.pipeline.targets.change import Change
 from jobwire.pipeline.targets.from_lake import picture
-from jobwire.pipeline.targets.outlook import outlook
+from jobwire.pipeline.targets.hours import QueueKey
+from jobwire.pipeline.targets.outlook import Outlook, outlook
 from jobwire.pipeline.targets.target import NO_TARGETS, parse_targets
 from pipeline import report_samples as samples
 from pipeline.report_page import Page
@@ -73,6 +76,18 @@ def test_a_target_whose_budget_burns_is_the_finding_and_its_row_is_first(found: 
 def test_a_change_is_told_with_its_size_and_unchanged_queues_are_not(found: dict[str, Section]) -> None:
     assert found["changes"].finding == "invoices: jobs that ended 2.0 times last week’s"
     assert [row[:2] for row in rows_of(found["changes"])] == [["invoices", "jobs"]]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "finding", "size"),
+    [(2400, 0, "no job ended this week", "0 % of"), (0, 2400, "no job ended last week", "from none")],
+)
+def test_a_queue_that_stopped_or_began_again_is_told_in_words(before: int, now: int, finding: str, size: str) -> None:
+    change = Change(QueueKey(samples.BULLMQ, "emails"), "jobs", before=before, now=now)
+    section = changes(Frames(samples.week()), Outlook(NINE, NO_TARGETS, [], [], [change], compared=True))
+    assert section is not None
+    assert section.finding.endswith(f": {finding}")
+    assert rows_of(section)[0][-1] == size
 
 
 def test_a_forecast_has_every_queue_with_its_assumptions(found: dict[str, Section]) -> None:

@@ -22,8 +22,8 @@ from jobwire.pipeline.targets.backlog import Backlog, backlogs
 from jobwire.pipeline.targets.budget import Budget, budgets
 from jobwire.pipeline.targets.change import changes
 from jobwire.pipeline.targets.forecast import forecast, slots_for
-from jobwire.pipeline.targets.from_lake import observed_until
-from jobwire.pipeline.targets.hours import Hours, QueueKey, hours_of, percentile
+from jobwire.pipeline.targets.from_lake import observed_until, picture
+from jobwire.pipeline.targets.hours import Hour, Hours, QueueKey, hours_of, percentile
 from jobwire.pipeline.targets.metrics import metrics_text, write_metrics
 from jobwire.pipeline.targets.target import Target, parse_targets
 
@@ -96,6 +96,16 @@ def test_a_failure_that_is_over_and_a_single_failed_job_alert_nobody() -> None:
     assert budget(one, failure_rate=0.01).alert is None
 
 
+@pytest.mark.parametrize("minutes", [1, 30, 59])
+def test_the_burn_of_an_hour_is_that_of_sixty_minutes_at_any_minute(minutes: int) -> None:
+    """All failed in the last whole hour, nothing did since: the younger hour pushes the older one out."""
+    until = END + timedelta(minutes=minutes)
+    hours = Hours(KEY, {END - HOUR: Hour(failed=600), END: Hour(completed=10 * minutes)})
+    [found] = budgets([hours], {}, parse_targets({"mail": {"failure_rate": 0.1}}), until)
+    assert found.burn["1h"] == pytest.approx((60 - minutes) / 60 / 0.1)
+    assert found.burn["6h"] == pytest.approx(600 / (600 + 10 * minutes) / 0.1)
+
+
 def test_waits_beyond_the_target_are_counted_from_the_sketches() -> None:
     found = budget(week(waits=lambda _: [100] * 19 + [40_000]), wait_p95="30s")
     assert found.cases.share == pytest.approx(0.05)
@@ -151,6 +161,13 @@ def test_rates_are_over_the_time_that_was_observed() -> None:
     found = forecast(week(1, completed=lambda _: 100), None, None, twenty, observed_from=END - HOUR)
     assert found.ended_per_hour == pytest.approx(300)
     assert found.busiest_per_hour == pytest.approx(300)
+
+
+def test_an_hour_that_has_just_begun_is_not_the_busiest_one_by_extrapolation() -> None:
+    steady = Hours(KEY, {END - HOUR * number: Hour(started=100) for number in range(24)})
+    assert forecast(steady, None, None, END + timedelta(minutes=1)).busiest_per_hour == 100
+    surge = Hours(KEY, {**steady.hours, END: Hour(started=500)})
+    assert forecast(surge, None, None, END + timedelta(minutes=1)).busiest_per_hour == 500
 
 
 def test_the_jobs_that_run_at_a_time_follow_from_littles_law() -> None:
@@ -222,6 +239,34 @@ def test_longer_waits_and_more_failures_are_found_and_one_bad_day_is_not() -> No
     once = week(waits=lambda number: [90_000 if number < 24 else 300] * 20)
     assert changes([once], END) == []
     assert changes([week(24 * 9)], END) == []
+
+
+def test_a_queue_in_which_no_job_ends_any_more_has_changed_and_one_that_begins_again_too() -> None:
+    jobs = {END - HOUR * number: Hour(completed=100) for number in range(1, 24 * 14 + 1)}
+    stopped = Hours(KEY, {at: hour for at, hour in jobs.items() if at < END - 7 * 24 * HOUR})
+    [change] = changes([stopped], END)
+    assert (change.measure, change.before, change.now, change.factor) == ("jobs", 2400, 0, 0)
+    long_ago = {END - 30 * 24 * HOUR: Hour(completed=1)}
+    again = Hours(KEY, long_ago | {at: hour for at, hour in jobs.items() if at >= END - 7 * 24 * HOUR})
+    assert [(one.measure, one.factor) for one in changes([again], END)] == [("jobs", math.inf)]
+
+
+def test_a_new_queue_and_a_store_that_is_not_read_any_more_are_not_changes() -> None:
+    new = week(24 * 7, waits=lambda _: [], runs=lambda _: [])
+    assert changes([new], END) == []
+    rows = [
+        {"store": store, "queue": "mail", "hour": pd.Timestamp(END - HOUR * number), "completed": 100.0}
+        for store, last in (("read", 1), ("unread", 24 * 7 + 1))
+        for number in range(last, 24 * 14 + 1)
+    ]
+    throughput = pd.DataFrame([{**row, "added": 0.0, "started": 0.0, "failed": 0.0} for row in rows])
+    log = [
+        {"command": "ingest", "outcome": "ok", "started_at": END - 24 * HOUR * ago, "offsets": json.dumps(stores)}
+        for ago, stores in ((7, {"unread": {}, "read": {}}), (0, {"read": {}}))
+    ]
+    seen = picture(throughput, pd.DataFrame(), pd.DataFrame(), log)
+    assert changes(seen.queues, seen.until, seen.read_at) == []
+    assert [one.key.store for one in changes(seen.queues, seen.until)] == ["unread"]
 
 
 @given(st.lists(st.floats(0.2, 1e6), min_size=1, max_size=80))

@@ -15,15 +15,19 @@ from typing import Any
 
 import pytest
 
-from jobwire import NewJob, State, Worker
+from jobwire import Job, NewJob, State, Worker
+from jobwire.boundary import Claim, Failed, Verdict
 from jobwire.cli import main
 from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
 from jobwire.pipeline.lake.files import LakeFiles
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
+from jobwire.pipeline.privacy.record import record_rules, rules_of
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, parse_rules
 from jobwire.pipeline.stores.address import store_name
 from jobwire.pipeline.work import FleetStatus, work
+from jobwire.pipeline.work.run_rows import RunRows
 from jobwire.pipeline.work.status_files import remove_left_over
 from jobwire.sync import Queue
 from jobwire.worker.target import BadTarget
@@ -267,6 +271,48 @@ def test_an_error_that_no_table_can_hold_is_kept_without_what_it_can_not(spark: 
     [run] = rows(lake, "work_runs")
     assert (run["error"], run["error_class"]) == ("half a character: ?", "ValueError")
     assert (result.failed, result.good) == (1, True)
+
+
+def test_errors_of_a_lake_with_rules_of_privacy_are_kept_without_covered_values(
+    spark: Any, place: Place, lake: str
+) -> None:
+    url, tables = place("bullmq"), Lake(lake)
+    record_rules(tables, parse_rules({"mail": {"$.to": "mask"}}, None))
+    with Queue("mail", url) as queue:
+        queue.add({"to": "ann@example.org"}, name="for Ann@example.org")
+
+    def handle(job: Any) -> None:
+        raise ValueError(f"no mailbox for {job.data.pop('to')}")
+
+    work(spark, tables, "mail", handle, url, tasks=1)
+
+    [run] = rows(lake, "work_runs")
+    assert (run["name"], run["error"], run["error_class"]) == ("for ***", "no mailbox for ***", "ValueError")
+
+
+def test_rows_of_runs_have_no_covered_value_in_id_class_or_at_the_cut_of_a_long_error() -> None:
+    rules = parse_rules({"mail": {"$.to": "hash"}}, "a key for tests alone").of_queue("mail")
+    assert rules is not None
+    claim = Claim(Job("for-ann@example.org", "mail", "mail", {"to": "ann@example.org"}), "token")
+    observer = RunRows(0, rules)
+    observer.started(claim)
+    observer.settled(Failed(claim, "ann@example.org is gone " + "." * 1966 + "ann@example.org"), Verdict.FAILED)
+    [row] = observer.take()
+    assert [value for value in row if isinstance(value, str) and "ann" in value] == []
+    assert str(row.job_id).startswith("hash:")
+    assert list(observer.failures) == [row.error_class]
+
+
+def test_a_given_rule_replaces_the_lakes_own_for_the_same_path_and_leaves_the_others(lake: str) -> None:
+    tables = Lake(lake)
+    record_rules(tables, parse_rules({"mail": {"$.to": "mask", "$.card": "drop"}}, None))
+    lifted = parse_rules({"mail": {"$.to": "keep"}}, None)
+    found = [rules_of(tables, "mail", privacy) for privacy in (EVERYTHING_KEPT, lifted)]
+    assert [each and each.described for each in found] == [
+        ["$.card = drop", "$.to = mask"],
+        ["$.card = drop", "$.to = keep"],
+    ]
+    assert rules_of(tables, "sms", lifted) is None
 
 
 def test_what_a_killed_fleet_has_left_goes_once_its_run_has_ended(lake: str) -> None:

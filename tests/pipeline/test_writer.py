@@ -54,17 +54,19 @@ def test_a_second_write_of_the_same_rows_adds_nothing(spark: Any, url: str) -> N
     assert len(waiting(url)) == 100
 
 
-def test_rows_without_ids_are_all_added_even_equal_ones_and_once_per_run(spark: Any, url: str) -> None:
+def test_rows_without_ids_are_all_added_even_equal_ones_and_once_per_run_however_partitioned(
+    spark: Any, url: str
+) -> None:
     ready(url)
     frame = spark.createDataFrame([("a@example.com", 1)] * 5 + [("b@example.com", 2)], "to string, n int").coalesce(1)
     write(frame, url, run="monday")
-    write(frame, url, run="monday")
+    write(frame.repartition(3, "to", "n"), url, run="monday")
     assert sorted(job.data["to"] for job in waiting(url)) == ["a@example.com"] * 5 + ["b@example.com"]
     write(frame, url, run="tuesday")
     assert len(waiting(url)) == 12
 
 
-def test_rows_without_ids_are_written_once_per_run_however_they_are_partitioned(spark: Any, place: Any) -> None:
+def test_many_rows_without_ids_are_written_once_per_run_however_they_are_partitioned(spark: Any, place: Any) -> None:
     url = place("bullmq")
     frame = spark.range(100).selectExpr("id % 60 AS n", "'x' AS text").repartition("n", "text")
 
@@ -102,10 +104,8 @@ def test_the_ids_of_rows_depend_on_their_contents_and_on_their_number_among_equa
         refuse_scattered([Written(1, 0, array("q", [1, 2, 3])), None, Written(1, 0, array("q", [3, 2, 4]))])
 
 
-def test_a_stream_becomes_jobs_and_a_batch_that_is_run_again_adds_nothing(
-    spark: Any, place: Any, tmp_path: Path
-) -> None:
-    url, source, checkpoint = place("pgboss"), tmp_path / "in", tmp_path / "checkpoint"
+def test_a_stream_becomes_jobs_and_a_batch_that_is_run_again_adds_nothing(spark: Any, url: str, tmp_path: Path) -> None:
+    source, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
     ready(url)
     source.mkdir()
 

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ _FOLDER = "runs"
 _ID = 24
 """The length of a run's id. What it stages may have a number after it."""
 _LONGEST = timedelta(days=7)
-"""After this time, a run of another machine that has recorded no end counts as dead."""
+"""After this time, a run of another machine or container that has recorded no end counts as dead."""
 
 
 @dataclass
@@ -95,6 +96,7 @@ def _write(files: LakeFiles, run: Run, outcome: str, error: str | None = None) -
         "error": error,
         "host": socket.gethostname(),
         "process": os.getpid(),
+        "processes": _processes(),
     }
     files.write(f"{_FOLDER}/{run.id}.json", content)
 
@@ -111,8 +113,10 @@ def _row(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_dead(content: dict[str, Any]) -> bool:
-    """Returns True if the run's process is known to be gone: it was killed before it could record its end."""
-    if content.get("host") != socket.gethostname():
+    """Returns True if the run's process is known to be gone: it was killed before it could record its end. Its number
+    means something only among the same processes. Runs of earlier versions have recorded the host's name alone."""
+    here = _processes()
+    if content.get("host") != socket.gethostname() or content.get("processes", here) != here:
         return datetime.now(UTC) - datetime.fromisoformat(content["started_at"]) > _LONGEST
     try:
         os.kill(int(content["process"]), 0)
@@ -121,3 +125,12 @@ def _is_dead(content: dict[str, Any]) -> bool:
     except PermissionError:
         return False
     return False
+
+
+def _processes() -> str | None:
+    """Returns what identifies the processes that have numbers of their own: one boot of a machine, and in it a
+    namespace. Containers may share the host's name and not the numbers. None where the kernel does not offer it."""
+    try:
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return None

@@ -6,6 +6,7 @@ break belongs to its value. Spark's own defaults are others.
   removed from the last column. So a value of the last column that ends with a CR of its own loses it.
 * A field without any character is null, quoted or not. Lines without any character are skipped.
 * A record that does not fit the header has its text in the column CORRUPT. Spark would cut or fill it silently.
+* Files that are read together must have one header: see csv_headers.py.
 * A file is read by one task, as only its beginning shows which line breaks are quoted. `multiLine=false` divides large
   files, if no value has a line break.
 """
@@ -16,11 +17,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from jobwire.errors import JobwireError
+from jobwire.pipeline.load.csv_headers import check_headers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 CORRUPT = "_corrupt_record"
+TEXTS = "_texts"
+"""The column with a record's texts, if types are inferred: types may change when the file grows, texts don't."""
 _LEFT_OF_CRLF = "\r"
 
 
@@ -45,7 +49,8 @@ def dialect_options(source: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_csv(spark: SparkSession, path: str, given: Mapping[str, str], *, infer: bool = False) -> DataFrame:
-    """Returns the records of the files, as texts or with inferred types."""
+    """Returns the records of the files, as texts, or with inferred types and a column TEXTS. Raises JobwireError if two
+    files have different headers."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
     from pyspark.sql.types import StringType, StructField, StructType  # noqa: PLC0415 an extra
 
@@ -58,14 +63,18 @@ def read_csv(spark: SparkSession, path: str, given: Mapping[str, str], *, infer:
     frame = _reader(spark, "csv", {**options, "columnNameOfCorruptRecord": CORRUPT}).schema(schema).load(path)
     if not header:
         return frame
+    if _has_header(options) and len(frame.inputFiles()) > 1:
+        check_headers(lambda given, ddl: _reader(spark, "csv", given).schema(ddl).load(path), options, len(header))
     names = [*header[:-1], header[-1].removesuffix(_LEFT_OF_CRLF)]
     values = [quoted(name) for name in header]
     if ends_with_cr:
         values[-1] = F.nullif(F.regexp_replace(values[-1], "\r\\z", ""), F.lit(""))
+    texts = F.struct(*(value.alias(name) for value, name in zip(values, names, strict=True)), CORRUPT)
     if infer:
         types = read_files(spark, "csv", path, {**_without_line_ends(options), "inferSchema": "true"}).schema
         values = [value.try_cast(field.dataType) for value, field in zip(values, types.fields, strict=True)]
-    rows = frame.select(*(value.alias(name) for value, name in zip(values, names, strict=True)), CORRUPT)
+    columns = [value.alias(name) for value, name in zip(values, names, strict=True)]
+    rows = frame.select(*columns, CORRUPT, *([texts.alias(TEXTS)] if infer else []))
     # In a file with CRLF, a line without any character is one with a CR, of which Spark reports nothing.
     blank = (
         F.col(CORRUPT).isin("", _LEFT_OF_CRLF)
@@ -87,6 +96,10 @@ def read_files(spark: SparkSession, kind: str, path: str, options: Mapping[str, 
 
 def _reader(spark: SparkSession, kind: str, options: Mapping[str, str]) -> Any:
     return spark.read.format(kind).options(**cast("dict[str, Any]", dict(options)))
+
+
+def _has_header(options: Mapping[str, str]) -> bool:
+    return any(name.lower() == "header" and value.lower() == "true" for name, value in options.items())
 
 
 def _without_line_ends(options: Mapping[str, str]) -> dict[str, str]:

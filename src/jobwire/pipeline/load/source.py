@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from jobwire.errors import InvalidOption
-from jobwire.pipeline.load.csv_files import read_csv, read_files
+from jobwire.pipeline.load.csv_files import TEXTS, read_csv, read_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +30,11 @@ class Loadable:
     lines: bool
     identity: str
     """Identifies the source: the path or the table. New every time for a DataFrame."""
+
+    @property
+    def inferred(self) -> bool:
+        """Returns whether the types of the columns were inferred from the texts of a file."""
+        return TEXTS in self.frame.columns
 
 
 def loadable(

@@ -28,8 +28,10 @@ _MANY_LEVELS = 100_000
 _MANY_JOBS = 500_000
 _TASK, _MOST_TASKS = 12_500, 64
 """Jobs that one task reads, and the number of tasks for many."""
-_PAUSE = 4.0
-"""A move takes about so many times as long as the examination of its jobs: 2 to 4 times in bench/results."""
+_LEAST, _MOST = (0.5, 2.0), (4.0, 5.0)
+"""A move takes so many times as long as the examination of its jobs, and so many seconds more. Measured: 2 to 4 times
+in bench/results; 0.8, 1.6 and 2.4 times for some thousand jobs, where the examination has Spark's start in it; 4.5 s
+after 0.75 s for a few."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class MovePlan:
     schedules: Sequence[str]
     schedules_that_stay: Sequence[str]
     pause_seconds: float
-    """About how long both queues would be paused, without the time for running jobs to end."""
+    """The longest time for which both queues would be paused, by estimate, without the time for running jobs to end."""
+    pause_seconds_least: float
+    """The shortest time."""
     notes: Sequence[str]
 
     @property
@@ -160,7 +164,8 @@ def planned(
         priorities=rule,
         schedules=[f"{one.key}: {one.described}" for one in schedules if not one.stays],
         schedules_that_stay=[f"{one.key}: {one.described}" for one in schedules if one.stays],
-        pause_seconds=examined * _PAUSE,
+        pause_seconds=pause_after(examined)[1],
+        pause_seconds_least=pause_after(examined)[0],
         notes=[*_notes(route, losses), _pause(sum(row["count"] for row in rows), examined)],
     )
 
@@ -243,10 +248,22 @@ def _hindrances(route: Route, rows: Sequence[Any]) -> list[Hindrance]:
     return [found[what] for what in sorted(found)]
 
 
+def pause_after(examined: float) -> tuple[float, float]:
+    """Returns the least and the most seconds of a pause, if the examination of the jobs has taken so long.
+
+    >>> pause_after(10.0)
+    (7.0, 45.0)
+    """
+    least, most = (times * examined + more for times, more in (_LEAST, _MOST))
+    return least, most
+
+
 def _pause(jobs: int, examined: float) -> str:
+    least, most = pause_after(examined)
     return (
-        f"both queues are paused for about {spoken(examined * _PAUSE)}: to examine {counted(jobs, 'job')} took "
-        f"{spoken(examined)}, and a move takes about {_PAUSE:g} times as long; that running jobs end is not counted"
+        f"both queues are paused for {spoken(least)} to {spoken(most)}: to examine {counted(jobs, 'job')} took "
+        f"{spoken(examined)}, and a move takes between half and {_MOST[0]:g} times as long, and some seconds more; "
+        "that running jobs end is not counted"
     )
 
 

@@ -7,16 +7,24 @@ from typing import Any
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.privacy.path import parse_path
-from jobwire.pipeline.privacy.rules import Privacy, Rule
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy, QueueRules, Rule
 
 _FILE = "checkpoints/privacy.json"
 
 
 def has_rules(lake: Lake, queue: str) -> bool:
     """Returns whether the lake was written under rules for this queue."""
+    return rules_of(lake, queue, EVERYTHING_KEPT) is not None
+
+
+def rules_of(lake: Lake, queue: str, privacy: Privacy) -> QueueRules | None:
+    """Returns the rules of a queue: those given, and those that the lake was written under and that no given one
+    replaces. None if all of its values are kept."""
+    given = {(rule.queue, rule.path.text) for rule in privacy.rules}
     before: list[list[str]] = (lake.files.read(_FILE) or {"rules": []})["rules"]
-    rules = tuple(Rule(pattern, parse_path(path, "path"), action) for pattern, path, action in before)
-    return Privacy(rules).of_queue(queue) is not None
+    recorded = [Rule(pattern, parse_path(path, "path"), action) for pattern, path, action in before]
+    earlier = tuple(rule for rule in recorded if (rule.queue, rule.path.text) not in given)
+    return Privacy((*earlier, *privacy.rules), privacy.key).of_queue(queue)
 
 
 def record_rules(lake: Lake, privacy: Privacy) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import tempfile
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from jobwire import urls
 from jobwire.campaigns.addresses import is_database
 from jobwire.counted import counted
 from jobwire.errors import JobwireError, MissingExtra
+from jobwire.pipeline.lake.files import LakeFiles, through_spark
 from jobwire.pipeline.spark.java import java_home, java_version
 from jobwire.pipeline.spark.session import spark_session
 from jobwire.pipeline.stores.address import reached, store_name
@@ -34,27 +35,34 @@ class Finding:
 
 
 def diagnose(
-    stores: Sequence[str], lake: str, *, master: str | None = None, conf: Mapping[str, str] | None = None
+    stores: Sequence[str],
+    lake: str,
+    *,
+    session: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
 ) -> Iterator[Finding]:
-    """Checks Java, Spark, the format, every store and the lake, in this order. Continues after a failure."""
+    """Checks Java, Spark, every store and the lake, in this order. Continues after a failure. With `session`, Spark is
+    started, and it must find the format."""
     if master is None or not master.startswith("sc://"):
         yield _tried("Java", lambda: f"version {java_version(java_home())}")
     yield _tried("Spark", _spark)
-    session: list[SparkSession] = []
+    started: list[SparkSession] = []
 
     def start() -> str:
-        session.append(spark_session(master, conf))
-        return f"{session[0].version}, master {master or 'local[*]'}"
+        started.append(spark_session(master, conf))
+        return f"{started[0].version}, master {master or 'local[*]'}"
 
-    yield _tried("session", start)
     if session:
-        yield _tried("format jobwire", lambda: _format(session[0]))
+        yield _tried("session", start)
+    if started:
+        yield _tried("format jobwire", lambda: _format(started[0]))
     for url in stores:
         if is_database(url):
             yield _tried(database_name(url), lambda url=url: _campaigns(url))
         else:
             yield _tried(store_name(url), lambda url=url: _store(url))
-    yield _tried("lake", lambda: _lake(lake))
+    yield _tried("lake", lambda: _lake(lake, session=session))
 
 
 def _tried(name: str, check: Callable[[], str]) -> Finding:
@@ -91,13 +99,21 @@ def _campaigns(url: str) -> str:
     return ", ".join(f"{rows:,} {table}" for table, rows in describe(url, database_name(url)).items())
 
 
-def _lake(root: str) -> str:
-    if "://" in root:
-        return f"{root}: not a local folder, left to Spark"
-    os.makedirs(root, exist_ok=True)
-    with tempfile.TemporaryFile(dir=root):
-        pass
-    free = os.statvfs(root)
+def _lake(root: str, *, session: bool) -> str:
+    """Writes, reads and removes a small file, as a run does."""
+    if not session and through_spark(root):
+        return f"{root}: reached through Spark alone; --session checks it"
+    files = LakeFiles(root)
+    folder = f"workings/doctor-{uuid.uuid4().hex}"
+    try:
+        files.write(f"{folder}/probe.json", {"written": True})
+        if files.read(f"{folder}/probe.json") is None:
+            raise JobwireError(f"{root}: a file that was written can't be read")
+    finally:
+        files.remove(folder)
+    if not files.local:
+        return f"{root}: can be written"
+    free = os.statvfs(files.for_arrow(""))
     gigabytes = free.f_bavail * free.f_frsize / 1e9
     if gigabytes < 1:
         raise JobwireError(f"{root}: only {gigabytes:.1f} GB free")

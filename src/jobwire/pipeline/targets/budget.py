@@ -2,7 +2,8 @@
 
 A target allows a share of bad cases: of runs, 5 % that waited for longer than `wait_p95`; of jobs that ended, the
 `failure_rate`. The budget is that share of all cases in the target's window. The burn rate of a shorter time is the
-share of bad cases in it by the share that is allowed: at 1 the budget lasts exactly for the window.
+share of bad cases in it by the share that is allowed: at 1 the budget lasts exactly for the window. Figures are hourly:
+the hour in which a time begins counts by the part of it that is within.
 
 Alerts are raised as is usual for burn rates, scaled to the window: *fast* if 2 % of the budget went in one hour, or 5 %
 in six hours while the last hour goes on like that; *slow* if 10 % went in three days while the last six hours go on
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from jobwire.pipeline.targets.backlog import Backlog
-from jobwire.pipeline.targets.hours import HOUR, Hour, Hours, QueueKey, durations, start_of_hour
+from jobwire.pipeline.targets.hours import HOUR, Hour, Hours, QueueKey, durations
 from jobwire.pipeline.targets.target import WAITING_LONGER, Target, Targets
 
 WAIT, FAILURES = "wait_p95", "failure_rate"
@@ -115,9 +116,14 @@ def _budget(  # noqa: PLR0917 the parts of one budget
     now: Cases = NONE,
 ) -> Budget:
     def within(length: timedelta) -> Cases:
-        begin = start_of_hour(until - length)
-        cases = [now, *(one for at, one in counted.items() if begin <= at < until)]
-        return Cases(sum(one.all for one in cases), sum(one.bad for one in cases))
+        begin = until - length
+        shares = [
+            (min((at + HOUR - begin) / HOUR, 1.0), one) for at, one in counted.items() if begin - HOUR < at < until
+        ]
+        return Cases(
+            now.all + sum(share * one.all for share, one in shares),
+            now.bad + sum(share * one.bad for share, one in shares),
+        )
 
     recent = {name: within(length) for name, length in BURN_TIMES.items()}
     burn = {name: cases.share / allowed for name, cases in recent.items()}

@@ -59,8 +59,10 @@ class Forecast:
 def forecast(
     hours: Hours, backlog: Backlog | None, target: Target | None, until: datetime, observed_from: datetime | None = None
 ) -> Forecast:
-    """Returns the forecast of a queue at the time `until`. Of an hour that has not passed whole, or of which the
-    beginning was not observed, the rate is over the time that was observed."""
+    """Returns the forecast of a queue at the time `until`. The present rates are over the time that was observed.
+    Whole hours are compared for the busiest one: an hour that has not passed yet, or of which the beginning was not
+    observed, counts with the runs that it had. Until there is a whole one, its rate is over the time that was observed.
+    """
     begin = max(until - RECENT, observed_from or hours.first)
     length = max((until - begin) / HOUR, 1 / 60)
     recent = hours.between(start_of_hour(begin), until)
@@ -68,7 +70,9 @@ def forecast(
     ready = backlog.ready if backlog else 0
     empty = timedelta(hours=ready / (ended - added)) if ready and ended > added else None
     busy = {at: hour for at, hour in hours.hours.items() if until - _BUSY_TIME <= at < until}
-    busiest = max((hour.started / _length(at, until, observed_from) for at, hour in busy.items()), default=0.0)
+    lengths = {at: _length(at, until, observed_from) for at in busy}
+    some_whole = 1.0 in lengths.values()
+    busiest = max((hour.started / (1.0 if some_whole else lengths[at]) for at, hour in busy.items()), default=0.0)
     run_ms = mean([bars for hour in busy.values() for bars in hour.runs])
     load = None if run_ms is None else busiest / 3_600_000 * run_ms
     slots = None if load is None or run_ms is None else slots_for(load, run_ms, target)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import pandas as pd
 import pyarrow.compute as pc
 
@@ -27,6 +28,8 @@ class Picture:
     backlogs: Mapping[QueueKey, Backlog]
     until: datetime
     """The time at which the stores were last read."""
+    read_at: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """The same for each store of which it is known."""
 
 
 def read_picture(lake: Lake) -> Picture:
@@ -42,16 +45,35 @@ def picture(throughput: Any, latency: Any, unfinished: Any, runs: Sequence[Mappi
     queues = hours_of(throughput, latency)
     held = backlogs(unfinished)
     seen = [backlog.seen_at for backlog in held.values()]
-    return Picture(queues, held, observed_until(queues, runs, seen))
+    return Picture(queues, held, observed_until(queues, runs, seen), _readings(queues, runs, held.values()))
+
+
+def ingests(runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the ingests that read all of their stores."""
+    return [run for run in runs if run["command"] == "ingest" and run["outcome"] == "ok"]
 
 
 def observed_until(queues: Sequence[Hours], runs: Sequence[Mapping[str, Any]], seen: Sequence[datetime]) -> datetime:
     """Returns when the stores were last read: the beginning of the last ingest. A lake without a run log was observed
     up to the end of its last hour."""
     last_hours = [max(hours.hours) for hours in queues]
-    read = [run["started_at"] for run in runs if run["command"] == "ingest" and run["outcome"] == "ok"]
-    newest = max([*read, *seen, *last_hours])
+    newest = max([*(run["started_at"] for run in ingests(runs)), *seen, *last_hours])
     return newest if newest not in last_hours else newest + HOUR
+
+
+def _readings(
+    queues: Sequence[Hours], runs: Sequence[Mapping[str, Any]], held: Iterable[Backlog]
+) -> dict[str, datetime]:
+    """Returns the last time at which anything was read from each store."""
+    read = [
+        *((hours.key.store, max(hours.hours)) for hours in queues),
+        *((backlog.key.store, backlog.seen_at) for backlog in held),
+        *((store, run["started_at"]) for run in ingests(runs) for store in orjson.loads(run["offsets"]) or ()),
+    ]
+    found: dict[str, datetime] = {}
+    for store, at in read:
+        found[store] = max(at, found.get(store, at))
+    return found
 
 
 def read_beginnings(lake: Lake, queues: Sequence[Hours]) -> dict[QueueKey, datetime]:

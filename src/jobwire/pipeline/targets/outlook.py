@@ -40,6 +40,6 @@ def outlook(picture: Picture, targets: Targets, began: Mapping[QueueKey, datetim
         targets,
         budgets(picture.queues, picture.backlogs, targets, until),
         forecasts,
-        changes(picture.queues, until),
+        changes(picture.queues, until, picture.read_at),
         compared=any((until - hours.first).days >= 13 for hours in picture.queues),
     )

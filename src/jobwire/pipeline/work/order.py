@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from jobwire.errors import InvalidOption
+from jobwire.pipeline.privacy.rules import QueueRules
 from jobwire.worker import Observer, Worker
 from jobwire.worker.of_target import MakesWorker, worker_of
 from jobwire.worker.target import BadTarget, load
@@ -48,6 +49,8 @@ class Order:
     """Seconds between two reports of a worker."""
     stay: float
     """Seconds that a task which replaces a lost one waits for its jobs: see worker_thread.py."""
+    rules: QueueRules | None = None
+    """The rules of privacy of the queue, if it has some."""
 
 
 def pickled(handler: Any, options: Mapping[str, Any]) -> bytes:

@@ -1,4 +1,8 @@
-"""Rows that a task returns: one for each run of a job, and one with the worker's report."""
+"""Rows that a task returns: one for each run of a job, and one with the worker's report.
+
+Under rules of privacy, the values that they cover in a job's payload are taken out of its row. They are gathered when
+the run starts, since a handler may change the payload.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,9 @@ import pyarrow as pa
 from jobwire.boundary import Claim, Failed, Outcome, Verdict
 from jobwire.error_class import error_class
 from jobwire.pipeline.lake.schemas import columns
+from jobwire.pipeline.privacy.rules import QueueRules
+from jobwire.pipeline.privacy.scrub import Scrubber
+from jobwire.pipeline.work.private_runs import scrubbed, scrubber_of
 from jobwire.pipeline.work.result import WorkerReport
 
 _LONGEST_ERROR = 2_000
@@ -56,10 +63,11 @@ class RunRow(NamedTuple):
 class RunRows:
     """An observer that keeps a row of each settled run until it is taken. Called in the worker's thread."""
 
-    def __init__(self, task: int) -> None:
-        self._task = task
+    def __init__(self, task: int, rules: QueueRules | None = None) -> None:
+        self._task, self._rules = task, rules
         self.worker = ""
         self._began: dict[Claim, float] = {}
+        self._scrubbers: dict[Claim, Scrubber] = {}
         self._rows: list[RunRow] = []
         self._lock = threading.Lock()
         self.failures: Counter[str] = Counter()
@@ -67,21 +75,28 @@ class RunRows:
 
     def started(self, claim: Claim) -> None:
         self._began[claim] = time.time()
+        if self._rules is not None:
+            self._scrubbers[claim] = scrubber_of(claim.job.data, self._rules)
 
     def settled(self, outcome: Outcome, verdict: Verdict) -> None:
         claim = outcome.claim
         job, took = claim.job, claim.run_seconds
         began = self._began.pop(claim, None)
+        job_id, name, text = job.id, job.name, outcome.error if isinstance(outcome, Failed) else None
+        if self._rules is not None:
+            scrub = self._scrubbers.pop(claim, None)
+            scrub = scrubber_of(job.data, self._rules) if scrub is None else scrub
+            job_id, name, text = scrubbed(self._rules, scrub, job_id, name, text)
         error = kind = None
-        if isinstance(outcome, Failed):
-            error = stored(outcome.error[:_LONGEST_ERROR])
+        if isinstance(outcome, Failed) and text is not None:
+            error = stored(text[:_LONGEST_ERROR])
             kind = error_class(f"{stored(outcome.kind)}: {error}" if outcome.kind else error)
         row = RunRow(
             report=None,
             task=self._task,
             worker=self.worker,
-            job_id=stored(job.id),
-            name=stored(job.name),
+            job_id=stored(job_id),
+            name=stored(name),
             attempt=job.attempts_made + 1,
             verdict=verdict.value,
             error=error,

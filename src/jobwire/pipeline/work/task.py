@@ -41,7 +41,7 @@ def _worked(order: Order, number: int) -> Iterator[pa.RecordBatch]:
     from pyspark import TaskContext  # noqa: PLC0415 an extra
 
     context = TaskContext.get()
-    rows = RunRows(number)
+    rows = RunRows(number, order.rules)
     report = WorkerReport(
         task=number,
         task_attempt=0 if context is None else context.attemptNumber(),

@@ -23,6 +23,8 @@ from jobwire.errors import JobwireError
 from jobwire.pipeline.history.ingest import sentence
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.lake.run_log import Run
+from jobwire.pipeline.privacy.record import record_rules, rules_of
+from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy
 from jobwire.pipeline.spark.progress import Progress, silent
 from jobwire.pipeline.spark.session import session_of
 from jobwire.pipeline.work.fleet import Fleet
@@ -62,6 +64,7 @@ def work(
     seconds: Seconds | None = None,
     files: Sequence[str] = (),
     signals: bool = True,
+    privacy: Privacy = EVERYTHING_KEPT,
     watch: Watch = _unwatched,
     progress: Progress = silent,
     **options: Any,
@@ -76,12 +79,17 @@ def work(
     In the main thread, SIGINT and SIGTERM stop the fleet: its workers finish their jobs and report. A second signal has
     them release their jobs at once. A third one has Spark kill all that the session runs, and raises KeyboardInterrupt.
     `signals=False` leaves signals alone.
+
+    Errors, names and ids are kept without the values that rules of privacy cover: those in `privacy`, and those that
+    the lake was written under.
     """
     tasks = whole("tasks", tasks, minimum=1)
     limit = None if seconds is None else checked_seconds("seconds", seconds, minimum=0.1)
     with ExitStack() as stack:
         look = QueueLook.opened(stack, handler, queue, url, options)
         with lake.run("work", store=look.store, queue=queue, tasks=tasks, handler=label_of(handler)) as run:
+            if privacy.rules:
+                record_rules(lake, privacy)
             if limit is None and look.is_empty():
                 return _recorded(run, nothing_to_do(run.id, look.store, queue, tasks))
             session = session_of(spark)
@@ -99,6 +107,7 @@ def work(
                 seconds=limit,
                 report_every=max(_REPORT_EVERY, tasks / _FILES_A_SECOND),
                 stay=_stay(options),
+                rules=rules_of(lake, queue, privacy),
             )
             remove_left_over(lake.files)
             fleet = Fleet(session, lake, look, order)

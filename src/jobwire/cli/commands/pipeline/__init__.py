@@ -18,6 +18,7 @@ from jobwire.cli.commands.pipeline.serve import serve
 from jobwire.cli.commands.pipeline.shell import shell
 from jobwire.cli.commands.pipeline.slo import slo
 from jobwire.cli.commands.pipeline.sql import sql
+from jobwire.cli.commands.pipeline.status import status
 from jobwire.cli.commands.pipeline.tenants import tenants
 from jobwire.cli.commands.pipeline.tidy import tidy
 from jobwire.cli.commands.pipeline.work import work
@@ -114,4 +115,11 @@ app.command(
 app.command(
     rich_help_panel=HEALTH, epilog=examples("jobwire pipeline serve", "jobwire pipeline serve --master 'local[4,4]'")
 )(serve)
-app.command(rich_help_panel=HEALTH, epilog=examples("jobwire pipeline doctor bullmq+redis://cache:6379"))(doctor)
+app.command(rich_help_panel=HEALTH, epilog=examples("jobwire pipeline status --lake ./lake"))(status)
+app.command(
+    rich_help_panel=HEALTH,
+    epilog=examples(
+        "jobwire pipeline doctor bullmq+redis://cache:6379",
+        "jobwire pipeline doctor --session --master spark://host:7077",
+    ),
+)(doctor)

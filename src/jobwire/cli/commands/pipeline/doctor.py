@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,9 +17,20 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    stores: Stores = None, lake: LakeRoot = LAKE, master: Master = None, conf: Conf = None, as_json: Json = False
+    stores: Stores = None,
+    *,
+    lake: LakeRoot = LAKE,
+    session: Annotated[
+        bool, typer.Option("--session", metavar="", help="Also start Spark, and check that it finds the data source.")
+    ] = False,
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Json = False,
 ) -> None:
-    """Check that Java, Spark, the stores and the lake can be used. The exit code is 1 if one can't."""
+    """Check that Java, Spark, the stores and the lake can be used. The exit code is 1 if one can't.
+
+    Spark is started with --session, or with --master or --conf, which are for it.
+    """
     from rich.text import Text
 
     from jobwire import urls
@@ -27,7 +38,9 @@ def doctor(
     from jobwire.pipeline.spark.doctor import diagnose
 
     findings: list[Finding] = []
-    for finding in diagnose(stores or [urls.default_url()], lake, master=master, conf=settings(conf)):
+    starts = session or master is not None or bool(conf)
+    given = stores or [urls.default_url()]
+    for finding in diagnose(given, lake, session=starts, master=master, conf=settings(conf)):
         findings.append(finding)
         if not as_json:
             mark = Text("✓ ", "green") if finding.ok else Text("✗ ", "red")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, settings
+from jobwire.cli.commands.pipeline.parameters import LAKE, Conf, Format, LakeRoot, Master, SettingsFile, settings
 from jobwire.cli.commands.worker import ExecutorChoice, store_option
 from jobwire.cli.durations import duration
 from jobwire.cli.parameters import Json, QueueName, StoreName, Url
@@ -94,6 +94,7 @@ def work(
     url: Url = None,
     store: StoreName = None,
     lake: LakeRoot = LAKE,
+    settings_file: SettingsFile = None,
     table_format: Format = "parquet",
     master: Master = None,
     conf: Conf = None,
@@ -109,6 +110,7 @@ def work(
     from jobwire.cli.output import emit
     from jobwire.cli.target import reported
     from jobwire.pipeline.lake.lake import Lake
+    from jobwire.pipeline.settings import read_settings
     from jobwire.pipeline.work import work as run_workers
 
     options: dict[str, Any] = {
@@ -130,6 +132,7 @@ def work(
             tasks=tasks,
             seconds=seconds,
             files=py_file or (),
+            privacy=read_settings(settings_file).privacy,
             watch=WorkView(progress, live=not as_json),
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},

@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from jobwire.errors import InvalidOption
 from jobwire.pipeline.lake.files.local import LocalStorage
-from jobwire.pipeline.lake.files.storage import Storage
+from jobwire.pipeline.lake.files.storage import SCHEMES, Storage
 
-__all__ = ["LakeFiles", "Versioned", "is_local"]
+__all__ = ["LakeFiles", "Versioned", "is_local", "through_spark"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 THROUGH = "JOBWIRE_LAKE_FILES"
@@ -136,6 +136,12 @@ def is_local(root: str) -> bool:
     return _scheme(root) == "file"
 
 
+def through_spark(root: str) -> bool:
+    """Returns whether the files of a root are reached through a Spark session only. Nothing is opened."""
+    scheme = _scheme(root)
+    return scheme != "file" and (scheme not in SCHEMES or bool(os.environ.get(THROUGH)))
+
+
 def _scheme(root: str) -> str:
     found = _SCHEME.match(root)
     return found[1].lower() if found else "file"
@@ -149,7 +155,7 @@ def _storage(root: str) -> Storage:
     if through not in ("", "spark"):
         raise InvalidOption(THROUGH, through, "must be spark, or not set")
     # Imported where they are used: most lakes are folders, and need neither client.
-    from jobwire.pipeline.lake.files.objects import SCHEMES, object_storage  # noqa: PLC0415
+    from jobwire.pipeline.lake.files.objects import object_storage  # noqa: PLC0415
 
     if scheme in SCHEMES and not through:
         return object_storage(root)

@@ -2,7 +2,10 @@
 credentials only Spark has.
 
 All files go through the session's Hadoop file system, in its Java process. Hadoop has no conditional put: `replace`
-compares and replaces under a lease, a file that one writer at a time can create.
+compares and replaces under a lease, a file that one writer at a time can create. A lease that has ended without being
+given back is moved away, to a name made of its time: of two waiters that saw the same one, the second can't move it
+once more, nor the lease that the first has taken meanwhile. A holder that was paused for that long finds that the lease
+is not its own any more, and replaces nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +23,8 @@ from pyarrow import dataset, fs
 
 from jobwire.errors import JobwireError
 from jobwire.pipeline.lake.files.lease import Lease
-from jobwire.pipeline.lake.files.objects import SCHEMES as OBJECTS
 from jobwire.pipeline.lake.files.reading import ReadOnly
-from jobwire.pipeline.lake.files.storage import Content, Found
+from jobwire.pipeline.lake.files.storage import SCHEMES, Content, Found
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +39,7 @@ class HadoopStorage:
 
     def __init__(self, root: str) -> None:
         self.root = self.shown = root.rstrip("/")
+        self._of_objects = self.root.partition(":")[0] in SCHEMES
         session: Any = _session(root)
         self._java = session._jvm
         self._conf = session._jsparkSession.sessionState().newHadoopConf()
@@ -54,21 +57,17 @@ class HadoopStorage:
         return Content(data, hashlib.sha256(data).hexdigest())
 
     def write(self, path: str, data: bytes) -> None:
-        if self.root.partition(":")[0] in OBJECTS:
+        if self._of_objects:
             self._put(self._path(path), data)  # there, a file appears whole when it is closed
             return
         beside = self._path(f"{path}.{uuid.uuid4().hex}.new")
         self._put(beside, data)
-        hadoop = self._java.org.apache.hadoop.fs
-        overwriting = self._java.java.lang.reflect.Array.newInstance(hadoop.Options.Rename.OVERWRITE.getClass(), 1)
-        overwriting[0] = hadoop.Options.Rename.OVERWRITE
-        context = self._call(hadoop.FileContext.getFileContext, self._path("").toUri(), self._conf)
-        self._call(context.rename, beside, self._path(path), overwriting)
+        self._rename(beside, self._path(path), "OVERWRITE")
 
     def replace(self, path: str, data: bytes, version: str | None) -> bool:
-        with self._lease(path):
+        with self._lease(path) as is_held:
             found = self.read(path)
-            if (None if found is None else found.version) != version:
+            if (None if found is None else found.version) != version or not is_held():
                 return False
             self.write(path, data)
             return True
@@ -113,6 +112,14 @@ class HadoopStorage:
         finally:
             self._call(stream.close)
 
+    def _rename(self, old: Any, new: Any, option: str) -> None:
+        hadoop = self._java.org.apache.hadoop.fs
+        chosen = getattr(hadoop.Options.Rename, option)
+        options = self._java.java.lang.reflect.Array.newInstance(chosen.getClass(), 1)
+        options[0] = chosen
+        context = self._call(hadoop.FileContext.getFileContext, self._path("").toUri(), self._conf)
+        self._call(context.rename, old, new, options)
+
     def _listed(self, path: str) -> list[Any]:
         try:
             return [*self._call(self._system.listStatus, self._path(path))]
@@ -120,25 +127,38 @@ class HadoopStorage:
             return []
 
     @contextlib.contextmanager
-    def _lease(self, path: str) -> Generator[None]:
-        held = self._path(f"locks/{hashlib.sha256(path.encode()).hexdigest()[:16]}.lease")
+    def _lease(self, path: str) -> Generator[Callable[[], bool]]:
+        """Holds the lease of a file. Yields the question whether it is still held."""
+        name, token = lease_of(path), uuid.uuid4().hex.encode()
+        held = self._path(name)
+
+        def is_held() -> bool:
+            found = self.read(name)
+            return found is not None and found.data == token
+
         while True:
             try:
-                self._put(held, path.encode(), overwrite=False)
+                self._put(held, token, overwrite=False)
                 break
             except FileExistsError:
-                self._end_if_old(held)
+                self._end_if_old(name)
                 time.sleep(_LOOK_EVERY)
         try:
-            yield
+            yield is_held
         finally:
-            self._call(self._system.delete, held, False)
-
-    def _end_if_old(self, held: Any) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            since = self._call(self._system.getFileStatus, held).getModificationTime() / 1000
-            if time.time() - since > _LASTS:
+            if is_held():
                 self._call(self._system.delete, held, False)
+
+    def _end_if_old(self, name: str) -> None:
+        held = self._path(name)
+        with contextlib.suppress(FileNotFoundError, FileExistsError):
+            since = self._call(self._system.getFileStatus, held).getModificationTime()
+            if time.time() - since / 1000 > _LASTS:
+                ended = self._path(f"{name}.{since}.old")
+                if self._of_objects:
+                    self._call(self._system.rename, held, ended)
+                else:
+                    self._rename(held, ended, "NONE")
 
     def _call(self, method: Callable[..., Any], *given: Any) -> Any:
         """Calls a method of Hadoop. Its exceptions become those of Python, or one sentence."""
@@ -153,6 +173,11 @@ class HadoopStorage:
             if name == "FileAlreadyExistsException":
                 raise FileExistsError(text) from None
             raise JobwireError(f"the lake at {self.root} can't be reached: {name}: {text}") from error
+
+
+def lease_of(path: str) -> str:
+    """Returns the file that is the lease of another one."""
+    return f"locks/{hashlib.sha256(path.encode()).hexdigest()[:16]}.lease"
 
 
 def _session(root: str) -> SparkSession:

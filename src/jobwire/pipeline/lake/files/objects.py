@@ -22,7 +22,6 @@ from jobwire.pipeline.lake.files.lease import Lease
 from jobwire.pipeline.lake.files.reading import ReadOnly
 from jobwire.pipeline.lake.files.storage import Content, Found
 
-SCHEMES = ("s3", "s3a", "s3n", "gs", "abfs", "abfss")
 _SETTINGS = ("AWS_", "GOOGLE_", "AZURE_")
 _PATIENCE = timedelta(seconds=30)
 _IN_ONE = 8_000_000

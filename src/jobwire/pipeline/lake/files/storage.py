@@ -9,6 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 from pyarrow import dataset
 
+SCHEMES = ("s3", "s3a", "s3n", "gs", "abfs", "abfss")
+"""Those of object stores."""
+
 
 class Content(NamedTuple):
     """A small file as it was read. `version` is another one once the file was replaced."""

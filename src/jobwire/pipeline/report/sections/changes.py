@@ -30,9 +30,14 @@ def changes(frames: Frames, outlook: Outlook) -> Section | None:
     grid = Grid(f"Median of the days{more}", columns, rows, frozenset(columns[2:]), "change")
     first = found[0]
     others = f"; {plural(len(found) - 1, 'more change')}" if len(found) > 1 else ""
-    what = {"jobs": "jobs that ended"}.get(first.measure, first.measure)
-    finding = f"{_name(frames, first)}: {what} {_times(first)} last week’s{others}"
-    return Section("changes", "Changes", finding, _RULE, (), [grid])
+    return Section("changes", "Changes", f"{_name(frames, first)}: {_finding(first)}{others}", _RULE, (), [grid])
+
+
+def _finding(one: Change) -> str:
+    if not one.now or not one.before:
+        return f"no job ended {'last' if one.now else 'this'} week"
+    what = {"jobs": "jobs that ended"}.get(one.measure, one.measure)
+    return f"{what} {_times(one)} last week’s"
 
 
 def _row(frames: Frames, one: Change) -> list[str | Cell]:
@@ -48,6 +53,8 @@ def _said(measure: str, value: float) -> str:
 
 
 def _times(one: Change) -> str:
+    if not one.before:
+        return "from none"
     return f"{one.factor:.1f} times" if one.factor >= 1.25 else f"{one.factor:.0%} of".replace("%", " %")
 
 
