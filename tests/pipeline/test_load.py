@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -21,8 +19,6 @@ from jobwire.pipeline.datasource.add_rows import added
 from jobwire.pipeline.lake.lake import Lake
 from jobwire.pipeline.load.load import load
 from jobwire.pipeline.load.source import identity_of, kind_of
-from jobwire.pipeline.stores.address import store_name
-from jobwire.pipeline.stores.ids import digest
 from jobwire.preparing import prepare
 from jobwire.sync import Queue
 
@@ -88,23 +84,6 @@ def test_a_value_that_changes_an_inferred_type_adds_its_own_row_only(spark: Any,
 
     assert sorted(job.data["n"] for job in jobs(url)) == [1, 1.5, 2, 2]
     assert (first.added, grown.added, grown.there_before) == (3, 1, 3)
-
-
-def test_jobs_of_a_load_that_identified_rows_by_inferred_types_are_not_added_again(
-    spark: Any, place: Place, tmp_path: Path
-) -> None:
-    url, path = place("bullmq"), tmp_path / "numbers.csv"
-    path.write_text("n\n1\n2\n2\n", encoding="utf-8")
-    run = f"load-{digest(identity_of(str(path), 'csv'), store_name(url), 'mail')}"
-    texts = [('{"n":%d,"_corrupt_record":null}' % n, ordinal) for n, ordinal in ((1, 1), (2, 1), (2, 2))]  # noqa: UP031
-    with Queue("mail", url) as queue:
-        for text, ordinal in texts:
-            content = hashlib.sha256(text.encode()).hexdigest()
-            queue.add({"n": json.loads(text)["n"]}, id=digest(run, content, str(ordinal)))
-
-    result = load(spark, str(path), url, "mail", infer=True)
-
-    assert (result.run, result.added, result.there_before) == (run, 0, 3)
 
 
 def test_a_path_identifies_its_source_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

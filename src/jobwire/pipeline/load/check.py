@@ -23,8 +23,6 @@ from jobwire.pipeline.stores.ids import digest
 
 CONTENT, ORDINAL = "_content", "_ordinal"
 """Columns that are added to the source's own: a hash of the row, and its number among the rows that are equal to it."""
-EARLIER, EARLIER_ORDINAL = "_earlier", "_earlier_ordinal"
-"""The same of a row with inferred types, as loads had it earlier: see earlier_ids.py."""
 
 CHECKED = columns(
     "id string",
@@ -37,7 +35,6 @@ CHECKED = columns(
     "options string",
     "reason string",  # why the row can't become a job; null: it can
     "record string",  # the row as it was, if it can't
-    "earlier string",  # the id that an earlier load may have given to the row
 )
 
 
@@ -54,7 +51,6 @@ class CheckedRow(NamedTuple):
     options: str | None = None
     reason: str | None = None
     record: str | None = None
-    earlier: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,7 @@ class Check:
 
         def check(row: dict[str, Any]) -> CheckedRow:
             content, ordinal = row.pop(CONTENT, None), row.pop(ORDINAL, None)
-            before, number = row.pop(EARLIER, None), row.pop(EARLIER_ORDINAL, None)
-            identity = earlier = None
+            identity: str | None = None
             try:
                 if row.get(CORRUPT) is not None:
                     raise InvalidOption("record", row[CORRUPT], "does not fit the header")
@@ -84,7 +79,6 @@ class Check:
                 identity = asked["id"]
                 if identity is None and content is not None:
                     identity = asked["id"] = digest(self.run, content, str(ordinal))
-                    earlier = None if before is None else digest(self.run, before, str(number))
                 if identity is None:
                     raise InvalidOption("id", None, "must not be null")
                 job = job_of(backend, self.options, asked)
@@ -94,7 +88,7 @@ class Check:
                     return CheckedRow(None, reason=reason.partition(" (got ")[0], record="{}")
                 return CheckedRow(identity, reason=reason, record=_record(row))
             asked["payload"] = job.data.decode()
-            return CheckedRow(**asked, earlier=earlier)
+            return CheckedRow(**asked)
 
         for batch in batches:
             rows = rows_of(batch)

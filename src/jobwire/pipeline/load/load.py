@@ -26,9 +26,8 @@ from jobwire.pipeline.datasource.options import parse_options
 from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, check_columns, job_of
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.lake.lake import Lake
-from jobwire.pipeline.load.check import CHECKED, CONTENT, EARLIER, EARLIER_ORDINAL, ORDINAL, Check
+from jobwire.pipeline.load.check import CHECKED, CONTENT, ORDINAL, Check
 from jobwire.pipeline.load.csv_files import CORRUPT, TEXTS, quoted
-from jobwire.pipeline.load.earlier_ids import with_earlier_ids
 from jobwire.pipeline.load.source import Loadable, loadable
 from jobwire.pipeline.privacy.record import has_rules
 from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy
@@ -38,7 +37,7 @@ from jobwire.pipeline.stores.blocking import BlockingBackend, blocking_backend
 from jobwire.pipeline.stores.ids import digest
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _EXAMPLES = 3
 _REASONS = 10
@@ -107,13 +106,13 @@ def load(
     private = privacy.of_queue(queue) is not None or (lake is not None and has_rules(lake, queue))
     checked = _checked(rows, Check(target, name, rows.lines, mapping, private))
     if lake is None:
-        return _Loading(name, target, None, None, hold, progress, rows.inferred).through(checked)
+        return _Loading(name, target, None, None, hold, progress).through(checked)
     with (
         lake.files.locked(name),
         lake.run("load", store=target.store, queue=queue, load=name) as record,
     ):
         kept = record.id if invalid == "quarantine" else None
-        result = _Loading(name, target, lake, kept, hold, progress, rows.inferred).through(checked)
+        result = _Loading(name, target, lake, kept, hold, progress).through(checked)
         record.rows_in, record.rows_out = result.rows, result.added
         record.note(**result.as_dict())
     return result
@@ -130,8 +129,6 @@ class _Loading:
     """The run under which rejected rows are kept; None: they end the load."""
     hold: bool
     progress: Progress
-    inferred: bool
-    """The rows' types are inferred."""
 
     def through(self, rows: DataFrame) -> LoadResult:
         self.progress("check", 0, None)
@@ -207,10 +204,7 @@ class _Loading:
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
 
         self.progress("add", 0, expected)
-        good = checked.where("reason IS NULL")
-        if self.inferred:
-            good = with_earlier_ids(good, store.url, self.target.queue)
-        good = good.select(*JOB_COLUMNS)
+        good = checked.where("reason IS NULL").select(*JOB_COLUMNS)
         answers = added(good, store.url, self.target.queue, _RowJob(self.target), compare=True).persist()
         try:
             done = answers.count()
@@ -285,21 +279,11 @@ def _checked(rows: Loadable, check: Check) -> DataFrame:
     if not rows.lines and "payload" not in check.mapping:
         check_columns([*(name for name in JOB_COLUMNS if check.mapping.get(name, name) in names), *wanted])
     if rows.lines or check.mapping.get("id", "id") not in names:
-        values = F.struct(*(quoted(name) for name in frame.columns if name != TEXTS))
-        frame = frame.withColumn(CONTENT, _hashed(F.col(TEXTS) if rows.inferred else values))
+        content = F.col(TEXTS) if rows.inferred else F.struct(*map(quoted, frame.columns))
+        frame = frame.withColumn(CONTENT, F.sha2(F.to_json(content, {"ignoreNullFields": "false"}), 256))
         # Rows with the same hash are equal, so any order among them will do.
         frame = frame.withColumn(ORDINAL, F.row_number().over(Window.partitionBy(CONTENT).orderBy(CONTENT)))
-        if rows.inferred:
-            # Of rows that only the types make equal, the same ones must come first in every load.
-            equal = Window.partitionBy(EARLIER).orderBy(CONTENT, ORDINAL)
-            frame = frame.withColumn(EARLIER, _hashed(values)).withColumn(EARLIER_ORDINAL, F.row_number().over(equal))
     return frame.drop(TEXTS).mapInArrow(check, CHECKED.ddl)
-
-
-def _hashed(row: Column) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
-
-    return F.sha2(F.to_json(row, {"ignoreNullFields": "false"}), 256)
 
 
 def _tally(checked: DataFrame) -> tuple[int, int, dict[str, int]]:
