@@ -34,7 +34,7 @@ async def draw(call: Call) -> View:
     )
     figures = replace(figures_of(store, queue.name), paused=paused)
     failed = await _newest_failures(call, store, queue) if figures.counts.get(State.FAILED) else ()
-    rates, workers = store.rates(queue.name), look.workers.get(queue.name)
+    rates = store.rates(queue.name)
     bins = store.series.get(queue.name, Series()).last_hour(look.at)
     return View(
         "queue.html",
@@ -45,8 +45,9 @@ async def draw(call: Call) -> View:
             "here": "queue",
             "figures": figures,
             "rates": rates,
-            "workers": workers,
-            "troubles": list(troubles.of_queue(store.name, figures, rates, workers, bins)),
+            "workers": look.workers.get(queue.name),
+            "latency": store.closer.latencies.get(queue.name),
+            "troubles": list(troubles.of_known_queue(store, figures)),
             "limits": limits,
             "failed": failed,
             "said": said(call),
@@ -97,6 +98,8 @@ def title_of(figures: QueueFigures, rates: Rates | None = None) -> str:
         return f"{figures.name} keeps up: {rates.finished:,.0f} jobs a minute{share}"
     if active:
         return f"{figures.name}: {counted(active, 'job', ' runs', ' run')} and none wait"
+    if parents := figures.counts.get(State.WAITING_CHILDREN, 0):
+        return f"{figures.name}: {counted(parents, 'job', ' waits for its', ' wait for their')} children"
     failed = figures.counts.get(State.FAILED, 0)
     return f"{figures.name} is idle" + (f"; {counted(failed, 'job', ' has', ' have')} failed" if failed else "")
 
