@@ -165,9 +165,9 @@ def _pages(filled, store):
     queue, job = filled.jobs[store]
     has = filled.connections[store].backend.capabilities.has
     missing = {"/events": Feature.EVENTS, "/flow": Feature.FLOWS}
-    for path in PAGES:
+    for path in (*PAGES, "/health"):
         match path:
-            case "/" | "/campaigns":
+            case "/" | "/campaigns" | "/health":
                 yield path[1:], {}
             case "/campaign":
                 yield path[1:], {"store": "news", "id": filled.campaign.id}

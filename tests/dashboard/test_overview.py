@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from awaiting import eventually
 from conformance.recycled import new_name
 from dashboard.browsing import Browser, Page
 from jobwire import Queue, connect
@@ -62,11 +63,22 @@ async def test_all_troubles_can_be_listed(two_stores, monkeypatch):
     assert every.url.params["find"] == "lett"
 
 
+async def test_health_is_a_page_for_people_and_json_for_programs(two_stores):
+    overview = await two_stores.open()
+    asked = overview.url.join(overview.links["health"])
+    page = Page(await two_stores.client.get(asked, headers={"Accept": "text/html,*/*;q=0.8"}))
+    assert (page.status, page.title) == (200, "2 stores answer")
+    for words in ("mail memory:", "A look takes", "One every", "15 s", "0 pages are open"):
+        assert words in page.text
+    answer = (await two_stores.client.get(asked)).json()
+    assert answer["stores"]["mail"]["seconds_between_looks"] == pytest.approx(15, abs=2)
+
+
 def _rows(page):
     return [attributes["href"] for tag, attributes in page.elements if tag == "a" and "queue?" in attributes["href"]]
 
 
-async def test_a_parent_that_waits_for_a_failed_job_is_a_trouble(browse, queue, connection, work, eventually, needs):
+async def test_a_parent_that_waits_for_a_failed_job_is_a_trouble(browse, queue, connection, work, needs):
     async def fail(job):
         raise ValueError("the page is missing")
 

@@ -36,7 +36,7 @@ MOST_QUEUES = 1000
 """Queues of a store that are looked at."""
 WATCHED_EVERY, UNWATCHED_EVERY = 2.0, 15.0
 """Seconds between two looks while a page is open, and while none is."""
-_SHARE = 9
+_SHARE, _LONGEST_REST = 9, 60.0
 _FRESH, _OLD = 1.0, 5.0
 """Ages of figures in seconds: from the first on a page asks for a new look, from the second on it waits for one."""
 _WHOLE_LOOK = 4
@@ -183,6 +183,16 @@ class Store:
         age = time.time() - self.look.at
         return age if self.look.trouble is not None or age > UNWATCHED_EVERY + 2 * self._timeout else None
 
+    @property
+    def age(self) -> float:
+        """Seconds since the last answer."""
+        return time.time() - self.look.at
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two looks, as things are now."""
+        return min(self.took * _SHARE, _LONGEST_REST) + (WATCHED_EVERY if self.watchers else UNWATCHED_EVERY)
+
     def rates(self, queue: str) -> Rates | None:
         series = self.series.get(queue)
         return None if series is None else series.rates(self.look.at)
@@ -207,7 +217,7 @@ class Store:
             if self.watchers:
                 self.findings.refresh()
             self._wake.clear()
-            rest = min(took * _SHARE, 60)
+            rest = min(took * _SHARE, _LONGEST_REST)
             self._rests_until = time.monotonic() + rest
             await asyncio.sleep(rest)
             with contextlib.suppress(TimeoutError):

@@ -66,8 +66,8 @@ def of_store(store: Store) -> Iterator[Trouble]:
 def of_known_queue(store: Store, figures: QueueFigures) -> Iterator[Trouble]:
     """Yields what is wrong with one queue, by all that the last looks found in it."""
     name = figures.name
-    known = store.rates(name), store.look.workers.get(name), bins_of(store, name), store.closer.blocked.get(name)
-    yield from of_queue(store.name, figures, *known)
+    known = store.rates(name), store.look.workers.get(name), bins_of(store, name)
+    yield from of_queue(store.name, figures, *known, blocked=store.closer.blocked.get(name))
 
 
 def bins_of(store: Store, queue: str) -> Sequence[Bin]:
@@ -82,6 +82,7 @@ def of_queue(
     rates: Rates | None,
     workers: int | None,
     bins: Sequence[Bin] = (),
+    *,
     blocked: Blocked | None = None,
 ) -> Iterator[Trouble]:
     """Yields what is wrong with one queue. It is named in each sentence."""
