@@ -101,11 +101,15 @@ def _jobs_of(page):
     return {page.url.join(link).params["id"] for link in links if link.startswith("job?")}
 
 
-async def test_filters_find_jobs_by_error_and_age(browse, lived_in):
+async def test_filters_find_jobs_by_name_error_and_age(browse, lived_in):
     browser = browse()
     assert (await browser.open("jobs", state="failed", error="NOBODY")).title == "letters: 1 failed job matches"
     assert (await browser.open("jobs", state="failed", error="timeout")).title == "letters: 0 failed jobs match"
     assert (await browser.open("jobs", state="failed", older="1h")).title == "letters: 0 failed jobs match"
+    assert (await browser.open("jobs", state="failed", younger="1h")).title == "letters: 1 failed job matches"
+    assert (await browser.open("jobs", state="failed", younger="0s")).title == "letters: 0 failed jobs match"
+    assert (await browser.open("jobs", state="failed", name="ETTER")).title == "letters: 1 failed job matches"
+    assert (await browser.open("jobs", state="failed", name="parcel")).title == "letters: 0 failed jobs match"
     assert (await browser.open("jobs", state="failed", **{"class": "LookupError"})).title.endswith(
         "1 failed job matches"
     )
