@@ -1,4 +1,4 @@
-"""How long the jobs of a queue waited and ran, by those that completed last."""
+"""Waiting and running times of a queue, by the jobs that completed last."""
 
 from __future__ import annotations
 
