@@ -37,7 +37,8 @@ class BullWorkers:
 
 def _info(name: str, connection: Mapping[str, str]) -> WorkerInfo:
     client = f"{connection.get('lib-name', '')} {connection.get('lib-ver', '')}".strip()
-    # The idle time of this connection is not the age of a sign of life: it only waits for jobs, and a busy worker uses others.
+    # The idle time of this connection is not the age of a sign of life: it only waits for jobs, and a busy worker uses
+    # others.
     return WorkerInfo(name, connection.get("addr", ""), client, raw=connection)
 
 
