@@ -3,7 +3,8 @@
     python -m bench.dashboard [--protocol bullmq …] [--jobs 1000000] [--queues 500] [--results bench/results]
 
 Each protocol has a server of its own, one after the other, with one queue of a million jobs in all states and 500 small
-ones. Pages are drawn in this process, without a network, after a look at the store has ended. Writes
+ones. Its figures are of a store of queues: pages of campaigns and of the history read other databases and are not among
+them. Pages are drawn in this process, without a network, after a look at the store has ended. Writes
 `dashboard.json` and `dashboard.md`, and keeps the results of protocols that were not measured again. `--load` measures
 open pages beside a busy worker instead, see `bench/open_pages.py`.
 """
@@ -56,6 +57,9 @@ async def pages_of(store: Store) -> dict[str, str]:
         "workers": ("/workers", {}),
         "schedules": ("/schedules", {}),
         "events": ("/events", {}),
+        "flow": ("/flow", {"id": ids[State.WAITING]}),
+        "preview": ("/preview", {"verb": "retry", "which": "matching", "state": "failed"}),
+        "health": ("/health", {}),
     }
     where = {"store": "shop", "queue": LARGE}
     return {
@@ -98,11 +102,12 @@ async def idle(app: Starlette, cost: Cost, seconds: float, *, open_page: bool) -
 
 async def measure(store: Store, draws: int, seconds: float) -> dict[str, Any]:
     addresses = await pages_of(store)
-    app = dashboard({"shop": store.url}, allow_actions=True, timeout=30)
+    app = dashboard({"shop": store.url}, allow_actions=True)
     board = app.state.board
     shop = board.stores["shop"]
-    if not shop.has(Feature.EVENTS):
-        addresses.pop("events", None)
+    for name, feature in (("events", Feature.EVENTS), ("flow", Feature.FLOWS)):
+        if not shop.has(feature):
+            addresses.pop(name, None)
     with cost_of(store) as cost:
         # One look by itself: the first has to find the queues, later ones know them.
         first = await measured(cost, shop._look, 1)
@@ -118,7 +123,7 @@ async def measure(store: Store, draws: int, seconds: float) -> dict[str, Any]:
                 if name == "causes":
                     shop.outdate()  # else the failures that the last drawing has read are taken
                     shop._outdated = False
-                await asgi.get(app, address)
+                await (asgi.submit if name == "preview" else asgi.get)(app, address)
 
             await drawn()
             pages[name] = await measured(cost, drawn, draws)

@@ -230,5 +230,5 @@ class WorkerInfo:
     client: str = ""
     """The library by which it is connected and its version, such as `redis-py 8.1.0`, if the store has them."""
     seen_at: datetime | None = None
-    """The time of its last sign of life, if the store has that."""
+    """The time of its last sign of life, if the store has that. A worker without it is connected all the same."""
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)

@@ -88,6 +88,7 @@ async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo, tmp_path_facto
     async with contextlib.AsyncExitStack() as stack:
         connections = {name: await stack.enter_async_context(connect(url)) for name, url in urls.items()}
         jobs = {name: await _fill(connection) for name, connection in connections.items()}
+        await stack.enter_async_context(_busy(*jobs["memory"], connections["memory"]))
         url = f"{jobwire_postgres.url}?schema={place}_news"
         campaigns = await stack.enter_async_context(CampaignService(url, queue_schema=f"{place}_queues"))
         campaign = await _campaign(campaigns)
@@ -115,6 +116,22 @@ async def _fill(connection):
                     await queue.schedule(TEXTS[1], cron="0 3 * * *", data={"text": TEXTS[0]})
                 return name, job.id
     raise AssertionError("no name was taken")
+
+
+@contextlib.asynccontextmanager
+async def _busy(name, _, connection):
+    """Keeps a worker with a job that runs connected to the queue."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def handle(job):
+        begun.set()
+        await ended.wait()
+
+    async with Queue(name, connection) as queue, Worker(name, handle, connection, name=TEXTS[0]):
+        await queue.add({"to": "ann"})
+        await begun.wait()
+        yield
+        ended.set()
 
 
 async def _campaign(campaigns):
@@ -167,18 +184,25 @@ def _pages(filled, store):
     queue, job = filled.jobs[store]
     has = filled.connections[store].backend.capabilities.has
     missing = {"/events": Feature.EVENTS, "/flow": Feature.FLOWS}
-    for path in PAGES:
+    for path in (*PAGES, "/health"):
         match path:
-            case "/" | "/campaigns":
+            case "/" | "/campaigns" | "/health":
                 yield path[1:], {}
             case "/campaign":
                 yield path[1:], {"store": "news", "id": filled.campaign.id}
             case "/history":
+                yield path[1:], {}
                 yield path[1:], {"queue": HOSTILE}
             case _ if path not in missing or has(missing[path]):
                 yield path[1:], {"store": store, "queue": queue, "id": job, "state": "failed"}
             case _:
                 pass
+
+
+_CURRENT_TAB_IN_VIEW = """() => {
+    const tab = document.querySelector(".tabs [aria-current]");
+    return !tab || (tab.getBoundingClientRect().left >= 0 && tab.getBoundingClientRect().right <= innerWidth);
+}"""
 
 
 async def _settled(page):
@@ -201,11 +225,11 @@ async def test_hostile_texts_do_nothing_on_any_page(filled, tab, store):
         assert await tab.locator("main img, main iframe, main script").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_pages_are_accessible_and_fit_a_phone(filled, chromium, scheme):
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
+async def test_pages_are_accessible_and_fit_a_phone_and_a_desk(filled, chromium, scheme, width):
     axe = (FOLDER / "node_modules" / "axe-core" / "axe.min.js").read_text()
     context = await chromium.new_context(
-        viewport={"width": 390, "height": 800}, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True
+        viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True
     )
     page = await context.new_page()
     found = []
@@ -217,6 +241,8 @@ async def test_pages_are_accessible_and_fit_a_phone(filled, chromium, scheme):
             found.append((path, f"{wider} px wider than the screen"))
         await page.evaluate(axe)
         results = await page.evaluate("axe.run()")
+        if not await page.evaluate(_CURRENT_TAB_IN_VIEW):
+            found.append((path, "the current tab is out of view"))
         for one in results["violations"]:
             found += [(path, one["id"], node["html"][:150], node["failureSummary"][-200:]) for node in one["nodes"]]
     await context.close()
@@ -248,6 +274,27 @@ async def test_a_count_changes_by_itself_and_after_a_restart_of_the_server(chrom
             await context.close()
             await served.stop()
             served.listening.close()
+
+
+async def test_counts_change_by_themselves_on_every_protocol(filled, chromium):
+    context = await chromium.new_context()
+
+    async def watch(store, connection):
+        name, _ = filled.jobs[store]
+        page = await context.new_page()
+        await page.goto(_url(filled.served.url, "jobs", {"store": store, "queue": name, "state": "delayed"}))
+        await page.wait_for_selector("#stream.on")
+        before = int(await page.text_content(".tabs b.delayed"))
+        async with Queue(name, connection) as queue:
+            await queue.add({"n": 1}, delay=3600)
+        await page.wait_for_selector(f".tabs b.delayed:text-is('{before + 1}')")
+        await page.wait_for_selector(f"h1:has-text('{before + 1} delayed job')")
+        await page.close()
+
+    try:
+        await asyncio.gather(*(watch(store, one) for store, one in filled.connections.items()))
+    finally:
+        await context.close()
 
 
 async def test_a_job_is_found_and_retried_with_the_keyboard(chromium, tab):
@@ -305,6 +352,12 @@ async def test_what_is_selected_and_open_stays_so_when_parts_change(tab):
             await tab.wait_for_selector("tr[data-row]:nth-child(2)")
             assert await tab.locator("input[name=id][type=checkbox]:checked").count() == 1
             assert await tab.text_content("#all-words") == "1 selected:"
+            await tab.evaluate("getSelection().selectAllChildren(document.querySelector('td.data'))")
+            await queue.add({"n": 3})
+            await tab.wait_for_selector(".tabs b.waiting:text-is('3')")
+            assert await tab.evaluate("getSelection().toString()") == '{"n": 1}'
+            await tab.evaluate("getSelection().removeAllRanges()")
+            await tab.wait_for_selector("tr[data-row]:nth-child(3)")
         finally:
             await tab.goto("about:blank")
             await served.stop()

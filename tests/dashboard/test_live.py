@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from dashboard.browsing import Browser
+from dashboard.browsing import Browser, Page
 from faults.proxy import Proxy
 from jobwire import Queue, connect
 from jobwire.dashboard import dashboard
@@ -84,8 +84,8 @@ async def test_every_page_has_a_stream_of_its_parts(connection, queue):
     job = await queue.add({"n": 1})
     app = dashboard({"shop": connection}, allow_actions=True)
     try:
-        for path in ("/", "/jobs", "/job", "/failures", "/workers", "/schedules", "/events"):
-            query = b"" if path == "/" else f"store=shop&queue=letters&id={job.id}".encode()
+        for path in ("/", "/health", "/jobs", "/job", "/failures", "/workers", "/schedules", "/events"):
+            query = b"" if path in ("/", "/health") else f"store=shop&queue=letters&id={job.id}".encode()
             async with streamed(app, path, query) as next_message:
                 parts = await next_message()
                 assert len(parts) > 2, path
@@ -164,6 +164,8 @@ async def test_a_store_that_stops_answering_shows_its_last_figures_as_stale(jobw
             assert (refused.status, "did not answer within 0.3 s" in refused.text) == (503, True)
             health = await browser.client.get("/health")
             assert (health.status_code, health.json()["stores"]["other"]["status"]) == (503, "ok")
+            page = Page(await browser.client.get("/health", headers={"Accept": "text/html"}))
+            assert (page.status, page.title) == (503, "No answer from shop")
             proxy.flow()
             await eventually(lambda: _shows(browser, "queue", "letters: 1 job waits"))
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -43,6 +45,7 @@ async def test_every_page_shows_what_the_queue_holds(browse, queue, lived_in):
     overview = await browser.open()
     assert overview.title == "All is well: 1 queue"
     assert "letters" in overview.links
+    assert re.search(r'<td class="figure wide">[\d.]+ m?s</td>', overview.html), "no running time"
     page = await browser.open("queue")
     assert page.title.startswith("letters: 1 job waits, the oldest for")
     for state, data in (("waiting", "now"), ("delayed", "later"), ("completed", "ann"), ("failed", "nobody")):
@@ -98,11 +101,15 @@ def _jobs_of(page):
     return {page.url.join(link).params["id"] for link in links if link.startswith("job?")}
 
 
-async def test_filters_find_jobs_by_error_and_age(browse, lived_in):
+async def test_filters_find_jobs_by_name_error_and_age(browse, lived_in):
     browser = browse()
     assert (await browser.open("jobs", state="failed", error="NOBODY")).title == "letters: 1 failed job matches"
     assert (await browser.open("jobs", state="failed", error="timeout")).title == "letters: 0 failed jobs match"
     assert (await browser.open("jobs", state="failed", older="1h")).title == "letters: 0 failed jobs match"
+    assert (await browser.open("jobs", state="failed", younger="1h")).title == "letters: 1 failed job matches"
+    assert (await browser.open("jobs", state="failed", younger="0s")).title == "letters: 0 failed jobs match"
+    assert (await browser.open("jobs", state="failed", name="ETTER")).title == "letters: 1 failed job matches"
+    assert (await browser.open("jobs", state="failed", name="parcel")).title == "letters: 0 failed jobs match"
     assert (await browser.open("jobs", state="failed", **{"class": "LookupError"})).title.endswith(
         "1 failed job matches"
     )

@@ -46,6 +46,7 @@ from jobwire.serving.tokens import OPEN, Tokens
 
 _log = logging.getLogger("jobwire.dashboard")
 Do = Callable[[Call, Mapping[str, Any]], Awaitable[Response]]
+Respond = Callable[[Request], Awaitable[Response]]
 
 PAGES: Mapping[str, Draw] = {
     "/": overview.draw,
@@ -120,7 +121,7 @@ def dashboard(
     routes = [
         *(Route(path, _page(board, draw, drawings)) for path, draw in PAGES.items()),
         *(Route(path, _change(board, do), methods=["POST"]) for path, do in CHANGES.items()),
-        Route("/health", _health(board)),
+        Route("/health", _health(board, _page(board, health.draw, drawings))),
         Route("/static/{name}", _static),
         Route("/{anything:path}", _page(board, _nothing, drawings)),
     ]
@@ -198,9 +199,14 @@ async def _with_caller(board: Board, request: Request, respond: Callable[[Call],
     return response
 
 
-def _health(board: Board) -> Callable[[Request], Awaitable[Response]]:
+def _health(board: Board, shown: Respond) -> Respond:
+    """Answers programs with JSON, and browsers that may read with a page."""
+
     async def respond(request: Request) -> Response:
         board.start()
+        accepted = request.headers.get("accept", "")
+        if ("text/html" in accepted or "event-stream" in accepted) and caller_of(request, board.auth) is not None:
+            return await shown(request)
         return await health.answer(board, known=caller_of(request, board.auth) is not None)
 
     return respond

@@ -141,6 +141,11 @@ class CampaignsDatabase:
         self._outdated = True
 
     @property
+    def age(self) -> float:
+        """Seconds since the last answer."""
+        return time.time() - self.look.at
+
+    @property
     def stale_for(self) -> float | None:
         """Seconds since the last answer, if the last look failed."""
         return time.time() - self.look.at if self.look.trouble is not None else None

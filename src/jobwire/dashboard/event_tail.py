@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import time
 from collections import deque
 from collections.abc import Sequence
 
 from jobwire.boundary import Feature
 from jobwire.errors import JobwireError
-from jobwire.model import Event
+from jobwire.model import Event, EventKind
 from jobwire.queue import Queue
 
-MOST = 200
+MOST, MOST_PROGRESS = 200, 50
+"""Events that are kept. A job may report its progress many times a second, so those have a place of their own."""
+_AT_FIRST = 1000
 _KEPT = 60.0
 """Seconds after the last call of `events` in which events are still gathered."""
 
@@ -22,7 +26,9 @@ class EventTail:
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
-        self._events: deque[Event] = deque(maxlen=MOST)
+        self._events: deque[tuple[int, Event]] = deque(maxlen=MOST)
+        self._progress: deque[tuple[int, Event]] = deque(maxlen=MOST_PROGRESS)
+        self._numbers = itertools.count()
         self._asked = time.monotonic()
         self._task: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
@@ -40,7 +46,7 @@ class EventTail:
         await self._ready.wait()
         if self._error is not None:
             raise self._error
-        return list(reversed(self._events))
+        return [event for _, event in heapq.merge(*map(reversed, (self._events, self._progress)), key=_age)]
 
     def close(self) -> None:
         if self._task is not None:
@@ -51,8 +57,10 @@ class EventTail:
         try:
             since: str | None = None
             if self._queue.capabilities.has(Feature.EVENT_CONTROL):
-                self._events.extend(await self._queue.admin.last_events(MOST))
-                since = self._events[-1].id if self._events else None
+                known = await self._queue.admin.last_events(_AT_FIRST)
+                for event in known:
+                    self._keep(event)
+                since = known[-1].id if known else None
             following = asyncio.create_task(self._follow(since))
             self._ready.set()
             while time.monotonic() - self._asked < _KEPT and not following.done():
@@ -69,4 +77,12 @@ class EventTail:
 
     async def _follow(self, since: str | None) -> None:
         async for event in self._queue.events(since):
-            self._events.append(event)
+            self._keep(event)
+
+    def _keep(self, event: Event) -> None:
+        kept = self._progress if event.kind is EventKind.PROGRESS else self._events
+        kept.append((next(self._numbers), event))
+
+
+def _age(numbered: tuple[int, Event]) -> int:
+    return -numbered[0]

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.links import OVERVIEW, link
-from jobwire.dashboard.values import brief, capped
+from jobwire.dashboard.values import brief, capped, named
 from jobwire.look.palette import DARK, FONT, NAMED, variables
 from jobwire.look.words import ago, measured, spoken
 from jobwire.serving.tokens import Role
@@ -66,6 +66,7 @@ _globals: dict[str, Any] = {
     "counted": counted,
     "brief": brief,
     "capped": capped,
+    "named": named,
     "OVERVIEW": OVERVIEW,
     "Role": Role,
 }

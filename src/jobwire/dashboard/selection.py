@@ -25,19 +25,23 @@ PARAMETERS = ("state", "name", "error", "class", "older", "younger")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A state and conditions. `kind` is a class of errors, as the page of failures has it."""
+    """A state and conditions. `kind` is a class of errors, as the page of failures has it. `name` is a part of the
+    job's name: people search by what they remember."""
 
     state: State
     filters: Filters
     kind: str
+    name: str
     given: Mapping[str, str]
     """The parameters as they were written, for links."""
 
     def __bool__(self) -> bool:
-        return bool(self.filters) or bool(self.kind)
+        return bool(self.filters or self.kind or self.name)
 
     def match(self, job: Job) -> bool:
-        return self.filters.match(job) and (not self.kind or class_of(job) == self.kind)
+        if self.name.casefold() not in job.name.casefold() or not self.filters.match(job):
+            return False
+        return not self.kind or class_of(job) == self.kind
 
 
 @dataclass(slots=True)
@@ -54,12 +58,12 @@ def selection_of(given: Mapping[str, str]) -> Selection:
     written = {name: given.get(name, "").strip() for name in PARAMETERS}
     written["state"] = written["state"] or State.WAITING.value
     filters = Filters(
-        written["name"] or None,
+        None,
         written["error"] or None,
         _duration("older", written["older"]),
         _duration("younger", written["younger"]),
     )
-    return Selection(state_of(written["state"]), filters, written["class"], written)
+    return Selection(state_of(written["state"]), filters, written["class"], written["name"], written)
 
 
 def _duration(name: str, text: str) -> float | None:

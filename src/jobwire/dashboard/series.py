@@ -7,7 +7,7 @@ count of finished jobs, so it is not seen as finished. A store that does not cou
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jobwire.boundary import Turnover
@@ -40,6 +40,11 @@ class Rates:
     def failure_share(self) -> float | None:
         """The part of finished jobs that failed, or None if none finished."""
         return self.failed / self.finished if self.finished else None
+
+
+def minutes_of(bins: Sequence[Bin]) -> float:
+    """Returns the minutes that the bins span."""
+    return (bins[-1].number - bins[0].number + 1) * BIN / 60 if bins else 0.0
 
 
 class Series:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from jobwire.boundary import Feature, QueueFigures, QueueList
 from jobwire.connection import Connection
 from jobwire.dashboard.at_least import AtLeast
+from jobwire.dashboard.closer_look import CloserLook
 from jobwire.dashboard.event_tail import EventTail
 from jobwire.dashboard.findings import Findings
 from jobwire.dashboard.queue_names import QueueNames
@@ -35,7 +36,7 @@ MOST_QUEUES = 1000
 """Queues of a store that are looked at."""
 WATCHED_EVERY, UNWATCHED_EVERY = 2.0, 15.0
 """Seconds between two looks while a page is open, and while none is."""
-_SHARE = 9
+_SHARE, _LONGEST_REST = 9, 60.0
 _FRESH, _OLD = 1.0, 5.0
 """Ages of figures in seconds: from the first on a page asks for a new look, from the second on it waits for one."""
 _WHOLE_LOOK = 4
@@ -94,6 +95,9 @@ class Store:
         self.look = Look()
         self.series: dict[str, Series] = {}
         self.findings = Findings(self.connection)
+        self.closer = CloserLook(self.connection)
+        self.took = 0.0
+        """Seconds that the last look took."""
         self.watchers = 0
         self._names = QueueNames()
         self._most = MOST_COUNTED
@@ -179,6 +183,16 @@ class Store:
         age = time.time() - self.look.at
         return age if self.look.trouble is not None or age > UNWATCHED_EVERY + 2 * self._timeout else None
 
+    @property
+    def age(self) -> float:
+        """Seconds since the last answer."""
+        return time.time() - self.look.at
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two looks, as things are now."""
+        return min(self.took * _SHARE, _LONGEST_REST) + (WATCHED_EVERY if self.watchers else UNWATCHED_EVERY)
+
     def rates(self, queue: str) -> Rates | None:
         series = self.series.get(queue)
         return None if series is None else series.rates(self.look.at)
@@ -194,14 +208,16 @@ class Store:
             except Exception as error:  # a look that fails in an unknown way must not be the last one
                 _log.exception("looking at store %r failed; the next look follows", self.name)
                 self._failed(error)
-            took = time.monotonic() - began
+            self.took = took = time.monotonic() - began
             self._adapt(took)
+            if self.look.trouble is None:
+                took += await self._look_closer()
             self._looked.set()
             self._looked = asyncio.Event()
             if self.watchers:
                 self.findings.refresh()
             self._wake.clear()
-            rest = min(took * _SHARE, 60)
+            rest = min(took * _SHARE, _LONGEST_REST)
             self._rests_until = time.monotonic() + rest
             await asyncio.sleep(rest)
             with contextlib.suppress(TimeoutError):
@@ -221,6 +237,18 @@ class Store:
         for gone in self.series.keys() - set(shown):
             del self.series[gone]
         self.look = Look(now, found, workers, len(names) - len(shown), not self._names.complete)
+
+    async def _look_closer(self) -> float:
+        """Looks at a few queues more closely. Returns the seconds that it took. A failure is that of one queue, whose
+        turn comes again later: the figures of the look are shown without it."""
+        began = time.monotonic()
+        try:
+            await self.ask(lambda: self.closer.go_on(self.look.figures, self._known_queue))
+        except (JobwireError, NoSuchQueue) as error:
+            _log.info("a closer look at store %r failed: %s; it is repeated later", self.name, redact(str(error)))
+        except Exception:  # as with the look itself
+            _log.exception("a closer look at store %r failed; it is repeated later", self.name)
+        return time.monotonic() - began
 
     async def _queue_list(self) -> QueueList:
         await self.connection.reach()
@@ -261,6 +289,9 @@ class Store:
         """Returns a queue that exists. Raises NoSuchQueue otherwise: opening would make it."""
         if not await self.ask(lambda: self.connection.has_queue(name)):
             raise NoSuchQueue(name)
+        return await self._known_queue(name)
+
+    async def _known_queue(self, name: str) -> Queue:
         found = self._queues.pop(name, None) or Queue(name, self.connection)
         self._queues[name] = found  # the most recently used one is the last
         if len(self._queues) > _MOST_OPEN:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from jobwire.boundary.finding_kinds import NO_WORKER, PAUSED, WAITING
 from jobwire.counted import counted
+from jobwire.dashboard.blocked import Blocked
 from jobwire.dashboard.links import link
 from jobwire.dashboard.series import Bin, Rates
 from jobwire.dashboard.store import Store
+from jobwire.dashboard.values import named
 from jobwire.figures import QueueFigures
 from jobwire.look.words import spoken
 from jobwire.model import State
@@ -40,6 +42,8 @@ class Trouble:
     detail: str = ""
     command: str = ""
     """A remedy to copy."""
+    store: str = ""
+    """The store, if the sentence does not name it."""
 
 
 def of_store(store: Store) -> Iterator[Trouble]:
@@ -48,19 +52,23 @@ def of_store(store: Store) -> Iterator[Trouble]:
     if look.trouble is not None:
         age = f"; its figures are {spoken(store.stale_for or 0)} old" if look.seen else ""
         yield Trouble(0, f"Store {store.name} can't be read{age}", "", "", look.trouble)
-    of_queues = {
-        name: list(of_queue(store.name, figures, store.rates(name), look.workers.get(name), bins_of(store, name)))
-        for name, figures in look.figures.items()
-    }
+    of_queues = {name: list(of_known_queue(store, figures)) for name, figures in look.figures.items()}
     for found in store.findings.known:
         if found.code in _SEEN_BY_LOOKS and of_queues.get(found.queue or ""):
             continue
-        where = f"{store.name}, queue {found.queue}" if found.queue else store.name
+        where = f"{store.name}, queue {named(found.queue)}" if found.queue else store.name
         href = link("queue", store=store.name, queue=found.queue) if found.queue else ""
         weight = 1 if found.severity == "critical" else 5
         yield Trouble(weight, f"{where}: {found.title}", href, "look", found.evidence, found.remedy)
     for sentences in of_queues.values():
         yield from sentences
+
+
+def of_known_queue(store: Store, figures: QueueFigures) -> Iterator[Trouble]:
+    """Yields what is wrong with one queue, by all that the last looks found in it."""
+    name = figures.name
+    known = store.rates(name), store.look.workers.get(name), bins_of(store, name)
+    yield from of_queue(store.name, figures, *known, blocked=store.closer.blocked.get(name))
 
 
 def bins_of(store: Store, queue: str) -> Sequence[Bin]:
@@ -70,28 +78,41 @@ def bins_of(store: Store, queue: str) -> Sequence[Bin]:
 
 
 def of_queue(
-    store: str, figures: QueueFigures, rates: Rates | None, workers: int | None, bins: Sequence[Bin] = ()
+    store: str,
+    figures: QueueFigures,
+    rates: Rates | None,
+    workers: int | None,
+    bins: Sequence[Bin] = (),
+    *,
+    blocked: Blocked | None = None,
 ) -> Iterator[Trouble]:
     """Yields what is wrong with one queue. It is named in each sentence."""
-    name, waiting, age = figures.name, figures.counts.get(State.WAITING, 0), figures.oldest_age or 0.0
+    queue, name, waiting, age = (
+        figures.name,
+        named(figures.name),
+        figures.counts.get(State.WAITING, 0),
+        figures.oldest_age or 0.0,
+    )
     held = waiting + figures.counts.get(State.PAUSED, 0)
-    page = link("queue", store=store, queue=name)
+    page = link("queue", store=store, queue=queue)
     wait = counted(held, "job", " waits", " wait")
     if figures.paused and held:
-        yield Trouble(2, f"{name} is paused and {wait}", page, "resume it")
+        yield Trouble(2, f"{name} is paused and {wait}", page, "resume it", store=store)
     elif waiting and workers == 0 and age > UNATTENDED and not _just_came(bins):
-        yield Trouble(
-            1, f"{name}: {wait} and no worker is connected", link("workers", store=store, queue=name), "workers"
-        )
+        sentence = f"{name}: {wait} and no worker is connected"
+        yield Trouble(1, sentence, link("workers", store=store, queue=queue), "workers", store=store)
     elif waiting and workers is None and age > UNTAKEN and not figures.counts.get(State.ACTIVE) and _untaken(bins):
         sentence = f"{name}: {wait}, the oldest for {spoken(age)}, and no worker takes them"
-        yield Trouble(1, sentence, link("workers", store=store, queue=name), "workers")
+        yield Trouble(1, sentence, link("workers", store=store, queue=queue), "workers", store=store)
     elif waiting and age > LONG:
-        yield Trouble(3, f"{name}: {wait}, the oldest for {spoken(age)}", page, "look")
+        yield Trouble(3, f"{name}: {wait}, the oldest for {spoken(age)}", page, "look", store=store)
+    if blocked is not None:
+        sentence = f"{name}: a job waits for a job of {named(blocked.child.queue)} that has failed"
+        yield Trouble(2, sentence, link("flow", store=store, queue=queue, id=blocked.parent), "flow", store=store)
     share = rates.failure_share if rates is not None else None
     if rates is not None and share is not None and share >= MANY_FAIL and rates.failed * 2 >= _FEWEST:
         sentence = f"{name}: {share:.0%} of the jobs that finish fail, {rates.failed:,.0f} a minute"
-        yield Trouble(2, sentence, link("failures", store=store, queue=name), "causes")
+        yield Trouble(2, sentence, link("failures", store=store, queue=queue), "causes", store=store)
 
 
 def _just_came(bins: Sequence[Bin]) -> bool:

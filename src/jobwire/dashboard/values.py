@@ -68,6 +68,15 @@ def _leaf(label: str, value: Any) -> Node:
     return Node(label, "number", *capped(str(value)))
 
 
+def named(queue: str) -> str:
+    """Returns the name of a queue for a title or a sentence, cut if it is very long.
+
+    >>> named("mail"), len(named("q" * 500))
+    ('mail', 60)
+    """
+    return queue if len(queue) <= 60 else f"{queue[:59]}…"
+
+
 def capped(text: str, longest: int = LONGEST_TEXT) -> tuple[str, str]:
     """Returns the beginning of a text, and a note on what was left out.
 

@@ -21,7 +21,7 @@ from jobwire.dashboard.pages.campaigns import Row
 from jobwire.dashboard.pages.outcome import campaign_said
 from jobwire.dashboard.pictures import sparkline
 from jobwire.dashboard.render import View
-from jobwire.dashboard.series import Bin, Series
+from jobwire.dashboard.series import Bin, Series, minutes_of
 from jobwire.serving.tokens import Role
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ async def draw(call: Call) -> View:
             "counted_all": sum(one.count for one in reasons) < MOST_FAILURES,
             "health": health,
             "charts": _charts(bins[1:-1] or bins),
+            "period": _period(bins),
             "acts": acts_on(call, campaign),
             "commands": [command(verb, database, campaign) for verb in _verbs(campaign)],
             "said": campaign_said(call),
@@ -83,6 +84,14 @@ def _charts(bins: Sequence[Bin]) -> list[tuple[str, Markup]]:
         ("Sent", sparkline(bins, lambda one: one.completed, "Messages sent over the last hour", "good")),
         ("Failed", sparkline(bins, lambda one: one.failed, "Messages failed over the last hour", "bad")),
     ]
+
+
+def _period(bins: Sequence[Bin]) -> str:
+    """Returns the time that the charts show."""
+    minutes = minutes_of(bins)
+    return (
+        "in the last hour" if minutes >= 59 else f"in the last {max(1, round(minutes))} min, since the dashboard looks"
+    )
 
 
 async def _nothing() -> None:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from jobwire.boundary import Feature
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.pages.queue import figures_of, tabs
+from jobwire.dashboard.redaction import Redaction
 from jobwire.dashboard.render import View
-from jobwire.dashboard.values import brief
+from jobwire.dashboard.values import brief, named
+from jobwire.model import Event
+
+
+def _detail(event: Event, hide: Redaction) -> str:
+    """Returns what the other columns do not show: the error, or the native fields without the id of the job."""
+    if event.error:
+        return hide.text(event.error)
+    fields = {name: value for name, value in event.data.items() if value != event.job_id}
+    shown = (
+        (name, value if isinstance(value, str) else brief(value, 80)) for name, value in hide.value(fields).items()
+    )
+    return ", ".join(f"{name} {text[:80]}" for name, text in shown)
 
 
 async def draw(call: Call) -> View:
@@ -16,18 +31,25 @@ async def draw(call: Call) -> View:
     found = await store.ask(store.tail(queue).events)
     hide = call.board.redaction
     figures = figures_of(store, queue.name)
-    rows = [
-        (event, hide.text(event.error) if event.error else brief(hide.value(dict(event.data)), 160)) for event in found
-    ]
+    kinds = Counter(event.kind for event in found)
+    wanted = call.given("kind")
+    rows = [(event, _detail(event, hide)) for event in found if wanted in ("", event.kind)]
     return View(
         "events.html",
-        f"{queue.name}: the last {counted(len(rows), 'event')}" if rows else f"{queue.name}: no events yet",
+        _title(named(queue.name), len(rows), wanted.replace("_", " ")),
         {
             "store": store,
             "queue": queue.name,
             "here": "events",
             "figures": figures,
             "rows": rows,
+            "kinds": sorted(kinds.items()),
+            "kind": wanted,
             **tabs(store, figures),
         },
     )
+
+
+def _title(queue: str, number: int, kind: str) -> str:
+    what = f"{kind} event" if kind else "event"
+    return f"{queue}: the last {counted(number, what)}" if number else f"{queue}: no {what}s yet"

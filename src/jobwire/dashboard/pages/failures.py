@@ -11,6 +11,7 @@ from jobwire.dashboard.pages.outcome import said
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View
 from jobwire.dashboard.selection import Found, class_of, read, selection_of
+from jobwire.dashboard.values import named
 from jobwire.model import Job, State
 
 MOST = 1000
@@ -50,7 +51,7 @@ async def draw(call: Call) -> View:
     figures = figures_of(store, queue.name)
     return View(
         "failures.html",
-        _title(queue.name, causes, found, figures.counts.get(State.FAILED, 0)),
+        _title(named(queue.name), causes, found, figures.counts.get(State.FAILED, 0)),
         {
             "store": store,
             "queue": queue.name,

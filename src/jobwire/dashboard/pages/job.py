@@ -18,7 +18,7 @@ from jobwire.dashboard.pictures import timeline
 from jobwire.dashboard.render import View
 from jobwire.dashboard.selection import class_of, without_secrets
 from jobwire.dashboard.store import Store
-from jobwire.dashboard.values import capped, tree
+from jobwire.dashboard.values import capped, named, tree
 from jobwire.error_class import specific_class
 from jobwire.errors import JobNotFound
 from jobwire.flow import Flow
@@ -61,6 +61,7 @@ async def draw(call: Call) -> View:
             "figures": figures,
             "kind": class_of(job) if job.state is State.FAILED else "",
             "spans": spans,
+            "earlier": _about_earlier(store) if any(span.kind == "earlier" for span in spans) else "",
             "picture": timeline(spans, "; ".join(span.words for span in spans)) if spans else "",
             "data": tree(hide.value(job.data)),
             "result": tree(hide.value(job.result)) if job.result is not None else None,
@@ -102,6 +103,15 @@ async def _events(store: Store, queue: Queue, job: Job) -> Sequence[Event]:
     return await store.part(Feature.EVENT_CONTROL, lambda: queue.admin.last_events(_EVENTS)) or ()
 
 
+def _about_earlier(store: Store) -> str:
+    """Returns the reason why earlier attempts are not drawn one by one."""
+    if store.has(Feature.EVENT_CONTROL):
+        return (
+            "The queue's events don't go back to the earlier attempts. The store itself has the times of the last one."
+        )
+    return "This protocol keeps the times of the last attempt only, so the earlier ones can't be drawn one by one."
+
+
 def _percent(job: Job) -> float | None:
     number = job.progress
     return (
@@ -112,7 +122,7 @@ def _percent(job: Job) -> float | None:
 
 
 def _title(job: Job) -> str:
-    name = f"{job.queue} {job.id}" if len(job.id) <= 12 else f"{job.queue} {job.id[:8]}…"
+    name = f"{named(job.queue)} {job.id if len(job.id) <= 12 else f'{job.id[:8]}…'}"
     match job.state:
         case State.FAILED:
             attempts = f" after {counted(job.attempts_made, 'attempt')}" if job.attempts_made else ""

@@ -9,6 +9,7 @@ from jobwire.dashboard.pages.outcome import said
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View
 from jobwire.dashboard.selection import Found, Selection, read, selection_of
+from jobwire.dashboard.values import named
 from jobwire.figures import QueueFigures
 
 
@@ -22,7 +23,7 @@ async def draw(call: Call) -> View:
     where = {"store": store.name, "queue": queue.name}
     return View(
         "jobs.html",
-        _title(queue.name, chosen, found, figures),
+        _title(named(queue.name), chosen, found, figures),
         {
             "store": store,
             "queue": queue.name,

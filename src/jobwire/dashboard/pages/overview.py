@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from jobwire.counted import counted
 from jobwire.dashboard import campaign_troubles, troubles
 from jobwire.dashboard.board import Call
+from jobwire.dashboard.latency import Latency
+from jobwire.dashboard.links import OVERVIEW, link
 from jobwire.dashboard.pages.campaigns import Row as CampaignRow
 from jobwire.dashboard.pages.campaigns import rows_of as campaign_rows
 from jobwire.dashboard.render import View
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 200
 MOST_CAMPAIGNS = 5
-MOST_TROUBLES = 12
+MOST_TROUBLES, MOST_LISTED = 12, 500
+"""Sentences of the page, and of the one that lists all."""
+_UNKNOWN = Latency(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Row:
     figures: QueueFigures
     rates: Rates | None
     workers: int | None
+    latency: Latency
     troubled: bool
 
     @property
@@ -44,9 +49,10 @@ class Row:
 
 
 async def draw(call: Call) -> View:
-    """Returns the overview, or the queues whose names hold the text of `find`."""
-    stores = list(call.board.stores.values())
-    databases = list(call.board.campaigns.values())
+    """Returns the overview of all stores or of one, or the queues whose names hold the text of `find`."""
+    only = call.store() if call.given("store") else None
+    stores = [only] if only is not None else list(call.board.stores.values())
+    databases = [one for one in call.board.campaigns.values() if only is None or one.name == only.name]
     await asyncio.gather(*(one.fresh() for one in (*stores, *databases)))
     of_queues = (one for store in stores for one in troubles.of_store(store))
     of_campaigns = (one for database in databases for one in campaign_troubles.of_database(database))
@@ -54,14 +60,20 @@ async def draw(call: Call) -> View:
     rows = sorted((row for store in stores for row in _rows(store)), key=lambda row: row.rank)
     wanted = call.given("find").casefold()
     shown = [row for row in rows if wanted in row.figures.name.casefold()]
+    where = f" in {only.name}" if only is not None else ""
+    most = MOST_LISTED if call.given("troubles") == "all" else MOST_TROUBLES
     return View(
         "overview.html",
-        _unanswered(stores, databases) or _title(found, _well(stores, len(rows), databases)),
+        _unanswered(stores, databases) or _title(found, _well(stores, len(rows), databases), where, len(stores) > 1),
         {
             "stores": stores,
             "databases": [one for one in databases if one.name not in call.board.stores],
-            "troubles": found[:MOST_TROUBLES],
-            "more_troubles": max(0, len(found) - MOST_TROUBLES),
+            "only": only,
+            "troubles": found[:most],
+            "more_troubles": max(0, len(found) - most),
+            "all_troubles": link(OVERVIEW, troubles="all", store=call.given("store"), find=call.given("find"))
+            if most < MOST_LISTED
+            else "",
             "rows": shown[:MOST_ROWS],
             "left_out": max(0, len(shown) - MOST_ROWS) + sum(store.look.left_out for store in stores),
             "seen": any(store.look.seen for store in stores),
@@ -82,9 +94,9 @@ def _rows(store: Store) -> list[Row]:
     look = store.look
     rows: list[Row] = []
     for name, figures in look.figures.items():
-        rates, workers = store.rates(name), look.workers.get(name)
-        troubled = any(troubles.of_queue(store.name, figures, rates, workers, troubles.bins_of(store, name)))
-        rows.append(Row(store, figures, rates, workers, troubled))
+        troubled = any(troubles.of_known_queue(store, figures))
+        latency = store.closer.latencies.get(name, _UNKNOWN)
+        rows.append(Row(store, figures, store.rates(name), look.workers.get(name), latency, troubled))
     return rows
 
 
@@ -94,13 +106,14 @@ def _unanswered(stores: list[Store], databases: list[CampaignsDatabase]) -> str:
     return f"No answer yet from {', '.join(dict.fromkeys(names))}" if names else ""
 
 
-def _title(found: list[Trouble], well: list[str]) -> str:
-    """Returns the finding, or `well` if there is none."""
+def _title(found: list[Trouble], well: list[str], where: str, several: bool) -> str:
+    """Returns the finding, or `well` if there is none. `where` names the store if the page shows one of them."""
     if not found:
-        return f"All is well: {', '.join(well)}"
+        return f"All is well{where}: {', '.join(well)}"
     if len(found) == 1:
-        return found[0].sentence
-    return f"{counted(len(found), 'thing', ' needs', ' need')} attention"
+        [one] = found
+        return f"{one.sentence}, in {one.store}" if one.store and several else one.sentence
+    return f"{counted(len(found), 'thing', ' needs', ' need')} attention{where}"
 
 
 def _well(stores: list[Store], queues: int, databases: list[CampaignsDatabase]) -> list[str]:

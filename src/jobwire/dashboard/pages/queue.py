@@ -16,8 +16,9 @@ from jobwire.dashboard.pages.outcome import said
 from jobwire.dashboard.pictures import sparkline
 from jobwire.dashboard.render import View
 from jobwire.dashboard.selection import read, selection_of
-from jobwire.dashboard.series import BIN, Bin, Rates, Series
+from jobwire.dashboard.series import Bin, Rates, Series, minutes_of
 from jobwire.dashboard.store import Store
+from jobwire.dashboard.values import named
 from jobwire.figures import QueueFigures
 from jobwire.look.words import spoken
 from jobwire.model import Job, State
@@ -34,7 +35,7 @@ async def draw(call: Call) -> View:
     )
     figures = replace(figures_of(store, queue.name), paused=paused)
     failed = await _newest_failures(call, store, queue) if figures.counts.get(State.FAILED) else ()
-    rates, workers = store.rates(queue.name), look.workers.get(queue.name)
+    rates = store.rates(queue.name)
     bins = store.series.get(queue.name, Series()).last_hour(look.at)
     return View(
         "queue.html",
@@ -45,8 +46,9 @@ async def draw(call: Call) -> View:
             "here": "queue",
             "figures": figures,
             "rates": rates,
-            "workers": workers,
-            "troubles": list(troubles.of_queue(store.name, figures, rates, workers, bins)),
+            "workers": look.workers.get(queue.name),
+            "latency": store.closer.latencies.get(queue.name),
+            "troubles": list(troubles.of_known_queue(store, figures)),
             "limits": limits,
             "failed": failed,
             "said": said(call),
@@ -85,20 +87,23 @@ def figures_of(store: Store, queue: str) -> QueueFigures:
 
 def title_of(figures: QueueFigures, rates: Rates | None = None) -> str:
     """Returns the finding about a queue, such as "mail: 312 jobs wait, the oldest for 4 min"."""
+    name = named(figures.name)
     waiting, active = figures.counts.get(State.WAITING, 0), figures.counts.get(State.ACTIVE, 0)
     held = waiting + figures.counts.get(State.PAUSED, 0)
     if figures.paused:
-        return f"{figures.name} is paused" + (f"; {counted(held, 'job', ' waits', ' wait')}" if held else "")
+        return f"{name} is paused" + (f"; {counted(held, 'job', ' waits', ' wait')}" if held else "")
     if waiting:
         age = f", the oldest for {spoken(figures.oldest_age)}" if figures.oldest_age is not None else ""
-        return f"{figures.name}: {counted(waiting, 'job', ' waits', ' wait')}{age}"
+        return f"{name}: {counted(waiting, 'job', ' waits', ' wait')}{age}"
     if rates is not None and rates.finished >= 1:
         share = f", {rates.failure_share:.0%} of them fail" if rates.failed >= 1 and rates.failure_share else ""
-        return f"{figures.name} keeps up: {rates.finished:,.0f} jobs a minute{share}"
+        return f"{name} keeps up: {rates.finished:,.0f} jobs a minute{share}"
     if active:
-        return f"{figures.name}: {counted(active, 'job', ' runs', ' run')} and none wait"
+        return f"{name}: {counted(active, 'job', ' runs', ' run')} and none wait"
+    if parents := figures.counts.get(State.WAITING_CHILDREN, 0):
+        return f"{name}: {counted(parents, 'job', ' waits for its', ' wait for their')} children"
     failed = figures.counts.get(State.FAILED, 0)
-    return f"{figures.name} is idle" + (f"; {counted(failed, 'job', ' has', ' have')} failed" if failed else "")
+    return f"{name} is idle" + (f"; {counted(failed, 'job', ' has', ' have')} failed" if failed else "")
 
 
 def _per_minute(rate: float | None) -> str:
@@ -125,7 +130,7 @@ def _charts(bins: Sequence[Bin], rates: Rates | None) -> list[tuple[str, str, Ma
 
 def _period(bins: Sequence[Bin]) -> str:
     """Returns a sentence about the time that the charts show."""
-    minutes = (bins[-1].number - bins[0].number + 1) * BIN / 60 if bins else 0
+    minutes = minutes_of(bins)
     if minutes >= 59:
         return "The last hour. Jobs that are deleted at their end are not seen as finished."
     return f"The last {max(1, round(minutes))} min, since the dashboard looks. It keeps an hour."

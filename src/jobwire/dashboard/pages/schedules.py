@@ -10,7 +10,7 @@ from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View
-from jobwire.dashboard.values import brief
+from jobwire.dashboard.values import brief, named
 from jobwire.look.words import ago, spoken
 from jobwire.model import Schedule
 from jobwire.next_runs import next_runs
@@ -39,7 +39,7 @@ async def draw(call: Call) -> View:
     ]
     return View(
         "schedules.html",
-        _title(queue.name, shown),
+        _title(named(queue.name), shown),
         {
             "store": store,
             "queue": queue.name,
@@ -64,5 +64,5 @@ def _title(queue: str, shown: Sequence[Shown]) -> str:
     if soonest is None:
         return f"{queue}: {counted(len(shown), 'schedule')}"
     late = (datetime.now(UTC) - soonest).total_seconds()
-    when = f"the next run is {spoken(late)} late" if late >= 1 else f"the next run {ago(soonest)}"
+    when = f"a run was due {spoken(late)} ago" if late >= 1 else f"the next run {ago(soonest)}"
     return f"{queue}: {counted(len(shown), 'schedule')}, {when}"

@@ -12,7 +12,7 @@ from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View
-from jobwire.dashboard.values import Node, tree
+from jobwire.dashboard.values import Node, named, tree
 from jobwire.model import Job, State, WorkerInfo
 
 MOST = 200
@@ -45,7 +45,7 @@ async def draw(call: Call) -> View:
     figures = figures_of(store, queue.name)
     return View(
         "workers.html",
-        _title(queue.name, shown, listed, len(running)),
+        _title(named(queue.name), shown, listed, len(running)),
         {
             "store": store,
             "queue": queue.name,
@@ -54,6 +54,7 @@ async def draw(call: Call) -> View:
             "workers": shown,
             "unnamed": by_worker.get("", []),
             "listed": listed is not None,
+            "seen": any(one.seen_at is not None for one in shown),
             "left_out": max(0, len(listed or ()) - MOST),
             **tabs(store, figures),
         },

@@ -12,7 +12,28 @@
     status.className = "stream " + state;
   }
 
+  // A part in which text is selected is replaced when the selection ends.
+  const held = new Map();
+
+  function isSelected(element) {
+    const selection = getSelection();
+    return !selection.isCollapsed && selection.containsNode(element, true);
+  }
+
+  document.addEventListener("selectionchange", () => {
+    for (const [element, html] of [...held]) {
+      if (isSelected(element)) continue;
+      held.delete(element);
+      replace(element, html);
+    }
+  });
+
   function replace(element, html) {
+    if (isSelected(element)) {
+      held.set(element, html);
+      return;
+    }
+    held.delete(element);
     const made = document.createElement("template");
     made.innerHTML = html;
     if (made.innerHTML === element.innerHTML) return;
@@ -53,6 +74,14 @@
       if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
     };
     addEventListener("pagehide", () => stream.close(), { once: true });
+  }
+
+  // --- tabs: the current one is in view where they don't fit ---------------------------------------------------------
+
+  const tab = document.querySelector(".tabs [aria-current]");
+  if (tab) {
+    const row = tab.parentElement;
+    row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
   }
 
   // --- selection ----------------------------------------------------------------------------------------------------

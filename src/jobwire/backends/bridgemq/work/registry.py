@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+from jobwire._version import __version__
 from jobwire.backends.bridgemq import codec
 from jobwire.backends.bridgemq.job_type import JobType
 from jobwire.backends.bridgemq.keys import Keys
@@ -58,7 +59,7 @@ class Registration:
             "capabilities": sorted(profile.capabilities),
             "pid": os.getpid(),
             "hostname": socket.gethostname(),
-            "x": {"client": "jobwire"},
+            "x": {"client": "jobwire", "version": __version__},
         }
         self._registered = True
         await self._run("beat", round(SESSION * 1000), self._name, codec.rewritten(about)[:-1])
@@ -120,9 +121,10 @@ def _handling(alive: Mapping[str, _Alive], registered: Any) -> list[LiveWorker]:
     names = {server.decode(errors="replace"): name.decode(errors="replace") for server, name in _pairs(registered)}
     found: list[LiveWorker] = []
     for server, one in alive.items():
-        about, client = one.about, _text(codec.mapping(one.about.get("x")).get("client"))
-        if server not in names and client == "jobwire":
+        about, own = one.about, codec.mapping(one.about.get("x"))
+        if server not in names and own.get("client") == "jobwire":
             continue
+        client = f"{_text(own.get('client'))} {_text(own.get('version'))}".strip()
         info = WorkerInfo(names.get(server) or server, _text(about.get("hostname")), client, one.seen_at, raw=about)
         found.append(LiveWorker(_profile(server, about), info))
     return found

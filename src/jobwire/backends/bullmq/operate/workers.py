@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 
 from jobwire.backends.bullmq.connection import Server
 from jobwire.backends.redisio.connect import RedisStore
@@ -38,9 +37,9 @@ class BullWorkers:
 
 def _info(name: str, connection: Mapping[str, str]) -> WorkerInfo:
     client = f"{connection.get('lib-name', '')} {connection.get('lib-ver', '')}".strip()
-    idle = connection.get("idle", "")
-    seen_at = datetime.now(UTC) - timedelta(seconds=int(idle)) if idle.isdecimal() else None
-    return WorkerInfo(name, connection.get("addr", ""), client, seen_at, raw=connection)
+    # The idle time of this connection is not the age of a sign of life: it only waits for jobs, and a busy worker uses
+    # others.
+    return WorkerInfo(name, connection.get("addr", ""), client, raw=connection)
 
 
 async def _connections(store: RedisStore) -> list[dict[str, str]]:
