@@ -15,7 +15,7 @@ from jobwire.dashboard.links import link
 from jobwire.dashboard.pages.outcome import outcome
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View, page
-from jobwire.dashboard.selection import PARAMETERS, read, selection_of, without_secrets
+from jobwire.dashboard.selection import PARAMETERS, for_a_list, read, selection_of
 from jobwire.dashboard.store import Store
 from jobwire.durations import RULE, seconds_in
 from jobwire.errors import InvalidOption
@@ -62,7 +62,7 @@ async def preview(call: Call, fields: Fields) -> Response:
             "figures": figures,
             "act": act,
             "ids": ids,
-            "jobs": [without_secrets(job, call.board.redaction) for job in jobs if job is not None],
+            "jobs": [for_a_list(job, call.board.redaction) for job in jobs if job is not None],
             "looked_at": looked_at,
             "more": more,
             "state": one_of(fields, "state"),

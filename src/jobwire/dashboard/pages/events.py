@@ -16,9 +16,7 @@ async def draw(call: Call) -> View:
     found = await store.ask(store.tail(queue).events)
     hide = call.board.redaction
     figures = figures_of(store, queue.name)
-    rows = [
-        (event, hide.text(event.error) if event.error else brief(hide.value(dict(event.data)), 160)) for event in found
-    ]
+    rows = [(event, hide.text(event.error) if event.error else brief(dict(event.data), hide, 160)) for event in found]
     return View(
         "events.html",
         f"{queue.name}: the last {counted(len(rows), 'event')}" if rows else f"{queue.name}: no events yet",
