@@ -271,6 +271,14 @@ async def test_a_job_is_found_and_retried_with_the_keyboard(chromium, tab):
             await tab.keyboard.press("?")
             assert await tab.locator("#help").is_visible()
             await tab.keyboard.press("Escape")
+            await tab.keyboard.press("j")
+            await tab.keyboard.press("r")  # the row that has the focus, without a selection
+            await tab.wait_for_url("**/preview")
+            assert await tab.text_content("h1") == "Retry 1 job of letters?"
+            await tab.go_back()
+            await tab.wait_for_selector("tr[data-row]")
+            for box in await tab.locator("input[name=id][type=checkbox]:checked").all():
+                await box.uncheck()
             for key in ("j", "x", "j", "k"):
                 await tab.keyboard.press(key)
             chosen = await tab.text_content("tr:focus-within td.id")
@@ -307,6 +315,75 @@ async def test_what_is_selected_and_open_stays_so_when_parts_change(tab):
             await tab.goto("about:blank")
             await served.stop()
             served.listening.close()
+
+
+async def test_a_log_stays_at_its_end_and_a_removed_job_can_no_longer_be_used(tab):
+    async with connect(f"memory:{new_name()}") as connection, Queue("letters", connection) as queue:
+        _, job = await queue.add({"n": 1}), await queue.add({"n": 2})
+        for number in range(99):
+            await queue.admin.log(job.id, f"line {number}")
+        served = Served({"shop": connection})
+        await served.start()
+        try:
+            await tab.goto(f"{served.url}job?store=shop&queue=letters&id={job.id}")
+            await tab.wait_for_selector("#stream.on")
+            assert await _line_is_seen(tab, "line 98")
+            await queue.admin.log(job.id, "the newest line")
+            await tab.wait_for_selector(".tail:has-text('the newest line')")
+            assert await _line_is_seen(tab, "the newest line")
+            await queue.admin.remove(job.id)
+            await tab.wait_for_selector("#content[inert]")
+            assert "letters has no job" in await tab.text_content("h1")
+        finally:
+            await tab.goto("about:blank")
+            await served.stop()
+            served.listening.close()
+
+
+async def _line_is_seen(page, line):
+    """Returns True if the last line of the log is this one, and inside of the part that is seen."""
+    return await page.evaluate(
+        """(line) => {
+            const tail = document.querySelector(".tail");
+            const end = tail.querySelector("pre").getBoundingClientRect().bottom;
+            return tail.scrollHeight > tail.clientHeight && tail.innerText.trim().endsWith(line)
+                && Math.abs(end - tail.getBoundingClientRect().bottom) < 2;
+        }""",
+        line,
+    )
+
+
+async def test_hidden_tabs_leave_the_connections_to_others_and_are_up_to_date_when_they_are_shown_again(chromium):
+    async with connect(f"memory:{new_name()}") as connection, Queue("letters", connection) as queue:
+        await queue.add({"n": 1})
+        served = Served({"shop": connection})
+        await served.start()
+        context = await chromium.new_context()
+        try:
+            pages = []
+            for _ in range(8):  # a browser has six connections to a server
+                for page in pages[-1:]:
+                    await _set_hidden(page, "true")
+                pages.append(await context.new_page())
+                await pages[-1].goto(f"{served.url}queue?store=shop&queue=letters", timeout=10_000)
+                await pages[-1].wait_for_selector("#stream.on", timeout=10_000)
+            await queue.add({"n": 2})
+            await pages[-1].wait_for_selector("h1:has-text('2 jobs wait')")
+            assert "1 job waits" in await pages[0].text_content("h1")
+            await _set_hidden(pages[0], "false")
+            await pages[0].wait_for_selector("h1:has-text('2 jobs wait')")
+        finally:
+            await context.close()
+            await served.stop()
+            served.listening.close()
+
+
+async def _set_hidden(page, hidden):
+    """Hides or shows the page as a browser with a window does. Without one, all pages count as visible."""
+    await page.evaluate(
+        f"Object.defineProperty(document, 'hidden', {{ value: {hidden}, configurable: true }});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
 
 
 async def test_the_progress_of_a_campaign_changes_by_itself_and_it_is_cancelled(jobwire_postgres, tab):

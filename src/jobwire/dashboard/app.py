@@ -36,6 +36,7 @@ from jobwire.dashboard.pages import (
     overview,
     queue,
     schedules,
+    unanswered,
     workers,
 )
 from jobwire.dashboard.render import STATIC, View, page
@@ -156,7 +157,8 @@ async def _attempted(call: Call, draw: Draw) -> View:
     except InvalidOption as error:
         return _problem(without_passwords(str(error)), 400)
     except StoreUnavailable as error:
-        return _problem(f"The store can't be used: {without_passwords(str(error))}", 503)
+        sentence = f"The store can't be used: {without_passwords(str(error))}"
+        return unanswered.view(call, sentence) or _problem(sentence, 503)
     except JobwireError as error:
         return _problem(without_passwords(str(error)), 409)
 

@@ -45,6 +45,9 @@ MOST_COUNTED, _FEWEST_COUNTED = 10_000, 100
 of them."""
 _LONG_LOOK, _SHORT_LOOK = 2.0, 0.2
 _CANCEL_AGAIN = 0.5
+_PATIENCE = 0.25
+"""Seconds for a question to a store that has not answered the last short one, so that pages with stale figures don't
+wait for each of their parts."""
 MOST_SEARCHED = 5000
 """Jobs that are searched for schedules, in stores that have no list of them."""
 _MOST_OPEN = 500
@@ -100,11 +103,13 @@ class Store:
         self._since: datetime | None = None
         self._rests_until = 0.0
         self._outdated = False
+        self._silent = False
         self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._queues: dict[str, Queue] = {}
         self._tails: dict[str, EventTail] = {}
         self._wake = asyncio.Event()
         self._looked = asyncio.Event()
+        self._answers = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -116,7 +121,7 @@ class Store:
 
     def start(self) -> None:
         if self._task is None or self._task.done():
-            self._wake, self._looked = asyncio.Event(), asyncio.Event()
+            self._wake, self._looked, self._answers = asyncio.Event(), asyncio.Event(), asyncio.Event()
             self._task = asyncio.create_task(self._run(), name=f"jobwire dashboard {self.name}")
 
     async def close(self) -> None:
@@ -203,9 +208,14 @@ class Store:
             self._wake.clear()
             rest = min(took * _SHARE, 60)
             self._rests_until = time.monotonic() + rest
-            await asyncio.sleep(rest)
+            self._answers.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(WATCHED_EVERY if self.watchers else UNWATCHED_EVERY):
+                async with asyncio.timeout(rest):
+                    await self._answers.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(
+                    0 if self._answers.is_set() else WATCHED_EVERY if self.watchers else UNWATCHED_EVERY
+                ):
                     await self._wake.wait()
 
     async def _look(self) -> None:
@@ -220,6 +230,7 @@ class Store:
             self.series.setdefault(figures.name, Series()).add(now, figures.counts, figures.turnover)
         for gone in self.series.keys() - set(shown):
             del self.series[gone]
+        self._silent = False
         self.look = Look(now, found, workers, len(names) - len(shown), not self._names.complete)
 
     async def _queue_list(self) -> QueueList:
@@ -251,16 +262,29 @@ class Store:
 
     async def ask(self, question: Callable[[], Awaitable[T]]) -> T:
         """Returns the answer of the store. Raises StoreUnavailable if there is none in time."""
+        within = min(self._timeout, _PATIENCE) if self._silent else self._timeout
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(within):
                 return await question()
         except TimeoutError:
-            raise StoreUnavailable(f"the store did not answer within {self._timeout:g} s") from None
+            raise StoreUnavailable(f"the store did not answer within {within:g} s") from None
 
     async def queue(self, name: str) -> Queue:
-        """Returns a queue that exists. Raises NoSuchQueue otherwise: opening would make it."""
-        if not await self.ask(lambda: self.connection.has_queue(name)):
-            raise NoSuchQueue(name)
+        """Returns a queue that exists. Raises NoSuchQueue otherwise: opening would make it. A queue that has figures is
+        returned also if the store does not answer. The figures are then marked as stale until it does."""
+        try:
+            exists = await self.ask(lambda: self.connection.has_queue(name))
+        except StoreUnavailable as error:
+            self._silent = True
+            self._failed(error)
+            if name not in self.look.figures:
+                raise
+        else:
+            if self._silent:
+                self._silent = False
+                self._answers.set()
+            if not exists:
+                raise NoSuchQueue(name)
         found = self._queues.pop(name, None) or Queue(name, self.connection)
         self._queues[name] = found  # the most recently used one is the last
         if len(self._queues) > _MOST_OPEN:
@@ -284,12 +308,17 @@ class Store:
         return self.connection.backend.capabilities.has(feature)
 
     async def part(self, feature: Feature, question: Callable[[], Awaitable[T]]) -> T | None:
-        """Returns the answer, or None if the protocol or the server lacks the feature."""
+        """Returns the answer, or None if the protocol or the server lacks the feature, or if the page shows stale figures
+        because the store does not answer."""
         if not self.has(feature):
             return None
         try:
             return await self.ask(question)
         except NotSupported:
+            return None
+        except StoreUnavailable:
+            if not self._silent:
+                raise
             return None
 
     async def schedules(self, queue: Queue) -> tuple[Sequence[Schedule], bool]:

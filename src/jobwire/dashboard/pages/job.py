@@ -42,7 +42,7 @@ async def draw(call: Call) -> View:
     hide = call.board.redaction
     job = for_a_list(found, hide)
     logs, family, events = await asyncio.gather(
-        store.part(Feature.LOGS, lambda: queue.logs(job_id)),
+        store.part(Feature.LOGS, lambda: queue.logs(job_id, last=MOST_LINES + 1)),
         store.part(Feature.FLOWS, lambda: _family(store, queue, job)),
         _events(store, queue, job),
     )
@@ -70,7 +70,7 @@ async def draw(call: Call) -> View:
             "error": shown_text(found.error, hide) if found.error else None,
             "stacks": [shown_text(stack, hide, LONGEST_STACK) for stack in found.stacktrace[-MOST_STACKS:]][::-1],
             "logs": lines if logs is not None else None,
-            "logs_left_out": max(0, len(logs or ()) - MOST_LINES),
+            "logs_left_out": len(logs or ()) > MOST_LINES,
             "family": family,
             "acts": acts,
             "commands": [command(verb, store, queue.name, job.id) for verb in ("job", *(act.verb for act in acts))],

@@ -18,6 +18,7 @@ from jobwire.dashboard.render import View
 from jobwire.dashboard.selection import read, selection_of
 from jobwire.dashboard.series import BIN, Bin, Rates, Series
 from jobwire.dashboard.store import Store
+from jobwire.errors import StoreUnavailable
 from jobwire.figures import QueueFigures
 from jobwire.look.words import spoken
 from jobwire.model import Job, State
@@ -32,7 +33,8 @@ async def draw(call: Call) -> View:
     look, limits, paused = await asyncio.gather(
         store.fresh(), store.part(Feature.LIMITS, queue.admin.limits), store.part(Feature.PAUSE, queue.admin.paused)
     )
-    figures = replace(figures_of(store, queue.name), paused=paused)
+    known = figures_of(store, queue.name)
+    figures = known if paused is None else replace(known, paused=paused)
     failed = await _newest_failures(call, store, queue) if figures.counts.get(State.FAILED) else ()
     rates, workers = store.rates(queue.name), look.workers.get(queue.name)
     bins = store.series.get(queue.name, Series()).last_hour(look.at)
@@ -59,7 +61,12 @@ async def draw(call: Call) -> View:
 
 async def _newest_failures(call: Call, store: Store, queue: Queue) -> Sequence[Job]:
     chosen = selection_of({"state": State.FAILED.value})
-    found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST_FAILED, most=MOST_FAILED))
+    try:
+        found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST_FAILED, most=MOST_FAILED))
+    except StoreUnavailable:
+        if store.look.trouble is None:
+            raise
+        return ()
     return found.jobs[:MOST_FAILED]
 
 
