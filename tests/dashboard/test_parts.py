@@ -26,7 +26,7 @@ from jobwire.model import Event, EventKind, Job, State
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("module", ["at_least", "charts", "history", "links", "redaction", "values"])
+@pytest.mark.parametrize("module", ["actions", "at_least", "charts", "history", "links", "redaction", "values"])
 def test_the_examples_in_the_docstrings_hold(module):
     results = doctest.testmod(importlib.import_module(f"jobwire.dashboard.{module}"))
     assert (results.failed, results.attempted > 0) == (0, True), results

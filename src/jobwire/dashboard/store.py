@@ -308,8 +308,8 @@ class Store:
         return self.connection.backend.capabilities.has(feature)
 
     async def part(self, feature: Feature, question: Callable[[], Awaitable[T]]) -> T | None:
-        """Returns the answer, or None if the protocol or the server lacks the feature, or if the page shows stale figures
-        because the store does not answer."""
+        """Returns the answer, or None if the protocol or the server lacks the feature, or if the store does not answer
+        and the page shows stale figures."""
         if not self.has(feature):
             return None
         try:

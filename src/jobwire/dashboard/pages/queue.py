@@ -51,6 +51,7 @@ async def draw(call: Call) -> View:
             "troubles": list(troubles.of_queue(store.name, figures, rates, workers, bins)),
             "limits": limits,
             "failed": failed,
+            "bulk": next(call.board.bulk.of_queue(store.name, queue.name), None),
             "said": said(call),
             "charts": _charts(bins, rates),
             "period": _period(bins),
