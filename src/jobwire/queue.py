@@ -323,5 +323,9 @@ class Queue:
     async def schedules(self) -> Sequence[Schedule]:
         return await (await self._schedules()).schedules(self.name)
 
+    async def search_schedules(self, most: int) -> tuple[Sequence[Schedule], bool]:
+        """Returns the schedules, and True if these are all. A store without a list of them searches `most` jobs."""
+        return await (await self._schedules()).search(self.name, whole("most", most, minimum=1))
+
     async def _schedules(self) -> Schedules:
         return await self._access.part(lambda backend: backend.schedules, Feature.SCHEDULES)

@@ -24,7 +24,7 @@ from jobwire.campaigns import CampaignService, MessageTemplate
 from jobwire.campaigns.store.campaigns import NewCampaign
 from jobwire.dashboard import dashboard
 from jobwire.dashboard.app import PAGES
-from jobwire.errors import InvalidOption
+from jobwire.errors import InvalidOption, NotSupported
 from jobwire.model import State
 from jobwire.serving.listening import listen, url_of
 
@@ -85,7 +85,7 @@ async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo, tmp_path_facto
     }
     async with contextlib.AsyncExitStack() as stack:
         connections = {name: await stack.enter_async_context(connect(url)) for name, url in urls.items()}
-        jobs = {name: await _fill(connection) for name, connection in connections.items()}
+        jobs = {name: await _fill(connection, stack) for name, connection in connections.items()}
         url = f"{jobwire_postgres.url}?schema={place}_news"
         campaigns = await stack.enter_async_context(CampaignService(url, queue_schema=f"{place}_queues"))
         campaign = await _campaign(campaigns)
@@ -96,7 +96,10 @@ async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo, tmp_path_facto
         served.listening.close()
 
 
-async def _fill(connection):
+async def _fill(connection, stack):
+    """Fills a queue whose name, job name, job id, data, log, error, schedule and worker are hostile, as far as the
+    protocol takes such texts. The worker stays connected."""
+
     async def handle(job):
         for text in TEXTS:
             await job.log(text)
@@ -106,13 +109,24 @@ async def _fill(connection):
         with contextlib.suppress(InvalidOption):
             async with Queue(name, connection) as queue:
                 named = {"name": TEXTS[0]} if queue.capabilities.has(Feature.JOB_NAMES) else {}
-                job = await queue.add({text: text for text in TEXTS}, **named)
-                async with Worker(name, handle, connection):
-                    await eventually(lambda queue=queue, job=job: _is(queue, job.id, State.FAILED))
+                data = {text: text for text in TEXTS}
+                try:
+                    job = await queue.add(data, id=HOSTILE, **named)
+                except (InvalidOption, NotSupported):
+                    job = await queue.add(data, **named)
+                await stack.enter_async_context(_worker(name, handle, connection))
+                await eventually(lambda queue=queue, job=job: _is(queue, job.id, State.FAILED))
                 with contextlib.suppress(InvalidOption):
                     await queue.schedule(TEXTS[1], cron="0 3 * * *", data={"text": TEXTS[0]})
                 return name, job.id
     raise AssertionError("no name was taken")
+
+
+def _worker(queue, handle, connection):
+    for hostile in ({"name": HOSTILE, "worker_id": HOSTILE}, {"worker_id": HOSTILE}, {"name": HOSTILE}):
+        with contextlib.suppress(InvalidOption, NotSupported):
+            return Worker(queue, handle, connection, **hostile)
+    return Worker(queue, handle, connection)
 
 
 async def _campaign(campaigns):
@@ -197,6 +211,18 @@ async def test_hostile_texts_do_nothing_on_any_page(filled, tab, store):
         assert answer.status == 200, (path, await tab.text_content("h1"))
         await _settled(tab)
         assert await tab.locator("main img, main iframe, main script").count() == 0
+        if path == "job":
+            assert (filled.jobs[store][1] == HOSTILE) == (filled.connections[store].capabilities.ids == "any")
+        if path == "workers" and filled.connections[store].capabilities.has(Feature.WORKERS):
+            assert "1 worker is connected" in await tab.text_content("h1")
+        if path == "jobs":  # selected jobs, and then all: both previews show the job
+            for form in ("form#bulk", "form.bulk:not(#bulk)"):
+                await tab.check("input[name=id][type=checkbox]")
+                await tab.click(f"{form} button[value=remove]")
+                await tab.wait_for_url("**/preview")
+                assert "Remove 1 job of" in await tab.text_content("h1")
+                assert await tab.locator("main img, main iframe, main script").count() == 0
+                await tab.go_back()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -423,4 +449,8 @@ async def test_without_javascript_a_job_is_retried_by_its_form(chromium, filled)
     finally:
         await context.close()
     async with Queue(queue_name, filled.connections["bullmq"]) as queue:
-        assert await _is(queue, job, State.WAITING)
+        await eventually(lambda: _ran_twice(queue, job))
+
+
+async def _ran_twice(queue, job_id):
+    return (await queue.get(job_id)).attempts_made == 2

@@ -7,12 +7,15 @@ import contextlib
 import doctest
 import importlib
 import json
+import re
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from jobwire import connect
+from jobwire import dashboard as package
 from jobwire.dashboard import troubles
 from jobwire.dashboard.findings import examined
 from jobwire.dashboard.lifetime import spans_of
@@ -185,6 +188,11 @@ def test_hiding_reads_no_more_than_is_shown(part):
     brief(values, Redaction())
     Redaction().text(values[0], 20_000)
     assert time.process_time() - began < 1.0
+
+
+def test_the_dashboard_uses_the_public_face_of_connections_and_queues():
+    for file in Path(package.__file__).parent.rglob("*.py"):
+        assert not re.findall(r"\.backend\b|jobwire\.backends", file.read_text(encoding="utf-8")), file.name
 
 
 async def test_an_empty_store_has_no_findings(unique):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from jobwire.boundary import Feature, QueueFigures, QueueList
+from jobwire.boundary import Feature, QueueFigures
 from jobwire.connection import Connection
 from jobwire.dashboard.at_least import AtLeast
 from jobwire.dashboard.event_tail import EventTail
@@ -219,10 +219,9 @@ class Store:
                     await self._wake.wait()
 
     async def _look(self) -> None:
-        queues = await self._queue_list()
-        names = await self._names.go_on(queues)
+        names = await self._names.go_on(self.connection.search_queues)
         shown = names[:MOST_QUEUES]
-        reading = await queues.figures(shown, self._most, self._since)
+        reading = await self.connection.figures(shown, most=self._most, since=self._since)
         workers = await self._count_workers(shown)
         now, self._since = time.time(), reading.at
         found = {one.name: _marked(one) for one in reading.queues}
@@ -233,16 +232,9 @@ class Store:
         self._silent = False
         self.look = Look(now, found, workers, len(names) - len(shown), not self._names.complete)
 
-    async def _queue_list(self) -> QueueList:
-        await self.connection.reach()
-        backend = self.connection.backend
-        return backend.capabilities.part(backend.queue_list, Feature.QUEUES)
-
     async def _count_workers(self, names: Sequence[str]) -> Mapping[str, int | None]:
-        backend = self.connection.backend
-        part = backend.workers if backend.capabilities.has(Feature.WORKERS) else None
         try:
-            return dict.fromkeys(names) if part is None else await part.counts(names)
+            return await self.connection.worker_counts(names)
         except (NotSupported, StoreRefused):
             return dict.fromkeys(names)
 
@@ -305,7 +297,7 @@ class Store:
         return known[1]
 
     def has(self, feature: Feature) -> bool:
-        return self.connection.backend.capabilities.has(feature)
+        return self.connection.capabilities.has(feature)
 
     async def part(self, feature: Feature, question: Callable[[], Awaitable[T]]) -> T | None:
         """Returns the answer, or None if the protocol or the server lacks the feature, or if the store does not answer
@@ -323,9 +315,7 @@ class Store:
 
     async def schedules(self, queue: Queue) -> tuple[Sequence[Schedule], bool]:
         """Returns the schedules of a queue, and True if these are all."""
-        backend = self.connection.backend
-        part = backend.capabilities.part(backend.schedules, Feature.SCHEDULES)
-        return await self.ask(lambda: part.search(queue.name, MOST_SEARCHED))
+        return await self.ask(lambda: queue.search_schedules(MOST_SEARCHED))
 
     def tail(self, queue: Queue) -> EventTail:
         """Returns the last events of a queue, which are gathered as long as a page asks for them."""
