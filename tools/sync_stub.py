@@ -56,7 +56,7 @@ from types import SimpleNamespace
 from typing import Any, Concatenate, Generic, Literal, Never, ParamSpec, Self, TypeVar, Unpack, overload
 
 from jobwire import model, urls
-from jobwire.boundary import Acted, Backend, Capabilities, Claim, Feature
+from jobwire.boundary import Acted, Backend, Capabilities, Claim, Feature, Reading
 from jobwire.checks import Seconds
 from jobwire.flow import FlowJob
 from jobwire.generics import In_co, Out_co

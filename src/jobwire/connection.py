@@ -7,15 +7,16 @@ import importlib
 import itertools
 import logging
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
 from jobwire import forking, urls
 from jobwire.backoff import reconnect_delay
-from jobwire.boundary import Backend, Feature, QueueList
-from jobwire.checks import Seconds, seconds, text
+from jobwire.boundary import Backend, Capabilities, Feature, QueueList, Reading
+from jobwire.checks import Seconds, seconds, text, whole
 from jobwire.driver_imports import one_at_a_time
 from jobwire.errors import Closed, MissingExtra, StoreUnavailable
 from jobwire.protocols import PROTOCOLS
@@ -118,6 +119,30 @@ class Connection:
     async def has_queue(self, name: str) -> bool:
         """Returns True if there is such a queue. Stores nothing, while opening a Queue may register it."""
         return await (await self._queue_list()).has(text("name", name))
+
+    async def search_queues(self, cursor: str | None = None) -> tuple[Sequence[str], str | None]:
+        """Returns the names of some queues and the cursor with which the next call goes on, None at the end. A name may
+        come twice. Each call is short, however much is in the store, while `queues` searches all of it."""
+        return await (await self._queue_list()).search(cursor)
+
+    async def figures(self, queues: Sequence[str], *, most: int, since: datetime | None = None) -> Reading:
+        """Returns counts, the oldest waiting job and more of many queues, in a few round trips. Stores nothing.
+
+        If the store has to count jobs one by one, it counts at most `most` of a queue in each state, and returns how
+        many came and went since `since`, the time of the last reading."""
+        return await (await self._queue_list()).figures(queues, whole("most", most, minimum=1), since)
+
+    async def worker_counts(self, queues: Sequence[str]) -> Mapping[str, int | None]:
+        """Returns the number of workers of each queue, None where the protocol does not list them."""
+        if not self.capabilities.has(Feature.WORKERS) or self.backend.workers is None:
+            return dict.fromkeys(queues)
+        await self.reach()
+        return await self.capabilities.part(self.backend.workers, Feature.WORKERS).counts(queues)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The features of this connection's protocol."""
+        return self.backend.capabilities
 
     async def drop_queue(self, name: str) -> None:
         """Deletes the queue with everything in it, running jobs too, and with its settings, which

@@ -261,10 +261,13 @@ class Queue:
         """Returns the number of jobs in each state."""
         return await (await self._access.backend()).counts(self.name)
 
-    async def logs(self, job_id: str) -> Sequence[str]:
-        """Returns the lines that handlers have logged for the job, oldest first."""
+    async def logs(self, job_id: str, *, last: int | None = None) -> Sequence[str]:
+        """Returns the lines that handlers have logged for the job, oldest first. With `last`, reads only the newest
+        lines, so many of them."""
         wanted = checks.job_id(job_id)
-        return await (await self._access.part(lambda backend: backend.logs, Feature.LOGS)).logs(self.name, wanted)
+        newest = 0 if last is None else whole("last", last, minimum=1)
+        part = await self._access.part(lambda backend: backend.logs, Feature.LOGS)
+        return await part.logs(self.name, wanted, newest)
 
     async def children(self, job_id: str) -> Children:
         """Returns the states of the job's children."""
@@ -319,6 +322,10 @@ class Queue:
 
     async def schedules(self) -> Sequence[Schedule]:
         return await (await self._schedules()).schedules(self.name)
+
+    async def search_schedules(self, most: int) -> tuple[Sequence[Schedule], bool]:
+        """Returns the schedules, and True if these are all. A store without a list of them searches `most` jobs."""
+        return await (await self._schedules()).search(self.name, whole("most", most, minimum=1))
 
     async def _schedules(self) -> Schedules:
         return await self._access.part(lambda backend: backend.schedules, Feature.SCHEDULES)

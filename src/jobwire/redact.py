@@ -18,8 +18,9 @@ def redact(text: str) -> str:
     >>> redact("no answer from redis://:hunter2@10.0.0.7:6379/0")
     'no answer from redis://:***@10.0.0.7:6379/0'
     """
-    text = _URL_IN_TEXT.sub(lambda found: redact_url(found.group()), text)
-    return _SECRET_IN_TEXT.sub(r"\1***", text)
+    if "://" in text:
+        text = _URL_IN_TEXT.sub(lambda found: redact_url(found.group()), text)
+    return _SECRET_IN_TEXT.sub(r"\1***", text) if "=" in text else text
 
 
 def redact_url(url: str) -> str:

@@ -50,6 +50,8 @@ async def test_log_lines_are_kept_in_order(queue, work, finished, needs):
         async with work(handler):
             assert (await finished(queue, added.id)).state is State.COMPLETED
         assert list(await queue.logs(added.id)) == ["first", "zweite Zeile ✓", "third\nwith two lines"]
+        assert list(await queue.logs(added.id, last=2)) == ["zweite Zeile ✓", "third\nwith two lines"]
+        assert len(await queue.logs(added.id, last=9)) == 3
 
 
 async def test_a_log_keeps_only_the_newest_lines_when_asked_to(queue, work, finished, needs):

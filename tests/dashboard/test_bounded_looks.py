@@ -35,20 +35,17 @@ class Keyspace:
         at = int(cursor or 0)
         return [name for name in self.names[at : at + 1] if name], str(at + 1) if at + 1 < len(self.names) else None
 
-    async def figures(self, queues, most, since):
-        return Reading([])
-
 
 async def test_a_search_for_queues_goes_on_from_look_to_look(monkeypatch):
     monkeypatch.setattr(queue_names, "FIRST_STEPS", 3)
     monkeypatch.setattr(queue_names, "STEPS", 2)
     store, names = Keyspace(["a", "", "b", "", "c"]), QueueNames()
-    assert (await names.go_on(store), store.steps, names.complete) == (["a", "b"], 3, False)
-    assert (await names.go_on(store), store.steps, names.complete) == (["a", "b", "c"], 5, True)
+    assert (await names.go_on(store.search), store.steps, names.complete) == (["a", "b"], 3, False)
+    assert (await names.go_on(store.search), store.steps, names.complete) == (["a", "b", "c"], 5, True)
     store.names = ["d", "", "", "", "c"]
-    assert await names.go_on(store) == ["a", "b", "c", "d"]
-    await names.go_on(store)
-    assert await names.go_on(store) == ["c", "d"]
+    assert await names.go_on(store.search) == ["a", "b", "c", "d"]
+    await names.go_on(store.search)
+    assert await names.go_on(store.search) == ["c", "d"]
     assert store.steps == 10
 
 

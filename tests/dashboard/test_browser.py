@@ -24,7 +24,7 @@ from jobwire.campaigns import CampaignService, MessageTemplate
 from jobwire.campaigns.store.campaigns import NewCampaign
 from jobwire.dashboard import dashboard
 from jobwire.dashboard.app import PAGES
-from jobwire.errors import InvalidOption
+from jobwire.errors import InvalidOption, NotSupported
 from jobwire.model import State
 from jobwire.pipeline.report import write_report
 from jobwire.serving.listening import listen, url_of
@@ -87,8 +87,7 @@ async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo, tmp_path_facto
     }
     async with contextlib.AsyncExitStack() as stack:
         connections = {name: await stack.enter_async_context(connect(url)) for name, url in urls.items()}
-        jobs = {name: await _fill(connection) for name, connection in connections.items()}
-        await stack.enter_async_context(_busy(*jobs["memory"], connections["memory"]))
+        jobs = {name: await _fill(connection, stack) for name, connection in connections.items()}
         url = f"{jobwire_postgres.url}?schema={place}_news"
         campaigns = await stack.enter_async_context(CampaignService(url, queue_schema=f"{place}_queues"))
         campaign = await _campaign(campaigns)
@@ -99,7 +98,10 @@ async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo, tmp_path_facto
         served.listening.close()
 
 
-async def _fill(connection):
+async def _fill(connection, stack):
+    """Fills a queue whose name, job name, job id, data, log, error, schedule and worker are hostile, as far as the
+    protocol takes such texts. The worker stays connected."""
+
     async def handle(job):
         for text in TEXTS:
             await job.log(text)
@@ -109,29 +111,24 @@ async def _fill(connection):
         with contextlib.suppress(InvalidOption):
             async with Queue(name, connection) as queue:
                 named = {"name": TEXTS[0]} if queue.capabilities.has(Feature.JOB_NAMES) else {}
-                job = await queue.add({text: text for text in TEXTS}, **named)
-                async with Worker(name, handle, connection):
-                    await eventually(lambda queue=queue, job=job: _is(queue, job.id, State.FAILED))
+                data = {text: text for text in TEXTS}
+                try:
+                    job = await queue.add(data, id=HOSTILE, **named)
+                except (InvalidOption, NotSupported):
+                    job = await queue.add(data, **named)
+                await stack.enter_async_context(_worker(name, handle, connection))
+                await eventually(lambda queue=queue, job=job: _is(queue, job.id, State.FAILED))
                 with contextlib.suppress(InvalidOption):
                     await queue.schedule(TEXTS[1], cron="0 3 * * *", data={"text": TEXTS[0]})
                 return name, job.id
     raise AssertionError("no name was taken")
 
 
-@contextlib.asynccontextmanager
-async def _busy(name, _, connection):
-    """Keeps a worker with a job that runs connected to the queue."""
-    begun, ended = asyncio.Event(), asyncio.Event()
-
-    async def handle(job):
-        begun.set()
-        await ended.wait()
-
-    async with Queue(name, connection) as queue, Worker(name, handle, connection, name=TEXTS[0]):
-        await queue.add({"to": "ann"})
-        await begun.wait()
-        yield
-        ended.set()
+def _worker(queue, handle, connection):
+    for hostile in ({"name": HOSTILE, "worker_id": HOSTILE}, {"worker_id": HOSTILE}, {"name": HOSTILE}):
+        with contextlib.suppress(InvalidOption, NotSupported):
+            return Worker(queue, handle, connection, **hostile)
+    return Worker(queue, handle, connection)
 
 
 async def _campaign(campaigns):
@@ -223,6 +220,18 @@ async def test_hostile_texts_do_nothing_on_any_page(filled, tab, store):
         assert answer.status == 200, (path, await tab.text_content("h1"))
         await _settled(tab)
         assert await tab.locator("main img, main iframe, main script").count() == 0
+        if path == "job":
+            assert (filled.jobs[store][1] == HOSTILE) == (filled.connections[store].capabilities.ids == "any")
+        if path == "workers" and filled.connections[store].capabilities.has(Feature.WORKERS):
+            assert "1 worker is connected" in await tab.text_content("h1")
+        if path == "jobs":  # selected jobs, and then all: both previews show the job
+            for form in ("form#bulk", "form.bulk:not(#bulk)"):
+                await tab.check("input[name=id][type=checkbox]")
+                await tab.click(f"{form} button[value=remove]")
+                await tab.wait_for_url("**/preview")
+                assert "Remove 1 job of" in await tab.text_content("h1")
+                assert await tab.locator("main img, main iframe, main script").count() == 0
+                await tab.go_back()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
@@ -320,6 +329,14 @@ async def test_a_job_is_found_and_retried_with_the_keyboard(chromium, tab):
             await tab.keyboard.press("?")
             assert await tab.locator("#help").is_visible()
             await tab.keyboard.press("Escape")
+            await tab.keyboard.press("j")
+            await tab.keyboard.press("r")  # the row that has the focus, without a selection
+            await tab.wait_for_url("**/preview")
+            assert await tab.text_content("h1") == "Retry 1 job of letters?"
+            await tab.go_back()
+            await tab.wait_for_selector("tr[data-row]")
+            for box in await tab.locator("input[name=id][type=checkbox]:checked").all():
+                await box.uncheck()
             for key in ("j", "x", "j", "k"):
                 await tab.keyboard.press(key)
             chosen = await tab.text_content("tr:focus-within td.id")
@@ -364,6 +381,75 @@ async def test_what_is_selected_and_open_stays_so_when_parts_change(tab):
             served.listening.close()
 
 
+async def test_a_log_stays_at_its_end_and_a_removed_job_can_no_longer_be_used(tab):
+    async with connect(f"memory:{new_name()}") as connection, Queue("letters", connection) as queue:
+        _, job = await queue.add({"n": 1}), await queue.add({"n": 2})
+        for number in range(99):
+            await queue.admin.log(job.id, f"line {number}")
+        served = Served({"shop": connection})
+        await served.start()
+        try:
+            await tab.goto(f"{served.url}job?store=shop&queue=letters&id={job.id}")
+            await tab.wait_for_selector("#stream.on")
+            assert await _line_is_seen(tab, "line 98")
+            await queue.admin.log(job.id, "the newest line")
+            await tab.wait_for_selector(".tail:has-text('the newest line')")
+            assert await _line_is_seen(tab, "the newest line")
+            await queue.admin.remove(job.id)
+            await tab.wait_for_selector("#content[inert]")
+            assert "letters has no job" in await tab.text_content("h1")
+        finally:
+            await tab.goto("about:blank")
+            await served.stop()
+            served.listening.close()
+
+
+async def _line_is_seen(page, line):
+    """Returns True if the last line of the log is this one, and inside of the part that is seen."""
+    return await page.evaluate(
+        """(line) => {
+            const tail = document.querySelector(".tail");
+            const end = tail.querySelector("pre").getBoundingClientRect().bottom;
+            return tail.scrollHeight > tail.clientHeight && tail.innerText.trim().endsWith(line)
+                && Math.abs(end - tail.getBoundingClientRect().bottom) < 2;
+        }""",
+        line,
+    )
+
+
+async def test_hidden_tabs_leave_the_connections_to_others_and_are_up_to_date_when_they_are_shown_again(chromium):
+    async with connect(f"memory:{new_name()}") as connection, Queue("letters", connection) as queue:
+        await queue.add({"n": 1})
+        served = Served({"shop": connection})
+        await served.start()
+        context = await chromium.new_context()
+        try:
+            pages = []
+            for _ in range(8):  # a browser has six connections to a server
+                for page in pages[-1:]:
+                    await _set_hidden(page, "true")
+                pages.append(await context.new_page())
+                await pages[-1].goto(f"{served.url}queue?store=shop&queue=letters", timeout=10_000)
+                await pages[-1].wait_for_selector("#stream.on", timeout=10_000)
+            await queue.add({"n": 2})
+            await pages[-1].wait_for_selector("h1:has-text('2 jobs wait')")
+            assert "1 job waits" in await pages[0].text_content("h1")
+            await _set_hidden(pages[0], "false")
+            await pages[0].wait_for_selector("h1:has-text('2 jobs wait')")
+        finally:
+            await context.close()
+            await served.stop()
+            served.listening.close()
+
+
+async def _set_hidden(page, hidden):
+    """Hides or shows the page as a browser with a window does. Without one, all pages count as visible."""
+    await page.evaluate(
+        f"Object.defineProperty(document, 'hidden', {{ value: {hidden}, configurable: true }});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+
+
 async def test_the_progress_of_a_campaign_changes_by_itself_and_it_is_cancelled(jobwire_postgres, tab):
     place = new_name()
     url = f"{jobwire_postgres.url}?schema={place}"
@@ -401,7 +487,11 @@ async def test_without_javascript_a_job_is_retried_by_its_form(chromium, filled)
     finally:
         await context.close()
     async with Queue(queue_name, filled.connections["bullmq"]) as queue:
-        assert await _is(queue, job, State.WAITING)
+        await eventually(lambda: _ran_twice(queue, job))
+
+
+async def _ran_twice(queue, job_id):
+    return (await queue.get(job_id)).attempts_made == 2
 
 
 IN_A_PHONE = """() => {

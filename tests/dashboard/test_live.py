@@ -66,7 +66,8 @@ async def test_an_open_page_gets_the_parts_that_have_changed_and_no_others(conne
         async with streamed(app, "/queue", b"store=shop&queue=letters") as next_message:
             first = await next_message()
             assert first["title"].startswith("letters: 1 job waits")
-            assert {"tabs", "charts", "facts", "failed", "period", "troubles", "stale", "pause", "title"} == set(first)
+            expected = "tabs charts facts failed period troubles stale pause bulk title problem"
+            assert set(expected.split()) == set(first)
             assert board.stores["shop"].watchers == board.streams == 1
             await queue.add({"n": 1})
             changed = await next_message()
@@ -90,6 +91,21 @@ async def test_every_page_has_a_stream_of_its_parts(connection, queue):
                 parts = await next_message()
                 assert len(parts) > 2, path
                 assert all(isinstance(html, str) for html in parts.values())
+    finally:
+        await app.state.board.close()
+
+
+async def test_the_page_of_a_job_that_is_removed_states_it_and_can_no_longer_be_used(connection, queue):
+    _, job = await queue.add({"n": 1}), await queue.add({"n": 2})
+    app = dashboard({"shop": connection}, allow_actions=True)
+    try:
+        async with streamed(app, "/job", f"store=shop&queue=letters&id={job.id}".encode()) as next_message:
+            assert (await next_message())["problem"] == ""
+            await queue.admin.remove(job.id)
+            gone = await next_message()
+            while not gone.get("problem"):
+                gone = await next_message()
+            assert "data-gone>letters has no job" in gone["problem"]
     finally:
         await app.state.board.close()
 
@@ -160,18 +176,30 @@ async def test_a_store_that_stops_answering_shows_its_last_figures_as_stale(jobw
             stale = await eventually(lambda: _shows(browser, "", "Store shop can't be read; its figures are"))
             assert stale.text.count("letters") >= 2  # of both stores, one of them stale
             assert "stale" in stale.text
-            refused = await browser.open("queue")
-            assert (refused.status, "did not answer within 0.3 s" in refused.text) == (503, True)
+            async with streamed(app, "/queue", b"store=shop&queue=letters") as next_message:
+                assert "These figures are" in (await next_message())["stale"]
+            page = await browser.open("queue")
+            assert (page.status, page.title.startswith("letters: 1 job waits")) == (200, True)
+            assert "These figures are" in page.text
+            for name in ("jobs", "job", "failures", "workers"):
+                page = await browser.open(name, id="1")
+                assert (page.status, "did not answer within 0.25 s" in page.text) == (503, True)
+                assert ("waiting 1" in page.text, "These figures are" in page.text) == (True, True), page.text
             health = await browser.client.get("/health")
             assert (health.status_code, health.json()["stores"]["other"]["status"]) == (503, "ok")
             page = Page(await browser.client.get("/health", headers={"Accept": "text/html"}))
             assert (page.status, page.title) == (503, "No answer from shop")
             proxy.flow()
-            await eventually(lambda: _shows(browser, "queue", "letters: 1 job waits"))
+            await eventually(lambda: _answers(browser))
         finally:
             proxy.flow()
             await browser.close()
             await app.state.board.close()
+
+
+async def _answers(browser):
+    shown = await browser.open("queue")
+    return "letters: 1 job waits" in shown.text and "These figures are" not in shown.text
 
 
 async def _shows(browser, page, text):

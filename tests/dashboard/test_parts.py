@@ -6,24 +6,30 @@ import asyncio
 import contextlib
 import doctest
 import importlib
+import json
+import re
+import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from jobwire import connect
+from jobwire import dashboard as package
 from jobwire.dashboard import troubles
 from jobwire.dashboard.findings import examined
 from jobwire.dashboard.lifetime import spans_of
 from jobwire.dashboard.redaction import HIDDEN, Redaction
 from jobwire.dashboard.series import BIN, BINS, Series
 from jobwire.dashboard.store import Store
+from jobwire.dashboard.values import brief, tree
 from jobwire.figures import QueueFigures
 from jobwire.model import Event, EventKind, Job, State
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("module", ["at_least", "charts", "history", "links", "redaction", "values"])
+@pytest.mark.parametrize("module", ["actions", "at_least", "charts", "history", "links", "redaction", "values"])
 def test_the_examples_in_the_docstrings_hold(module):
     results = doctest.testmod(importlib.import_module(f"jobwire.dashboard.{module}"))
     assert (results.failed, results.attempted > 0) == (0, True), results
@@ -148,13 +154,45 @@ def test_events_show_every_attempt():
         ('{"password": "hunter2", "n": 1}', f'{{"password": "{HIDDEN}", "n": 1}}'),
         ('not json {"password": "hunter2"', f'not json {{"password": {HIDDEN}'),
         ("Authorization: Bearer abc.def next", f"Authorization: {HIDDEN} next"),
+        ("Cookie: sid=a; theme=b\nnext", f"Cookie: {HIDDEN}\nnext"),
         ("token=abc&n=1", f"token={HIDDEN}&n=1"),
         ("redis://:hunter2@host/0", "redis://:***@host/0"),
+        ("redis://app:hunter2@host/0?token=abc&n=1", f"redis://app:***@host/0?token={HIDDEN}&n=1"),
         ("the passwords are fine", "the passwords are fine"),
+        ("tokens: ['A', 'B'] next", f"tokens: {HIDDEN} next"),
+        ("credentials={'user': 'ann', 'pin': '}P'} next", f"credentials={HIDDEN} next"),
+        ("credential=Login(user='ann', pin=b'P') next", f"credential={HIDDEN} next"),
+        (r'cut: {"data":"{\"tokens\":[\"A\",\"\\\"B\"],\"n\":1', rf'cut: {{"data":"{{\"tokens\":{HIDDEN},\"n\":1'),
+        ('x "card of ann": 17, "ssn": 3', f'x "card of ann": {HIDDEN}, "ssn": {HIDDEN}'),
+        ("tokens: [1, {2", f"tokens: {HIDDEN}"),
+        ("token: 'not closed, and more", f"token: {HIDDEN}"),
     ],
 )
 def test_secrets_in_texts_are_hidden(text, shown):
-    assert Redaction().value(text) == shown
+    assert Redaction(["^ssn$", "^card"]).text(text) == shown
+
+
+def test_the_beginning_of_a_long_text_shows_no_part_of_a_secret():
+    long = json.dumps({"credentials": {"user": "ann", "pin": "P-17"}, "tokens": ["A-1", "B-2"], "rest": "x" * 9000})
+    assert Redaction().text(long).startswith(f'{{"credentials": {HIDDEN}, "tokens": {HIDDEN}, "rest": "xxx')
+    for longest in range(20, 60):
+        assert "hun" not in Redaction().text("at redis://app:hunter2@host/0 password: 'hunter3' end", longest)
+
+
+@pytest.mark.parametrize("part", ["x", "\\", ":", "token='", "token=[", "x://", '{"a":', "password=x;a=b"])
+def test_hiding_reads_no_more_than_is_shown(part):
+    """The longest text took 4.7 s when the whole of it was read. Work that grew with the square would take minutes."""
+    values = [part * (5_000_000 // len(part))] * 3
+    began = time.process_time()
+    tree(values, Redaction())
+    brief(values, Redaction())
+    Redaction().text(values[0], 20_000)
+    assert time.process_time() - began < 1.0
+
+
+def test_the_dashboard_uses_the_public_face_of_connections_and_queues():
+    for file in Path(package.__file__).parent.rglob("*.py"):
+        assert not re.findall(r"\.backend\b|jobwire\.backends", file.read_text(encoding="utf-8")), file.name
 
 
 async def test_an_empty_store_has_no_findings(unique):

@@ -162,6 +162,24 @@ async def test_removing_needs_its_preview(browse, queue, failed):
     assert await queue.get(failed.id) is not None
 
 
+async def test_a_job_that_has_completed_is_shown_before_it_runs_again(browse, queue, work, finished):
+    async def handle(job):
+        if job.attempts_made == 0:
+            raise LookupError("user ann is gone")
+
+    job = await queue.add({"to": "ann"}, attempts=2)
+    async with work(handle):
+        await finished(queue, job.id)
+    browser = browse(allow_actions=True)
+    page = await browser.open("job", id=job.id)
+    [button] = [found for tag, found in page.elements if tag == "button" and found.get("value") == "retry"]
+    assert (page.title.endswith("completed"), button.get("class")) == (True, None)
+    assert "Error of an earlier attempt" in page.text
+    shown = await browser.send(page, page.form("preview", "retry"), "retry")
+    assert shown.title == "Retry 1 job of letters?"
+    assert (await queue.get(job.id)).state is State.COMPLETED
+
+
 async def test_forms_are_bounded(browse, failed):
     browser = browse(allow_actions=True)
     page = await browser.open("jobs", state="failed")

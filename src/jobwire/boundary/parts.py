@@ -154,7 +154,9 @@ class Logs(Protocol):
         """Appends a line to the job's log and deletes all but the last `keep` lines (0: deletes none)."""
         ...
 
-    async def logs(self, queue: str, job_id: str) -> Sequence[str]: ...
+    async def logs(self, queue: str, job_id: str, last: int = 0) -> Sequence[str]:
+        """Returns the lines, oldest first: the newest `last` of them (0: all). Reads no others."""
+        ...
 
 
 class Schedules(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.routing import Route
 from jobwire import checks
 from jobwire.checks import Seconds, seconds
 from jobwire.dashboard import forms, live
+from jobwire.dashboard.actions import described, record
 from jobwire.dashboard.board import Board, Call, Where
 from jobwire.dashboard.callers import Auth, TrustedHeader, caller_of
 from jobwire.dashboard.drawings import Draw, Drawings
@@ -34,13 +35,15 @@ from jobwire.dashboard.pages import (
     job,
     jobs,
     overview,
+    progress,
     queue,
     schedules,
+    unanswered,
     workers,
 )
 from jobwire.dashboard.render import STATIC, View, page
 from jobwire.dashboard.store import NoSuchQueue
-from jobwire.errors import InvalidOption, JobwireError, StoreUnavailable
+from jobwire.errors import InvalidOption, JobwireError, NotSupported, StoreUnavailable
 from jobwire.redact import redact as without_passwords
 from jobwire.serving.tokens import OPEN, Tokens
 
@@ -55,6 +58,7 @@ PAGES: Mapping[str, Draw] = {
     "/job": job.draw,
     "/flow": flow.draw,
     "/failures": failures.draw,
+    "/progress": progress.draw,
     "/schedules": schedules.draw,
     "/workers": workers.draw,
     "/events": events.draw,
@@ -157,7 +161,8 @@ async def _attempted(call: Call, draw: Draw) -> View:
     except InvalidOption as error:
         return _problem(without_passwords(str(error)), 400)
     except StoreUnavailable as error:
-        return _problem(f"The store can't be used: {without_passwords(str(error))}", 503)
+        sentence = f"The store can't be used: {without_passwords(str(error))}"
+        return unanswered.view(call, sentence) or _problem(sentence, 503)
     except JobwireError as error:
         return _problem(without_passwords(str(error)), 409)
 
@@ -167,8 +172,13 @@ def _change(board: Board, do: Do) -> Callable[[Request], Awaitable[Response]]:
         refusal: list[View] = []
 
         async def attempt(_: Call) -> View:
-            fields = await forms.checked_form(call.request, call.caller)
-            done.append(await do(call, fields))
+            fields: Mapping[str, Sequence[str]] = {}
+            try:
+                fields = await forms.checked_form(call.request, call.caller)
+                done.append(await do(call, fields))
+            except (HTTPException, NoSuchQueue, InvalidOption, NotSupported) as error:
+                _record_refusal(call, fields, error)
+                raise
             return View("problem.html", "")
 
         done: list[Response] = []
@@ -179,6 +189,14 @@ def _change(board: Board, do: Do) -> Callable[[Request], Awaitable[Response]]:
         return await _with_caller(board, request, checked)
 
     return respond
+
+
+def _record_refusal(call: Call, fields: Mapping[str, Sequence[str]], error: Exception) -> None:
+    """Writes to the audit log that something was not done. Actions that the store refuses write it themselves."""
+    named = {name: fields[name][0] for name in ("store", "queue", "id") if fields.get(name)}
+    what = f"{call.request.url.path.rpartition('/')[2]} {' '.join(fields.get('verb', ())[:1])[:20]!r}"
+    reason = str(error.detail) if isinstance(error, HTTPException) else without_passwords(str(error))
+    record(call.caller, what, described(named), f"refused: {reason[:500]}")
 
 
 async def _with_caller(board: Board, request: Request, respond: Callable[[Call], Awaitable[Response]]) -> Response:

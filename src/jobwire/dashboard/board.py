@@ -14,6 +14,7 @@ from starlette.requests import Request
 from jobwire.campaigns.addresses import is_database
 from jobwire.connection import Connection
 from jobwire.dashboard.actions import ACTS, Act
+from jobwire.dashboard.bulk import Bulk
 from jobwire.dashboard.callers import Auth
 from jobwire.dashboard.forms import form_token
 from jobwire.dashboard.redaction import Redaction
@@ -56,6 +57,7 @@ class Board:
         self.redaction = Redaction(redact)
         self.stopping = asyncio.Event()
         self.streams = 0
+        self.bulk = Bulk()
 
     def start(self) -> None:
         """Begins to look at the stores, if that has not happened yet: a mounted application has no start of its own."""
@@ -68,6 +70,7 @@ class Board:
 
     async def close(self) -> None:
         self.stop()
+        await self.bulk.close()
         await asyncio.gather(*(store.close() for store in (*self.stores.values(), *self._databases.values())))
         if self.history is not None:
             await self.history.close()

@@ -12,11 +12,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from markupsafe import Markup
+
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.forms import new_cookie
 from jobwire.dashboard.render import View, parts
 
 Draw = Callable[[Call], Awaitable[View]]
+_GONE, _UNAVAILABLE = 400, 500
+"""Statuses: from the first on there is no such page any more, from the second on it can't be drawn at the moment."""
 _FRESH = 1.0
 """Seconds for which a drawing is taken, if there was no look since: the ages in it grow."""
 
@@ -80,4 +84,11 @@ class Drawings:
 
 async def _drawn(call: Call, draw: Draw) -> Mapping[str, str]:
     view = await draw(call)
-    return {"title": view.title, **parts(view, call)}
+    changing = parts(view, call)
+    problem = Markup("")
+    if view.status >= _GONE and "stale" not in changing:
+        gone = Markup(" data-gone") if view.status < _UNAVAILABLE else ""
+        problem = Markup('<p class="stale" role="status"{}>{}</p>').format(gone, view.title)
+    # A store that does not answer leaves the title as it was: it states the last figures.
+    title = {} if view.status >= _UNAVAILABLE else {"title": view.title}
+    return {**title, "problem": problem, **changing}

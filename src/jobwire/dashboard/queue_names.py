@@ -6,9 +6,10 @@ look goes on with the search where the one before stopped, and a new queue is fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from jobwire.boundary import QueueList
+Search = Callable[[str | None], Awaitable[tuple[Sequence[str], str | None]]]
+"""Returns some names, and the cursor to go on with."""
 
 FIRST_STEPS, STEPS = 200, 20
 """Steps of the search in one look: until all queues have been found once, and from then on."""
@@ -24,10 +25,10 @@ class QueueNames:
         self.complete = False
         """True if the whole store has been searched once."""
 
-    async def go_on(self, queues: QueueList) -> Sequence[str]:
+    async def go_on(self, search: Search) -> Sequence[str]:
         """Makes some steps of the search. Returns the names that are known then, sorted."""
         for _ in range(STEPS if self.complete else FIRST_STEPS):
-            names, self._cursor = await queues.search(self._cursor)
+            names, self._cursor = await search(self._cursor)
             self._found.update(names)
             if self._cursor is None:
                 self._known, self._found, self.complete = self._found, set(), True

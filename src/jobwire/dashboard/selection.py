@@ -18,6 +18,8 @@ PAGE = 50
 _STEP = 250
 _LONGEST_ERROR = 2000
 """Characters of an error that filters read."""
+_LONGEST_END = 10_000
+"""Characters of the beginning and of the end of a stack that are searched for the exception."""
 MOST_LOOKED_AT = 2000
 """Jobs that are compared with filters for one page."""
 PARAMETERS = ("state", "name", "error", "class", "older", "younger")
@@ -91,28 +93,28 @@ async def read(
         page = await queue.jobs(chosen.state, limit=step, cursor=found.cursor)
         found.cursor = page.cursor
         found.looked_at += len(page)
-        found.jobs += [job for job in (_for_a_list(one, redaction) for one in page) if chosen.match(job)]
+        found.jobs += [job for job in (for_a_list(one, redaction) for one in page) if chosen.match(job)]
         if found.cursor is None or len(found.jobs) >= enough or found.looked_at >= most:
             return found
 
 
-def without_secrets(job: Job, redaction: Redaction) -> Job:
-    """Returns the job with redacted errors. Data and result are redacted when they are shown."""
-    if job.error is None and not job.stacktrace:
-        return job
-    error = None if job.error is None else redaction.text(job.error)
-    return replace(job, error=error, stacktrace=tuple(map(redaction.text, job.stacktrace)))
-
-
-def _for_a_list(job: Job, redaction: Redaction) -> Job:
+def for_a_list(job: Job, redaction: Redaction) -> Job:
     """Returns the job with the part of its errors that lists show and filters read, redacted: of the last stack its
-    first line and the one with the exception. To redact whole stacks of a thousand jobs would take seconds."""
+    first line and the one with the exception. To redact whole stacks of a thousand jobs would take seconds. Data and
+    result are redacted when they are shown."""
     if job.error is None and not job.stacktrace:
         return job
-    stack = job.stacktrace[-1].strip() if job.stacktrace else ""
-    ends = {stack.partition("\n")[0][:_LONGEST_ERROR]: None, exception_line(stack)[:_LONGEST_ERROR]: None}
-    short = replace(job, error=None if job.error is None else job.error[:_LONGEST_ERROR], stacktrace=("\n".join(ends),))
-    return without_secrets(short, redaction)
+    stack = _ends(job.stacktrace[-1]).strip() if job.stacktrace else ""
+    lines = {stack.partition("\n")[0][:_LONGEST_ERROR]: None, exception_line(stack)[:_LONGEST_ERROR]: None}
+    error = None if job.error is None else redaction.text(job.error, _LONGEST_ERROR)
+    return replace(job, error=error, stacktrace=(redaction.text("\n".join(lines), 2 * _LONGEST_ERROR + 1),))
+
+
+def _ends(stack: str) -> str:
+    """Returns the beginning and the end of a stack, one of which names the exception."""
+    if len(stack) <= 2 * _LONGEST_END:
+        return stack
+    return f"{stack[:_LONGEST_END]}\n{stack[-_LONGEST_END:]}"
 
 
 def class_of(job: Job) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from jobwire.boundary import Feature, QueueFigures, QueueList
+from jobwire.boundary import Feature, QueueFigures
 from jobwire.connection import Connection
 from jobwire.dashboard.at_least import AtLeast
 from jobwire.dashboard.closer_look import CloserLook
@@ -46,6 +46,9 @@ MOST_COUNTED, _FEWEST_COUNTED = 10_000, 100
 of them."""
 _LONG_LOOK, _SHORT_LOOK = 2.0, 0.2
 _CANCEL_AGAIN = 0.5
+_PATIENCE = 0.25
+"""Seconds for a question to a store that has not answered the last short one, so that pages with stale figures don't
+wait for each of their parts."""
 MOST_SEARCHED = 5000
 """Jobs that are searched for schedules, in stores that have no list of them."""
 _MOST_OPEN = 500
@@ -104,11 +107,13 @@ class Store:
         self._since: datetime | None = None
         self._rests_until = 0.0
         self._outdated = False
+        self._silent = False
         self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._queues: dict[str, Queue] = {}
         self._tails: dict[str, EventTail] = {}
         self._wake = asyncio.Event()
         self._looked = asyncio.Event()
+        self._answers = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -120,7 +125,7 @@ class Store:
 
     def start(self) -> None:
         if self._task is None or self._task.done():
-            self._wake, self._looked = asyncio.Event(), asyncio.Event()
+            self._wake, self._looked, self._answers = asyncio.Event(), asyncio.Event(), asyncio.Event()
             self._task = asyncio.create_task(self._run(), name=f"jobwire dashboard {self.name}")
 
     async def close(self) -> None:
@@ -219,16 +224,20 @@ class Store:
             self._wake.clear()
             rest = min(took * _SHARE, _LONGEST_REST)
             self._rests_until = time.monotonic() + rest
-            await asyncio.sleep(rest)
+            self._answers.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(WATCHED_EVERY if self.watchers else UNWATCHED_EVERY):
+                async with asyncio.timeout(rest):
+                    await self._answers.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(
+                    0 if self._answers.is_set() else WATCHED_EVERY if self.watchers else UNWATCHED_EVERY
+                ):
                     await self._wake.wait()
 
     async def _look(self) -> None:
-        queues = await self._queue_list()
-        names = await self._names.go_on(queues)
+        names = await self._names.go_on(self.connection.search_queues)
         shown = names[:MOST_QUEUES]
-        reading = await queues.figures(shown, self._most, self._since)
+        reading = await self.connection.figures(shown, most=self._most, since=self._since)
         workers = await self._count_workers(shown)
         now, self._since = time.time(), reading.at
         found = {one.name: _marked(one) for one in reading.queues}
@@ -236,6 +245,7 @@ class Store:
             self.series.setdefault(figures.name, Series()).add(now, figures.counts, figures.turnover)
         for gone in self.series.keys() - set(shown):
             del self.series[gone]
+        self._silent = False
         self.look = Look(now, found, workers, len(names) - len(shown), not self._names.complete)
 
     async def _look_closer(self) -> float:
@@ -250,16 +260,9 @@ class Store:
             _log.exception("a closer look at store %r failed; it is repeated later", self.name)
         return time.monotonic() - began
 
-    async def _queue_list(self) -> QueueList:
-        await self.connection.reach()
-        backend = self.connection.backend
-        return backend.capabilities.part(backend.queue_list, Feature.QUEUES)
-
     async def _count_workers(self, names: Sequence[str]) -> Mapping[str, int | None]:
-        backend = self.connection.backend
-        part = backend.workers if backend.capabilities.has(Feature.WORKERS) else None
         try:
-            return dict.fromkeys(names) if part is None else await part.counts(names)
+            return await self.connection.worker_counts(names)
         except (NotSupported, StoreRefused):
             return dict.fromkeys(names)
 
@@ -279,16 +282,29 @@ class Store:
 
     async def ask(self, question: Callable[[], Awaitable[T]]) -> T:
         """Returns the answer of the store. Raises StoreUnavailable if there is none in time."""
+        within = min(self._timeout, _PATIENCE) if self._silent else self._timeout
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(within):
                 return await question()
         except TimeoutError:
-            raise StoreUnavailable(f"the store did not answer within {self._timeout:g} s") from None
+            raise StoreUnavailable(f"the store did not answer within {within:g} s") from None
 
     async def queue(self, name: str) -> Queue:
-        """Returns a queue that exists. Raises NoSuchQueue otherwise: opening would make it."""
-        if not await self.ask(lambda: self.connection.has_queue(name)):
-            raise NoSuchQueue(name)
+        """Returns a queue that exists. Raises NoSuchQueue otherwise: opening would make it. A queue that has figures is
+        returned also if the store does not answer. The figures are then marked as stale until it does."""
+        try:
+            exists = await self.ask(lambda: self.connection.has_queue(name))
+        except StoreUnavailable as error:
+            self._silent = True
+            self._failed(error)
+            if name not in self.look.figures:
+                raise
+        else:
+            if self._silent:
+                self._silent = False
+                self._answers.set()
+            if not exists:
+                raise NoSuchQueue(name)
         return await self._known_queue(name)
 
     async def _known_queue(self, name: str) -> Queue:
@@ -312,22 +328,25 @@ class Store:
         return known[1]
 
     def has(self, feature: Feature) -> bool:
-        return self.connection.backend.capabilities.has(feature)
+        return self.connection.capabilities.has(feature)
 
     async def part(self, feature: Feature, question: Callable[[], Awaitable[T]]) -> T | None:
-        """Returns the answer, or None if the protocol or the server lacks the feature."""
+        """Returns the answer, or None if the protocol or the server lacks the feature, or if the store does not answer
+        and the page shows stale figures."""
         if not self.has(feature):
             return None
         try:
             return await self.ask(question)
         except NotSupported:
             return None
+        except StoreUnavailable:
+            if not self._silent:
+                raise
+            return None
 
     async def schedules(self, queue: Queue) -> tuple[Sequence[Schedule], bool]:
         """Returns the schedules of a queue, and True if these are all."""
-        backend = self.connection.backend
-        part = backend.capabilities.part(backend.schedules, Feature.SCHEDULES)
-        return await self.ask(lambda: part.search(queue.name, MOST_SEARCHED))
+        return await self.ask(lambda: queue.search_schedules(MOST_SEARCHED))
 
     def tail(self, queue: Queue) -> EventTail:
         """Returns the last events of a queue, which are gathered as long as a page asks for them."""

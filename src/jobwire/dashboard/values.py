@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from jobwire.counted import counted
+from jobwire.dashboard.redaction import HIDDEN, LONGEST_TEXT, Redaction
 
 MOST_NODES = 600
-LONGEST_TEXT = 4000
+MOST_TEXT, _SHORT_TEXT = 100_000, 100
+"""Characters of all texts of a tree, and of one text after that."""
 _DEEPEST = 12
+_LONGEST_LABEL = 200
 _OPEN = 2
 """Levels that are open at first."""
 
@@ -28,44 +31,84 @@ class Node:
     is_open: bool = False
 
 
-def tree(value: Any, label: str = "") -> Node:
-    """Returns the value as a tree of at most MOST_NODES nodes, with notes on what was left out."""
-    budget = [MOST_NODES]
-    return _node(label, value, 0, budget)
+class _Left:
+    """The nodes and characters that a tree may still have."""
+
+    def __init__(self) -> None:
+        self.nodes = MOST_NODES
+        self._text = MOST_TEXT
+
+    def take(self, wanted: int) -> int:
+        """Returns how long a text may be of which so many characters could be shown, and counts them."""
+        longest = min(wanted, max(_SHORT_TEXT, min(LONGEST_TEXT, self._text)))
+        self._text -= longest
+        return longest
 
 
-def _node(label: str, value: Any, depth: int, budget: list[int]) -> Node:
-    budget[0] -= 1
+def tree(value: Any, hide: Redaction, label: str = "") -> Node:
+    """Returns the value as a tree of at most MOST_NODES nodes, without secrets, with notes on what was left out.
+    Reads no more of the value than is shown."""
+    return _node(label, value, 0, _Left(), hide)
+
+
+def _node(label: str, value: Any, depth: int, left: _Left, hide: Redaction) -> Node:
+    left.nodes -= 1
+    value = _plain(value)
     if not isinstance(value, (dict, list)):
-        return _leaf(label, value)
+        return _leaf(label, value, left, hide)
     kind = "object" if isinstance(value, dict) else "array"
-    items = _items(cast("dict[str, Any] | list[Any]", value))
-    size = len(cast("dict[str, Any] | list[Any]", value))
+    items = _items(cast("dict[Any, Any] | list[Any]", value))
+    size = len(cast("dict[Any, Any] | list[Any]", value))
     if depth >= _DEEPEST:
-        return Node(label, "text", brief(value, LONGEST_TEXT))
+        return Node(label, "text", brief(value, hide, left.take(LONGEST_TEXT)))
     children: list[Node] = []
     for name, inner in items:
-        if budget[0] <= 0:
+        if left.nodes <= 0:
             break
-        children.append(_node(name, inner, depth + 1, budget))
-    left = size - len(children)
-    note = counted(size, "field" if kind == "object" else "item") + (f", {left:,} of them not shown" if left else "")
+        if kind == "object" and hide.hides(name):
+            left.nodes -= 1
+            children.append(Node(name[:_LONGEST_LABEL], "text", HIDDEN))
+        else:
+            children.append(_node(name[:_LONGEST_LABEL], inner, depth + 1, left, hide))
+    more = size - len(children)
+    note = counted(size, "field" if kind == "object" else "item") + (f", {more:,} of them not shown" if more else "")
     return Node(label, kind, note=note, children=tuple(children), is_open=depth < _OPEN and size <= 40)
 
 
-def _items(value: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
+def _plain(value: Any) -> Any:
+    """Returns containers that drivers use as those of JSON."""
+    match value:
+        case dict() | list() | str():
+            return cast("Any", value)
+        case Mapping():
+            return dict(cast("Mapping[Any, Any]", value))
+        case tuple() | set() | frozenset():
+            return list(cast("Iterable[Any]", value))
+        case bytes():
+            return value[: LONGEST_TEXT * 4].decode("utf-8", "replace")
+        case _:
+            return value
+
+
+def _items(value: dict[Any, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        yield from ((str(name)[:200], inner) for name, inner in value.items())
+        yield from ((str(name), inner) for name, inner in value.items())
     else:
         yield from ((str(index), inner) for index, inner in enumerate(value))
 
 
-def _leaf(label: str, value: Any) -> Node:
-    if isinstance(value, str):
-        return Node(label, "text", *capped(value))
+def _leaf(label: str, value: Any, left: _Left, hide: Redaction) -> Node:
     if value is None or isinstance(value, bool):
         return Node(label, "word", json.dumps(value))
-    return Node(label, "number", *capped(str(value)))
+    if isinstance(value, int | float):
+        return Node(label, "number", *capped(str(value)))
+    text = str(value)
+    return Node(label, "text", *shown_text(text, hide, left.take(len(text))))
+
+
+def shown_text(text: str, hide: Redaction, longest: int = LONGEST_TEXT) -> tuple[str, str]:
+    """Returns the beginning of a text without secrets, and a note on what was left out."""
+    return hide.text(text, longest), capped(text, longest)[1]
 
 
 def named(queue: str) -> str:
@@ -87,15 +130,17 @@ def capped(text: str, longest: int = LONGEST_TEXT) -> tuple[str, str]:
     return (text, "") if left <= 0 else (text[:longest], counted(left, "more character"))
 
 
-def brief(value: Any, longest: int = 120) -> str:
-    """Returns the beginning of a value as one line of JSON. Reads no more of it than is shown.
+def brief(value: Any, hide: Redaction, longest: int = 120) -> str:
+    """Returns the beginning of a value as one line of JSON, without secrets. Reads no more of it than is shown.
 
-    >>> brief({"to": "a@example.com", "n": [1, 2, 3]}), brief(list(range(1000)), 12)
+    >>> brief({"to": "a@example.com", "n": [1, 2, 3]}, Redaction()), brief(list(range(1000)), Redaction(), 12)
     ('{"to": "a@example.com", "n": [1, 2, 3]}', '[0, 1, 2, 3…')
+    >>> brief({"user": "ann", "apiKey": "k-17", "nested": [{"Passwords": ["x", "y"]}]}, Redaction())
+    '{"user": "ann", "apiKey": "(hidden)", "nested": [{"Passwords": "(hidden)"}]}'
     """
     parts: list[str] = []
     size = 0
-    for part in _pieces(value, longest, 0):
+    for part in _pieces(value, hide, longest, 0):
         parts.append(part)
         size += len(part)
         if size > longest:
@@ -103,23 +148,24 @@ def brief(value: Any, longest: int = 120) -> str:
     return "".join(parts)
 
 
-def _pieces(value: Any, longest: int, depth: int) -> Iterator[str]:
+def _pieces(value: Any, hide: Redaction, longest: int, depth: int) -> Iterator[str]:
+    value = _plain(value)
     if depth > 40:
         yield "…"
     elif isinstance(value, dict):
         yield "{"
-        for index, (name, inner) in enumerate(cast("dict[str, Any]", value).items()):
+        for index, (name, inner) in enumerate(_items(cast("dict[Any, Any]", value))):
             yield ", " if index else ""
-            yield f"{json.dumps(str(name)[:longest], ensure_ascii=False)}: "
-            yield from _pieces(inner, longest, depth + 1)
+            yield f"{json.dumps(name[:longest], ensure_ascii=False)}: "
+            yield from _pieces(HIDDEN if hide.hides(name) else inner, hide, longest, depth + 1)
         yield "}"
     elif isinstance(value, list):
         yield "["
         for index, inner in enumerate(cast("list[Any]", value)):
             yield ", " if index else ""
-            yield from _pieces(inner, longest, depth + 1)
+            yield from _pieces(inner, hide, longest, depth + 1)
         yield "]"
-    elif isinstance(value, str):
-        yield json.dumps(value[: longest + 1], ensure_ascii=False)
+    elif value is None or isinstance(value, bool | int | float):
+        yield json.dumps(value)
     else:
-        yield json.dumps(value, default=str)
+        yield json.dumps(hide.text(str(value), longest + 1), ensure_ascii=False)

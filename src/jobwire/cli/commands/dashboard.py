@@ -106,7 +106,9 @@ def dashboard(
     from jobwire.serving.server import serve
 
     auth = _auth(tokens, user_header, user_role)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s", datefmt="%Y-%m-%d %H:%M:%S"
+    )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     app = package.dashboard(
         chosen_stores(store or (), url or ()),

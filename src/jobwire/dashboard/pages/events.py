@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from jobwire.boundary import Feature
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.pages.queue import figures_of, tabs
-from jobwire.dashboard.redaction import Redaction
+from jobwire.dashboard.redaction import HIDDEN, Redaction
 from jobwire.dashboard.render import View
 from jobwire.dashboard.values import brief, named
 from jobwire.model import Event
+
+_LONGEST = 80
+"""Characters of one field."""
 
 
 def _detail(event: Event, hide: Redaction) -> str:
@@ -19,10 +23,13 @@ def _detail(event: Event, hide: Redaction) -> str:
     if event.error:
         return hide.text(event.error)
     fields = {name: value for name, value in event.data.items() if value != event.job_id}
-    shown = (
-        (name, value if isinstance(value, str) else brief(value, 80)) for name, value in hide.value(fields).items()
-    )
-    return ", ".join(f"{name} {text[:80]}" for name, text in shown)
+    return ", ".join(f"{name} {_field(name, value, hide)}" for name, value in fields.items())
+
+
+def _field(name: str, value: Any, hide: Redaction) -> str:
+    if hide.hides(name):
+        return HIDDEN
+    return hide.text(value, _LONGEST) if isinstance(value, str) else brief(value, hide, _LONGEST)
 
 
 async def draw(call: Call) -> View:

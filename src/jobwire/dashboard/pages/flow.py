@@ -15,7 +15,7 @@ from jobwire.dashboard.flow_picture import picture
 from jobwire.dashboard.links import link
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View
-from jobwire.dashboard.selection import without_secrets
+from jobwire.dashboard.selection import for_a_list
 from jobwire.dashboard.store import NoSuchQueue, Store
 from jobwire.errors import JobNotFound
 from jobwire.flow import Flow
@@ -44,7 +44,7 @@ async def draw(call: Call) -> View:
         return link("job", store=store.name, queue=one.queue, id=one.id)
 
     hide = call.board.redaction
-    shown = _without_secrets(tree, lambda one: without_secrets(one, hide))
+    shown = _without_secrets(tree, lambda one: for_a_list(one, hide))
     return View(
         "flow.html",
         _title(tree, jobs),

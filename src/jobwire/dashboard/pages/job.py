@@ -16,17 +16,17 @@ from jobwire.dashboard.pages.outcome import said
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.pictures import timeline
 from jobwire.dashboard.render import View
-from jobwire.dashboard.selection import class_of, without_secrets
+from jobwire.dashboard.selection import class_of, for_a_list
 from jobwire.dashboard.store import Store
-from jobwire.dashboard.values import capped, named, tree
+from jobwire.dashboard.values import capped, named, shown_text, tree
 from jobwire.error_class import specific_class
 from jobwire.errors import JobNotFound
 from jobwire.flow import Flow
 from jobwire.model import Event, Job, JobTree, State
 from jobwire.queue import Queue
 
-MOST_LINES = 200
-MOST_STACKS = 5
+MOST_LINES, LONGEST_LINE = 200, 2000
+MOST_STACKS, LONGEST_STACK = 5, 20_000
 MOST_CHILDREN = 50
 _EVENTS = 1000
 
@@ -39,17 +39,17 @@ async def draw(call: Call) -> View:
     found = await store.ask(lambda: queue.get(job_id))
     if found is None:
         raise HTTPException(404, f"{queue.name} has no job {job_id!r}.")
-    job = without_secrets(found, call.board.redaction)
+    hide = call.board.redaction
+    job = for_a_list(found, hide)
     logs, family, events = await asyncio.gather(
-        store.part(Feature.LOGS, lambda: queue.logs(job_id)),
+        store.part(Feature.LOGS, lambda: queue.logs(job_id, last=MOST_LINES + 1)),
         store.part(Feature.FLOWS, lambda: _family(store, queue, job)),
         _events(store, queue, job),
     )
-    hide = call.board.redaction
     figures = figures_of(store, queue.name)
     spans = spans_of(job, events)
     acts = call.acts(store, job.state)
-    lines = [hide.text(line) for line in (logs or ())[-MOST_LINES:]]
+    lines = [hide.text(line, LONGEST_LINE) for line in (logs or ())[-MOST_LINES:]]
     return View(
         "job.html",
         _title(job),
@@ -63,14 +63,15 @@ async def draw(call: Call) -> View:
             "spans": spans,
             "earlier": _about_earlier(store) if any(span.kind == "earlier" for span in spans) else "",
             "picture": timeline(spans, "; ".join(span.words for span in spans)) if spans else "",
-            "data": tree(hide.value(job.data)),
-            "result": tree(hide.value(job.result)) if job.result is not None else None,
-            "progress": tree(hide.value(job.progress)) if job.progress not in (None, 0) else None,
+            "data": tree(job.data, hide),
+            "result": tree(job.result, hide) if job.result is not None else None,
+            "progress": tree(job.progress, hide) if job.progress not in (None, 0) else None,
             "percent": _percent(job),
-            "raw": tree(hide.value(dict(job.raw))) if job.raw else None,
-            "stacks": [stack.rstrip() for stack in job.stacktrace[-MOST_STACKS:]][::-1],
+            "raw": tree(dict(job.raw), hide) if job.raw else None,
+            "error": shown_text(found.error, hide) if found.error else None,
+            "stacks": [shown_text(stack, hide, LONGEST_STACK) for stack in found.stacktrace[-MOST_STACKS:]][::-1],
             "logs": lines if logs is not None else None,
-            "logs_left_out": max(0, len(logs or ()) - MOST_LINES),
+            "logs_left_out": len(logs or ()) > MOST_LINES,
             "family": family,
             "acts": acts,
             "commands": [command(verb, store, queue.name, job.id) for verb in ("job", *(act.verb for act in acts))],

@@ -19,6 +19,7 @@ from jobwire.dashboard.selection import read, selection_of
 from jobwire.dashboard.series import Bin, Rates, Series, minutes_of
 from jobwire.dashboard.store import Store
 from jobwire.dashboard.values import named
+from jobwire.errors import StoreUnavailable
 from jobwire.figures import QueueFigures
 from jobwire.look.words import spoken
 from jobwire.model import Job, State
@@ -33,7 +34,8 @@ async def draw(call: Call) -> View:
     look, limits, paused = await asyncio.gather(
         store.fresh(), store.part(Feature.LIMITS, queue.admin.limits), store.part(Feature.PAUSE, queue.admin.paused)
     )
-    figures = replace(figures_of(store, queue.name), paused=paused)
+    known = figures_of(store, queue.name)
+    figures = known if paused is None else replace(known, paused=paused)
     failed = await _newest_failures(call, store, queue) if figures.counts.get(State.FAILED) else ()
     rates = store.rates(queue.name)
     bins = store.series.get(queue.name, Series()).last_hour(look.at)
@@ -51,6 +53,7 @@ async def draw(call: Call) -> View:
             "troubles": list(troubles.of_known_queue(store, figures)),
             "limits": limits,
             "failed": failed,
+            "bulk": next(call.board.bulk.of_queue(store.name, queue.name), None),
             "said": said(call),
             "charts": _charts(bins, rates),
             "period": _period(bins),
@@ -61,7 +64,12 @@ async def draw(call: Call) -> View:
 
 async def _newest_failures(call: Call, store: Store, queue: Queue) -> Sequence[Job]:
     chosen = selection_of({"state": State.FAILED.value})
-    found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST_FAILED, most=MOST_FAILED))
+    try:
+        found = await store.ask(lambda: read(queue, chosen, call.board.redaction, enough=MOST_FAILED, most=MOST_FAILED))
+    except StoreUnavailable:
+        if store.look.trouble is None:
+            raise
+        return ()
     return found.jobs[:MOST_FAILED]
 
 

@@ -34,7 +34,7 @@ async def draw(call: Call) -> View:
     found, complete = await store.schedules(queue)
     figures = figures_of(store, queue.name)
     shown = [
-        Shown(one, _rule(one), next_runs(one), brief(call.board.redaction.value(one.data)) if one.data else "")
+        Shown(one, _rule(one), next_runs(one), brief(one.data, call.board.redaction) if one.data else "")
         for one in found[:MOST]
     ]
     return View(

@@ -62,7 +62,7 @@ async def draw(call: Call) -> View:
 
 
 def _of_list(call: Call, worker: WorkerInfo, jobs: Sequence[Job]) -> Shown:
-    raw = tree(call.board.redaction.value(dict(worker.raw))) if worker.raw else None
+    raw = tree(dict(worker.raw), call.board.redaction) if worker.raw else None
     return Shown(worker.name, jobs, worker.address, worker.client, worker.seen_at, raw)
 
 

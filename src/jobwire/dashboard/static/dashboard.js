@@ -7,8 +7,11 @@
 
   // --- live parts: the server sends those that have changed, as HTML that it has escaped --------------------------
 
+  const words = { on: "live", stale: "stale figures", off: "reconnecting" };
+  const content = document.getElementById("content");
+
   function show(state) {
-    status.textContent = state === "on" ? "live" : "reconnecting";
+    status.textContent = words[state];
     status.className = "stream " + state;
   }
 
@@ -28,6 +31,12 @@
     }
   });
 
+  // A page whose job or queue is gone stays readable, but nothing on it can be used.
+  function judge() {
+    content.inert = document.querySelector("[data-gone]") !== null;
+    show(document.querySelector("[data-live] .stale") ? "stale" : "on");
+  }
+
   function replace(element, html) {
     if (isSelected(element)) {
       held.set(element, html);
@@ -42,7 +51,13 @@
     const focused = element.contains(document.activeElement) ? document.activeElement : null;
     const focusedAt = focused && [...element.querySelectorAll("a, button, input, summary")].indexOf(focused);
     const href = focused && focused.getAttribute("href");
+    const tails = [...element.querySelectorAll(".tail")].map((one) => [one.scrollTop, one.scrollHeight]);
     element.replaceChildren(made.content);
+    // Positions in a tail are counted from its end: 0 is the newest line. Other lines stay where they are.
+    element.querySelectorAll(".tail").forEach((one, index) => {
+      const [top, height] = tails[index] || [0, 0];
+      if (top) one.scrollTop = top - (one.scrollHeight - height);
+    });
     const details = element.querySelectorAll("details");
     if (details.length === open.length) details.forEach((one, index) => { one.open = open[index]; });
     for (const box of element.querySelectorAll("input[type=checkbox]")) box.checked = picked.has(box.value);
@@ -53,9 +68,12 @@
     }
   }
 
+  let stream = null;
+
   function connect() {
-    const stream = new EventSource(location.href);
-    stream.onopen = () => show("on");
+    if (stream || document.hidden) return;
+    stream = new EventSource(location.href);
+    stream.onopen = judge;
     stream.onmessage = (message) => {
       const changed = JSON.parse(message.data);
       if (changed.title !== undefined) {
@@ -66,14 +84,31 @@
         const html = changed[element.dataset.live];
         if (html !== undefined) replace(element, html);
       }
+      judge();
       countPicked();
     };
     stream.onerror = () => {
       show("off");
       // The browser tries again by itself, except after an answer that is not a stream.
-      if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
+      if (stream.readyState === EventSource.CLOSED) {
+        stream = null;
+        setTimeout(connect, 2000);
+      }
     };
-    addEventListener("pagehide", () => stream.close(), { once: true });
+  }
+
+  function disconnect() {
+    if (stream) stream.close();
+    stream = null;
+  }
+
+  // A browser has six connections to a server for all tabs. So a hidden tab gives its own back, and gets all parts anew
+  // with the first message after it is shown again.
+  function follow() {
+    document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
+    addEventListener("pagehide", disconnect);
+    addEventListener("pageshow", connect);
+    connect();
   }
 
   // --- tabs: the current one is in view where they don't fit ---------------------------------------------------------
@@ -138,7 +173,8 @@
   function retry() {
     const button = document.querySelector("button[data-key=r]");
     if (!button) return;
-    if (button.form.id === "bulk" && !boxes().some((box) => box.checked) && !pick()) return;
+    // Not form.id: that is the checkboxes, whose name is id.
+    if (button.form.getAttribute("id") === "bulk" && !boxes().some((box) => box.checked) && !pick()) return;
     button.click();
   }
 
@@ -165,5 +201,5 @@
     }
   });
 
-  if (status && document.body.dataset.stream && "EventSource" in window) connect();
+  if (status && document.body.dataset.stream && "EventSource" in window) follow();
 })();

@@ -30,6 +30,6 @@ class BridgeLogs:
     async def log(self, queue: str, job_id: str, line: str, keep: int) -> Acted:
         return ACTED[await self._namespace.type(queue).run("progress", queue, job_id, "log", line, keep)]
 
-    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
-        lines: list[bytes] = await self._namespace.store.call("LRANGE", self._namespace.keys.logs(job_id), 0, -1)
+    async def logs(self, queue: str, job_id: str, last: int = 0) -> Sequence[str]:
+        lines: list[bytes] = await self._namespace.store.call("LRANGE", self._namespace.keys.logs(job_id), -last, -1)
         return [line.decode(errors="replace") for line in lines]

@@ -28,6 +28,6 @@ class BullLogs:
         """Appends a line. With `keep` 0 the job's own option decides how many lines are kept, by default all."""
         return await self._server.act("log", queue, [job_id, line, keep])
 
-    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
-        lines: list[bytes] = await self._server.store.call("LRANGE", self._server.keys(queue).logs(job_id), 0, -1)
+    async def logs(self, queue: str, job_id: str, last: int = 0) -> Sequence[str]:
+        lines: list[bytes] = await self._server.store.call("LRANGE", self._server.keys(queue).logs(job_id), -last, -1)
         return [line.decode(errors="replace") for line in lines]

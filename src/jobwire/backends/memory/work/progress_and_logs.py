@@ -40,7 +40,7 @@ class MemoryLogs:
                 del record.logs[:-keep]
             return Acted.DONE
 
-    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
+    async def logs(self, queue: str, job_id: str, last: int = 0) -> Sequence[str]:
         with self._access.locked(queue) as (state, _):
             record = state.jobs.get(job_id)
-            return list(record.logs) if record is not None else []
+            return list(record.logs[-last:]) if record is not None else []

@@ -49,11 +49,11 @@ class MonqueLogs:
                     await self._store.side.delete_many({"job": key, "_id": {"$lt": oldest_kept[0]["_id"]}})
         return Acted.DONE
 
-    async def logs(self, queue: str, job_id: str) -> Sequence[str]:
+    async def logs(self, queue: str, job_id: str, last: int = 0) -> Sequence[str]:
         own = {"job": key_of(job_id), "name": queue}
         async with self._store.reaching():
-            lines = await self._store.side.find(own, sort=[("_id", 1)]).to_list()
-        return [str(line.get("line")) for line in lines]
+            lines = await self._store.side.find(own, sort=[("_id", -1)], limit=last).to_list()
+        return [str(line.get("line")) for line in reversed(lines)]
 
 
 async def _exists(store: Store, queue: str, key: Any) -> bool:

@@ -46,10 +46,11 @@ class PgLogs:
         values = {"queue": text(queue), "id": text(job_id), "line": text(line), "keep": number(keep)}
         return _done(await self._store.ask("log", values, table=row.table))
 
-    async def logs(self, queue: str, job_id: str) -> list[str]:
+    async def logs(self, queue: str, job_id: str, last: int = 0) -> list[str]:
         if not is_id(job_id) or not await self._store.find_side():
             return []
-        return [line for (line,) in await self._store.ask("logs", {"queue": text(queue), "id": text(job_id)})]
+        values = {"queue": text(queue), "id": text(job_id), "last": number(last)}
+        return [line for (line,) in await self._store.ask("logs", values)][::-1]
 
 
 async def _has_side(store: Store) -> bool:
