@@ -307,8 +307,9 @@ class _Build:
         if changes.days is None or changes.days:
             jobs = self._lake.table(self._spark, "silver/jobs", changes.parts("silver/jobs"))
             runs = self._lake.table(self._spark, "silver/attempts", changes.parts("silver/attempts"))
+            events = self._lake.table(self._spark, "silver/events", changes.days)
             tables |= {
-                "gold/throughput_hourly": gold.throughput_hourly(jobs, runs),
+                "gold/throughput_hourly": gold.throughput_hourly(jobs, runs, events),
                 "gold/latency_hourly": gold.latency_hourly(runs),
                 "gold/failures_daily": gold.failures_daily(runs),
                 "gold/workers_hourly": gold.workers_hourly(runs),
