@@ -92,7 +92,7 @@ def three_tables(root: Path, memory: str) -> dict[str, Any]:
             events = silver_events(lake.bronze_events(spark)).persist()
             jobs = silver_jobs(lake.snapshots(spark), events).persist()
             runs = attempts(events, jobs).persist()
-            tables = [gold.throughput_hourly(jobs, runs), gold.latency_hourly(runs), gold.failures_daily(runs)]
+            tables = [gold.throughput_hourly(jobs, runs, events), gold.latency_hourly(runs), gold.failures_daily(runs)]
             rows = sum(len(table.collect()) for table in tables)
             seconds = time.perf_counter() - began
         return {"seconds": seconds, "memory": watched.most, "rows": rows}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 import pytest
 
 from jobwire.pipeline.history.silver_attempts import attempts
+from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.schemas import ATTEMPTS
 from pipeline.literal_rows import (
     BULLMQ,
@@ -19,6 +21,8 @@ from pipeline.literal_rows import (
     ms,
     silver_event,
     silver_events,
+    snapshot,
+    snapshots,
     values,
 )
 
@@ -226,6 +230,23 @@ STORIES = {
         [(3, None, 1, 2, "completed", None, None)],
         BRIDGEMQ,
     ),
+    "a run that was not charged has stalled, and the next one has a number of its own": Story(
+        [
+            silver_event(0, "added", 0, id="7:0:created:0"),
+            silver_event(0, "started", 1, id="7:1:claimed:1"),
+            silver_event(0, "started", 9, id="7:1:claimed:9"),
+            silver_event(0, "retried", 10, id="7:1:retried:10"),
+            silver_event(0, "started", 11, id="7:2:claimed:11"),
+            silver_event(0, "completed", 12, id="7:2:completed:12"),
+        ],
+        {"state": "completed", "attempts_made": 2},
+        [
+            (1, 0, 1, None, "stalled", None, None),
+            (2, None, 9, 10, "failed", None, None),
+            (3, 10, 11, 12, "completed", None, None),
+        ],
+        BRIDGEMQ,
+    ),
     "a run that began when the one before was put back comes after it": Story(
         [
             silver_event(0, "added", 0),
@@ -348,6 +369,7 @@ def test_a_run_has_all_its_columns(spark: Any) -> None:
             "worker": "w1",
             "wait_ms": 60_000,
             "run_ms": 60_000,
+            "gave_up": True,
             "forgotten": 0,
             "day": NOON.date(),
         },
@@ -410,3 +432,48 @@ def test_jobs_of_one_id_in_two_stores_are_kept_apart(spark: Any) -> None:
     found = attempts(silver_events(spark, *told, *other), jobs(spark, job(), job() | PGBOSS))
 
     assert values(found, "store", "attempt") == [(BULLMQ["store"], 1), (PGBOSS["store"], 1)]
+
+
+def test_each_failed_run_has_the_error_of_its_own_stack(spark: Any) -> None:
+    def runs(job: str, *ends: str) -> list[dict[str, Any]]:
+        return [
+            row
+            for number, end in enumerate(ends)
+            for row in (silver_event(0, "started", 10 * number, job), silver_event(1, end, 10 * number + 1, job))
+        ]
+
+    python = "Traceback (most recent call last):\n  File 'a.py', line 1\nTimeoutError: after 3 s"
+    node = ["KeyError: 'to'\n    at a.js:1:2", "Error: user 17 is gone\n    at a.js:3:4"]
+    told = silver_events(
+        spark,
+        *runs("all", "retried", "stalled", "retried", "failed"),
+        *runs("limited", "retried", "retried", "completed"),
+        *runs("late", "retried", "retried"),
+    )
+    seen = {
+        "all": (3, "failed", [python, *node]),
+        "limited": (3, "completed", node[:1]),
+        "late": (1, "delayed", [python]),
+    }
+    kept = snapshots(
+        spark,
+        *(
+            snapshot(
+                60 if job != "late" else 5, job, attempts_made=made, state=state, error="gone", stacktrace=stacks[-1]
+            )
+            | {"raw": json.dumps({"stacktrace": json.dumps(stacks)} if len(stacks) > 1 else {})}
+            for job, (made, state, stacks) in seen.items()
+        ),
+    )
+
+    found = attempts(told, silver_jobs(kept, told)).where("outcome = 'failed'")
+
+    assert values(found, "job_id", "attempt", "error", "error_class") == [
+        ("all", 1, "TimeoutError: after 3 s", "TimeoutError"),
+        ("all", 3, "KeyError: 'to'", "KeyError"),
+        ("all", 4, "Error: user 17 is gone", "user # is gone"),
+        ("late", 1, "TimeoutError: after 3 s", "TimeoutError"),
+        ("late", 2, None, None),
+        ("limited", 1, None, None),
+        ("limited", 2, "KeyError: 'to'", "KeyError"),
+    ]

@@ -18,8 +18,10 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.errors import JobwireError
+from jobwire.pipeline.history.bronze_input import BronzeInput
 from jobwire.pipeline.history.build import BuildResult, build
 from jobwire.pipeline.history.gold_changes import GoldChanges
+from jobwire.pipeline.history.marks import BUILT, MARKS
 from jobwire.pipeline.lake.lake import BY_DAY, SUMMARIES, Lake, folder_of
 from jobwire.pipeline.lake.pointers import Part, read_pointer, read_table
 from jobwire.pipeline.lake.run_log import read_runs
@@ -68,6 +70,7 @@ FIRST = (
     [
         *life("1", 0),
         *life("2", DAY, fails=True),
+        *life("daily", 30, fails=True),
         event(0, "added", DAY + 5, "3", name="welcome"),
         event(0, "active", 2 * DAY, "4"),
         event(0, "active", 5, "5") | {"malformed": "not UTF-8"},
@@ -83,6 +86,7 @@ LATER = (
         event(0, "completed", DAY + 7, "3"),
         event(0, "completed", 2 * DAY + 30, "4"),  # a run whose start was read before
         *life("6", 4 * DAY),
+        *life("daily", 4 * DAY + 30),  # an id that is used again
         event(0, "progress", 10, "7"),  # of a day that was built
     ],
     [
@@ -126,6 +130,7 @@ def test_gold_and_silver_tell_what_happened(spark: Any, at_once: Lake) -> None:
         ("4", "completed", at(DAY).date()),
         ("6", "completed", at(4 * DAY).date()),
         ("9", "delayed", at(3 * DAY).date()),
+        ("daily", "completed", at(4 * DAY).date()),
     ]
     assert values(at_once.table(spark, "silver/attempts"), "job_id", "outcome", "run_ms") == [
         ("1", "completed", 60_000),
@@ -133,9 +138,16 @@ def test_gold_and_silver_tell_what_happened(spark: Any, at_once: Lake) -> None:
         ("3", "completed", 60_000),
         ("4", "completed", 30 * 60_000),
         ("6", "completed", 60_000),
+        ("daily", "completed", 60_000),
+        ("daily", "failed", 60_000),
     ]
-    assert sum(read_table(at_once.root, "gold/throughput_hourly")["completed"].to_pylist()) == 4
-    assert read_table(at_once.root, "gold/failures_daily")["error_class"].to_pylist() == ["SMTPError"]
+    hours = read_table(at_once.root, "gold/throughput_hourly")
+    assert {name: sum(hours[name].to_pylist()) for name in ("added", "completed", "failed")} == {
+        "added": 8,
+        "completed": 5,
+        "failed": 2,
+    }
+    assert read_table(at_once.root, "gold/failures_daily")["error_class"].to_pylist() == ["SMTPError"] * 2
     assert read_table(at_once.root, "gold/gaps")["lost"].to_pylist() == [3]
     assert sorted(read_table(at_once.root, "quarantine")["id"].to_pylist())[-1] == "8"
     assert read_pointer(at_once.root, "quarantine").rows == 2
@@ -293,6 +305,22 @@ def test_of_a_source_only_parts_of_later_generations_are_read(spark: Any, lake: 
 
     assert {row["job_id"] for row in tables.bronze_events(spark, before).collect()} == {"2"}
     assert tables.bronze_events(spark).count() == 8
+
+
+def test_what_was_ingested_after_the_clock_was_set_back_is_new(spark: Any, lake: str) -> None:
+    tables = Lake(lake)
+    ingest(spark, tables, 60, life("1", 0), [])
+    first = BronzeInput(spark, tables)
+    tables.files.write(MARKS, first.marks)
+    tables.files.write(BUILT, tables.bronze_state())
+    ingest(spark, tables, 10, life("2", 0), [])
+
+    second = BronzeInput(spark, tables)
+    ingest(spark, tables, 5, life("3", 0), [])
+
+    assert values(second.new_events.select("job_id").distinct(), "job_id") == [("2",)]
+    assert values(second.events(second.new_days).select("job_id").distinct(), "job_id") == [("1",), ("2",)]
+    assert second.marks["events"] == first.marks["events"]
 
 
 def test_bronze_that_nothing_new_concerns_is_not_read(spark: Any, lake: str, at_once: Lake) -> None:

@@ -9,8 +9,26 @@ from typing import Any
 import pytest
 
 from jobwire.pipeline.history import gold
+from jobwire.pipeline.history.silver_attempts import attempts as silver_attempts
+from jobwire.pipeline.history.silver_jobs import silver_jobs
 from jobwire.pipeline.lake.schemas import FAILURES_DAILY, RETRIES, THROUGHPUT_HOURLY, WORKERS_HOURLY
-from pipeline.literal_rows import BULLMQ, NOON, assert_rows, at, attempt, attempts, job, jobs, only, values
+from pipeline.literal_rows import (
+    BULLMQ,
+    NOON,
+    PGBOSS,
+    assert_rows,
+    at,
+    attempt,
+    attempts,
+    job,
+    jobs,
+    only,
+    silver_event,
+    silver_events,
+    snapshot,
+    snapshots,
+    values,
+)
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -22,17 +40,19 @@ def test_throughput_counts_each_thing_in_the_hour_in_which_it_happened(spark: An
     found = gold.throughput_hourly(
         jobs(
             spark,
-            job("1", state="completed", finished_at=at(70)),
-            job("2", state="failed", finished_at=at(130)),
-            job("3", name="goodbye"),
+            job("1", state="completed", finished_at=at(70), adding_reported=False),
+            job("2", state="failed", finished_at=at(130), adding_reported=False),
+            job("3", name="goodbye", adding_reported=True) | PGBOSS,
         ),
         attempts(
             spark,
             attempt(10, 20, outcome="failed"),
             attempt(30, 70, attempt=2),
             attempt(50, 55, outcome="stalled", job_id="2"),
+            attempt(None, 130, outcome="failed", job_id="2", gave_up=True),
             attempt(None, 65),
         ),
+        silver_events(spark),
     )
 
     assert_rows(
@@ -41,8 +61,48 @@ def test_throughput_counts_each_thing_in_the_hour_in_which_it_happened(spark: An
         {**WELCOME, "hour": NOON, **NOTHING, "added": 2, "started": 3, "stalled": 1, "retried": 1},
         {**WELCOME, "hour": at(60), **NOTHING, "completed": 2},
         {**WELCOME, "hour": at(120), **NOTHING, "failed": 1},
-        {**WELCOME, "name": "goodbye", "hour": NOON, **NOTHING, "added": 1},
+        {**PGBOSS, "name": "goodbye", "hour": NOON, **NOTHING, "added": 1},
     )
+
+
+def test_every_life_of_an_id_and_every_failure_for_good_is_counted(spark: Any) -> None:
+    def life(minute: int, end: str, job: str = "daily") -> list[dict[str, Any]]:
+        return [
+            silver_event(0, "added", minute, job, name="welcome"),
+            silver_event(0, "started", minute + 1, job),
+            silver_event(0, end, minute + 2, job),
+        ]
+
+    by_hand = [
+        *life(0, "failed", "again"),
+        silver_event(0, "retried", 60, "again"),
+        *life(60, "completed", "again")[1:],
+    ]
+    told = silver_events(
+        spark,
+        *life(0, "failed"),
+        *life(60, "completed"),
+        *life(120, "completed"),
+        *by_hand,
+        silver_event(0, "added", 0, "unseen", name="welcome"),  # never ran, and was removed before the next one
+        silver_event(0, "added", 120, "unseen", name="welcome"),
+        silver_event(0, "added", 0, "trimmed", name="welcome"),
+    )
+    seen = snapshots(
+        spark,
+        snapshot(130, "daily", state="completed", created_at=at(120), started_at=at(121), finished_at=at(122)),
+        snapshot(130, "trimmed", created_at=at(120)),  # another job than the one of which there is an event
+        snapshot(130, "failed", state="failed", created_at=at(60), finished_at=at(62)),
+    )
+    kept = silver_jobs(seen, told).persist()
+
+    found = gold.throughput_hourly(kept, silver_attempts(told, kept), told)
+
+    assert values(found, "hour", "added", "started", "completed", "failed") == [
+        (NOON, 4, 2, 0, 2),
+        (at(60), 2, 2, 2, 1),
+        (at(120), 3, 1, 1, 0),
+    ]
 
 
 def _runs(*waits: int, minute: float = 0) -> list[dict[str, Any]]:

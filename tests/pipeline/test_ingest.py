@@ -19,15 +19,19 @@ import redis
 from jobwire import NewJob
 from jobwire.embedded import Server
 from jobwire.errors import InvalidOption
+from jobwire.pipeline.datasource.options import parse_options
+from jobwire.pipeline.datasource.readers import EventsStream
 from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.ingest import Source, SourceResult, find_sources, ingest
 from jobwire.pipeline.history.ingest_forever import follow
+from jobwire.pipeline.history.sources import begin_of
 from jobwire.pipeline.lake.events import checkpoint_of
 from jobwire.pipeline.lake.lake import Lake, folder_of
 from jobwire.pipeline.lake.pointers import read_table
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.stores.address import store_name
 from jobwire.sync import Queue
+from pipeline.literal_rows import values
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 Place = Callable[[str], str]
@@ -137,6 +141,37 @@ def test_a_store_that_fails_is_named_and_keeps_no_other_from_being_read(spark: A
     [run] = tables.runs(spark).collect()
     assert (run["outcome"], run["rows_in"]) == ("failed", 9)
     assert "127.0.0.1:1" in run["error"]
+
+
+def test_another_selection_of_queues_goes_on_where_each_of_them_was_read(
+    spark: Any, jobwire_valkey: Server, place: Place, lake: str
+) -> None:
+    url, tables = place("bullmq"), Lake(lake)
+    add(url, 5)
+    assert ingest(spark, tables, [Source(url, store_name(url), ("mail",))]).good
+    add(url, 2, queue="sms")
+    with redis.Redis.from_url(jobwire_valkey.url) as client:
+        client.xtrim(stream_of(url), maxlen=1, approximate=False)
+
+    both = ingest(spark, tables, [Source(url, store_name(url), ("mail", "sms"))])
+
+    assert [one.events for one in both.sources] == [4]
+    assert values(tables.bronze_events(spark).where("kind = 'gap'"), "queue") == []
+
+
+def test_the_stream_of_a_store_begins_where_those_of_older_releases_ended(lake: str) -> None:
+    tables, store = Lake(lake), "bullmq+redis://a"
+    for offsets in ({"mail": {"id": "1-0"}}, {"mail": {"id": "5-0", "n": 5}, "sms": {"id": "2-0"}}, None):
+        with tables.run("ingest") as run:
+            run.offsets.update({store: offsets, "another": {"mail": {"id": "9-0"}}})
+
+    begin = begin_of(tables, store)
+
+    assert begin == {"mail": {"id": "5-0", "n": 5}, "sms": {"id": "2-0"}}
+    stream = EventsStream(parse_options({"url": store, "table": "events", "begin": json.dumps(begin)}))
+    assert stream.initialOffset() == begin
+    Path(lake, "bronze/events", folder_of(store)).mkdir(parents=True)
+    assert begin_of(tables, store) == {}
 
 
 def test_a_queue_that_no_store_has_is_refused_by_its_name(place: Place) -> None:

@@ -60,7 +60,8 @@ def test_an_event_keeps_its_words_and_gets_ours(spark: Any) -> None:
         ),
         (
             "pgboss+postgresql://a",
-            "created=added active=started completed=completed failed=failed cancelled=cancelled retry=retried",
+            "created=added active=started completed=completed failed=failed cancelled=cancelled retry=retried"
+            " stalled=stalled",
         ),
         (
             "monque+mongodb://a",
@@ -195,6 +196,7 @@ def test_a_job_is_as_it_was_last_seen(spark: Any) -> None:
             "finished_at": at(3),
             "worker": "w1",
             "seen_at": at(9),
+            "adding_reported": False,
             "day": NOON.date(),
         },
     )

@@ -13,10 +13,11 @@ from jobwire.pipeline.history.build import build
 from jobwire.pipeline.history.marks import BUILT
 from jobwire.pipeline.history.tidy import tidy
 from jobwire.pipeline.lake.lake import Lake, folder_of
-from jobwire.pipeline.lake.pointers import read_table
+from jobwire.pipeline.lake.pointers import read_pointer, read_table
 from jobwire.pipeline.lake.publication import Staged
 from jobwire.pipeline.lake.run_log import read_runs
 from jobwire.pipeline.lake.schemas import SNAPSHOTS
+from jobwire.pipeline.lake.tables import columns_of
 from jobwire.pipeline.lake.versions import folder_of_run
 from pipeline.literal_rows import NOON, at, bronze_events, event, frame, snapshot, values
 
@@ -144,8 +145,25 @@ def test_old_rows_expire_once_a_build_has_used_them_and_silver_keeps_them(spark:
     assert_whole(lake)
     for name in ("build", "built", "gold"):  # what was built up to is lost
         (Path(lake) / "checkpoints" / f"{name}.json").unlink()
+    gone = {
+        "silver/jobs": "run_errors string, ",
+        "silver/attempts": "gave_up boolean, ",
+        "gold/retries": "jobs bigint, ",
+    }
+    for table, column in gone.items():  # another release made them without these
+        rewrite(lake, table, column, "")
     build(spark, tables)
     assert_whole(lake)
+    assert {table: read_pointer(lake, table).columns for table in gone} == {name: columns_of(name).ddl for name in gone}
+    rewrite(lake, "silver/events", "happened_at timestamp", "at timestamp")
+    with pytest.raises(JobwireError, match="'at timestamp', and can't be made again: rows before 2026-03-11 have"):
+        build(spark, tables)
+
+
+def rewrite(lake: str, table: str, old: str, new: str) -> None:
+    pointer = Path(lake, table, "_current.json")
+    assert old in pointer.read_text()
+    pointer.write_text(pointer.read_text().replace(old, new))
 
 
 def assert_whole(lake: str) -> None:

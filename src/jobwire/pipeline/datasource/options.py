@@ -32,6 +32,7 @@ KNOWN = {
     "changed_from": "read only deliveries that may have changed since this time",
     "pushdown": "true: take filters of the query along; needs spark.sql.python.filterPushdown.enabled",
     "max_rows": "events in one micro-batch, at most (default: all there are)",
+    "begin": "where a new stream of events begins: offsets by queue, as a JSON object (default: the oldest events)",
     "run": "names the load: ids derived from rows are the same in every attempt of one run",
     "privacy_secret": "rules of privacy for what is read, as Privacy.options writes them",
     "size_limit": "largest job to write, in bytes (default 10 MB; 0: none)",
@@ -76,6 +77,7 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         max_rows=_whole(options, "max_rows", minimum=1),
         run=options.get("run"),
         privacy=from_option(options["privacy_secret"]) if "privacy_secret" in options else EVERYTHING_KEPT,
+        begin=_offsets(options.get("begin")),
         size_limit=10 * 1024 * 1024 if size_limit is None else size_limit or None,
     )
 
@@ -95,13 +97,25 @@ def _queues(one: str | None, several: str | None) -> tuple[str, ...] | None:
         return None if one is None else (one,)
     if one is not None:
         raise InvalidOption("queues", several, "can't be given together with queue")
-    try:
-        names: Any = codec.loads(several.encode())
-    except MalformedPayload:
-        names = None
+    names = _json(several)
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in cast("list[Any]", names)):
         raise InvalidOption("queues", several, "must be a JSON array of names")
     return tuple(cast("list[str]", names))
+
+
+def _offsets(value: str | None) -> Mapping[str, Any]:
+    offsets = {} if value is None else _json(value)
+    if not isinstance(offsets, dict):
+        raise InvalidOption("begin", value, "must be a JSON object of offsets by queue")
+    return cast("dict[str, Any]", offsets)
+
+
+def _json(value: str) -> Any:
+    """Returns the value of a JSON text, or None for any other text."""
+    try:
+        return codec.loads(value.encode())
+    except MalformedPayload:
+        return None
 
 
 def _some(value: str | None) -> frozenset[str] | None:

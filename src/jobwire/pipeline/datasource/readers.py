@@ -122,7 +122,7 @@ class EventsStream(_Events, DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._bounded = True
 
     def initialOffset(self) -> dict[str, Any]:
-        return {}
+        return dict(self._options.begin)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from jobwire import urls
 from jobwire.errors import InvalidOption
@@ -32,6 +34,8 @@ class SourceOptions:
     run: str | None
     size_limit: int | None
     privacy: Privacy = EVERYTHING_KEPT
+    begin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The offsets, by queue, at which a new stream of events begins."""
 
     @property
     def address(self) -> urls.Address:

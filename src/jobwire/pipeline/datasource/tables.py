@@ -21,7 +21,7 @@ _TIMES = frozenset({"created_from", "created_before", "finished_from", "finished
 _QUEUES = (
     _ANY_TABLE
     | _TIMES
-    | {"queue", "queues", "states", "names", "pushdown", "max_rows", "run", "size_limit"}
+    | {"queue", "queues", "states", "names", "pushdown", "max_rows", "begin", "run", "size_limit"}
     | {"privacy_secret"}
 )
 

@@ -29,6 +29,8 @@ class BronzeInput:
         self._lake = lake
         self._before: dict[str, Any] = lake.files.read(MARKS) or {"events": {}, "snapshots": {}}
         generations = lake.snapshot_generations()
+        self._built: Mapping[str, Any] = (lake.files.read(BUILT) or {}).get("events", {})
+        self._last: Mapping[str, Any] = lake.bronze_state()["events"]
         self.new_rows = lake.snapshot_rows(self._before["snapshots"])
         self.new_days: list[str] = []
         """The days of new events."""
@@ -45,7 +47,8 @@ class BronzeInput:
 
     def events(self, days: Collection[str] | None = None) -> DataFrame:
         """Returns the events of all days, or of some."""
-        events = self._lake.bronze_events(self._spark, days=days).where(_until(self.marks["events"]))
+        events = self._lake.bronze_events(self._spark, days=days, until=self._last)
+        events = events.where(self._until(self.marks["events"]))
         return events if days is None else events.where(F.date_format("day", "yyyy-MM-dd").isin(*days))
 
     def snapshots(self) -> DataFrame:
@@ -72,35 +75,38 @@ class BronzeInput:
         """Returns the events since the last build, and for each source the time of its newest ingest. Counts the new
         ones, and finds their days, on the way.
 
-        The ingests of a source follow one another, so what comes after this moment has a later time.
+        New is what is in parts that were published since, whatever time it has: a clock may have been set back. In
+        formats without such parts, and where no build has recorded them, it is what has a later time.
         """
         day = F.date_format("day", "yyyy-MM-dd").alias("day")
         newest = F.max(F.unix_micros("ingested_at")).alias("mark")
-        built = (self._lake.files.read(BUILT) or {}).get("events", {})
-        new = self._since_marks(self._lake.bronze_events(self._spark, built))
+        new = self._since_marks(self._lake.bronze_events(self._spark, self._built, until=self._last))
         found = new.groupBy("source", day).agg(F.count("*").alias("rows"), newest).collect()
         marks: dict[str, int] = dict(self._before["events"])
         for row in found:
             marks[row["source"]] = max(row["mark"], marks.get(row["source"], 0))
         self.new_rows += sum(row["rows"] for row in found)
         self.new_days = sorted({row["day"] for row in found if row["day"] is not None})
-        return new.where(_until(marks)), marks
+        return new.where(self._until(marks)), marks
 
     def _since_marks(self, events: DataFrame) -> DataFrame:
         source, ingested = F.col("source"), F.col("ingested_at")
-        new = [(source != name) | (ingested > _time(mark)) for name, mark in self._before["events"].items()]
+        marks = {
+            name: mark for name, mark in self._before["events"].items() if not isinstance(self._built.get(name), int)
+        }
+        new = [(source != name) | (ingested > _time(mark)) for name, mark in marks.items()]
         return events.where(reduce(and_, new, F.lit(True)))
+
+    def _until(self, marks: Mapping[str, int]) -> Column:
+        """Returns whether an event was there when this object was made: by its part, or else by its time."""
+        source, ingested = F.col("source"), F.col("ingested_at")
+        parts = source.isin(*(name for name, last in self._last.items() if isinstance(last, int)))
+        return reduce(or_, ((source == name) & (ingested <= _time(mark)) for name, mark in marks.items()), parts)
 
 
 def day_before(day: str) -> str:
     """Returns the day before, in the form in which parts of a table are named."""
     return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
-
-
-def _until(marks: Mapping[str, int]) -> Column:
-    """Returns whether an event was ingested up to the mark of its source."""
-    known = [(F.col("source") == source) & (F.col("ingested_at") <= _time(mark)) for source, mark in marks.items()]
-    return reduce(or_, known, F.lit(False))
 
 
 def _time(micros: int) -> Column:

@@ -158,18 +158,24 @@ class _Build:
     @property
     def _goes_on(self) -> bool:
         """Returns whether there was a build before whose tables can be gone on with."""
-        return (self._bronze.was_built or self._expired is not None) and _has_present_columns(self._lake)
+        if self._expired is not None:
+            return True
+        return self._bronze.was_built and _has_present_columns(self._lake)
 
     def all_new(self) -> None:
         """Builds what came since the last build, and everything if there was none."""
         self.rows_in = self._bronze.new_rows
+        fits = _has_present_columns(self._lake)
+        if not fits and self._expired is not None:
+            self._keep_silver()
         if not self._goes_on:
-            self._refuse_to_forget()
             self._make_all()
-        elif self._bronze.new_rows:
+        else:
             events, snapshots = self._bronze.new_events, self._bronze.new_snapshots()
-            self._renew(events, snapshots, self._bronze.new_days)
-            self._make_gold(events, snapshots)
+            if self._bronze.new_rows:
+                self._renew(events, snapshots, self._bronze.new_days)
+            if self._bronze.new_rows or not fits or GoldChanges(self._lake).days != []:
+                self._make_gold(events, snapshots)
         self._lake.files.write(MARKS, self._bronze.marks)
         self._run.offsets.update(self._bronze.marks)
 
@@ -225,13 +231,34 @@ class _Build:
         old = self._lake.table(self._spark, "silver/jobs", days).select(*_KEY)
         return old.join(self._bronze.snapshots(), _KEY, "left_anti")
 
-    def _refuse_to_forget(self) -> None:
-        """Raises JobwireError if silver is the only record of some rows: made again from bronze, it would lose them."""
-        if self._expired is not None:
-            raise JobwireError(
-                f"the tables of the lake at {self._lake.root} have the columns of another release, and can't be made "
-                f"again: rows before {self._expired} have expired; build with that release, or begin another lake"
-            )
+    def _keep_silver(self) -> None:
+        """Publishes silver with the columns of this release. It is the only record of rows that have expired, so it is
+        not made again from bronze: columns that its events and jobs lack are null. Its runs are made from these. Gold
+        is made again from silver.
+
+        Raises JobwireError if events or jobs have columns that this release does not have.
+        """
+        stored = {name: self._lake.pointer(name) for name in BY_DAY}
+        if all(pointer is None or pointer.columns == columns_of(name).ddl for name, pointer in stored.items()):
+            return
+        renewed: list[str] = []
+        for name in ("silver/events", "silver/jobs"):
+            pointer, present = stored[name], columns_of(name)
+            if pointer is None or pointer.columns == present.ddl:
+                continue
+            if foreign := set(pointer.columns.split(", ")) - set(present.ddl.split(", ")):
+                raise JobwireError(
+                    f"{name} of the lake at {self._lake.root} has the columns of another release, such as "
+                    f"{min(foreign)!r}, and can't be made again: rows before {self._expired} have expired; build with "
+                    "that release, or begin another lake"
+                )
+            renewed.append(name)
+        self._lake.files.write(BUILT, {})  # if this is interrupted, gold has yet to be made from it
+        label = f"{self._run.id}-kept"  # the rest of the build stages these tables again, by the id of its run
+        for name in renewed:
+            self._lake.publish(self._lake.stage(name, self._table(name), label))
+        runs = attempts(self._table("silver/events"), self._table("silver/jobs"))
+        self._lake.publish(self._lake.stage("silver/attempts", runs, label))
 
     def _renew_jobs(self, touched: DataFrame, snapshots: DataFrame, days: list[str]) -> None:
         """Makes the touched jobs and their runs again. `snapshots` are the rows of bronze that touch them."""
@@ -307,8 +334,9 @@ class _Build:
         if changes.days is None or changes.days:
             jobs = self._lake.table(self._spark, "silver/jobs", changes.parts("silver/jobs"))
             runs = self._lake.table(self._spark, "silver/attempts", changes.parts("silver/attempts"))
+            events = self._lake.table(self._spark, "silver/events", changes.days)
             tables |= {
-                "gold/throughput_hourly": gold.throughput_hourly(jobs, runs),
+                "gold/throughput_hourly": gold.throughput_hourly(jobs, runs, events),
                 "gold/latency_hourly": gold.latency_hourly(runs),
                 "gold/failures_daily": gold.failures_daily(runs),
                 "gold/workers_hourly": gold.workers_hourly(runs),

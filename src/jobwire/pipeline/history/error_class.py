@@ -17,14 +17,27 @@ def error_class(error: Column, stack: Column | None = None) -> Column:
     name, message = _specific_class(error), _message(error)
     by_message = F.substring(message, 1, LONGEST)
     if stack is not None:
-        lines = F.regexp_extract_all(stack, F.lit(STACK_LINE), 1)
-        line = F.coalesce(
-            F.get(lines, F.when(stack.startswith(PYTHON_STACK), F.size(lines) - 1).otherwise(0)), F.lit("")
-        )
+        line = F.coalesce(_exception_line(stack), F.lit(""))
         in_stack = _specific_class(line)
         same = message.isin(F.lit(""), _message(F.regexp_extract(line, r"^.*?:\s(.*)$", 1)), in_stack)
         by_message = F.when((in_stack != "") & same, in_stack).otherwise(by_message)
     return F.when(name != "", name).otherwise(by_message)
+
+
+def error_of_stack(stack: Column) -> Column:
+    """Returns the exception with its message, as a stack has it: of a Python stack at its end, of others in the first
+    line."""
+    first_or_last = F.when(_is_python(stack), F.substring_index(F.trim(stack), "\n", -1)).otherwise(_first_line(stack))
+    return F.coalesce(_exception_line(stack), first_or_last)
+
+
+def _exception_line(stack: Column) -> Column:
+    lines = F.regexp_extract_all(stack, F.lit(STACK_LINE), 1)
+    return F.get(lines, F.when(_is_python(stack), F.size(lines) - 1).otherwise(0))
+
+
+def _is_python(stack: Column) -> Column:
+    return stack.startswith(PYTHON_STACK)
 
 
 def _specific_class(error: Column) -> Column:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from jobwire.pipeline.history import latency_sketch as sketch
+from jobwire.pipeline.history.silver_events import job_name, reusing_ids
 from jobwire.pipeline.lake.schemas import (
     FAILURES_DAILY,
     LATENCY_HOURLY,
@@ -28,21 +29,32 @@ _COUNTS = THROUGHPUT_HOURLY.names[4:]
 _LEVELS = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
-def throughput_hourly(jobs: DataFrame, attempts: DataFrame) -> DataFrame:
+def throughput_hourly(jobs: DataFrame, attempts: DataFrame, events: DataFrame) -> DataFrame:
     """Returns what happened in each hour: jobs added and failed for good, runs started, completed, stalled, started
-    again."""
+    again.
+
+    A row of `jobs` is the newest job of its id, as it is now. So where ids are used again, jobs are counted by the
+    events of their adding, and by themselves only if there is no such event. A job that was retried by hand after it
+    had failed for good has failed all the same, with an earlier run.
+    """
     started, ended, outcome = F.col("started_at"), F.col("ended_at"), F.col("outcome")
-    of_jobs = {
-        "added": F.col("created_at"),
-        "failed": F.when(F.col("state") == "failed", F.col("finished_at")),
-    }
+    unreported = ~reusing_ids() | ~F.coalesce("adding_reported", F.lit(True))
+    of_jobs = {"added": F.when(unreported, F.col("created_at"))}
+    adding = events.where((F.col("kind") == "added") & reusing_ids())
+    of_events = {"added": F.col("happened_at")}
     of_runs = {
+        "failed": F.when(F.col("gave_up"), F.coalesce(ended, started)),
         "started": started,
         "retried": F.when(F.col("attempt") > 1, started),
         "completed": F.when(outcome == "completed", ended),
-        "stalled": F.when(outcome == "stalled", ended),
+        "stalled": F.when(outcome == "stalled", F.coalesce(ended, started)),
     }
-    happened = _moments(jobs, of_jobs).unionByName(_moments(attempts, of_runs)).where("at is not null")
+    happened = (
+        _moments(jobs, of_jobs)
+        .unionByName(_moments(adding.withColumn("name", job_name()), of_events))
+        .unionByName(_moments(attempts, of_runs))
+        .where("at is not null")
+    )
     return (
         happened.groupBy(*_KIND_OF_JOB, utc_hour(F.col("at")).alias("hour"))
         .agg(*(F.count_if(F.col("what") == name).alias(name) for name in _COUNTS))

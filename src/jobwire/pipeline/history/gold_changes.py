@@ -1,15 +1,15 @@
 """Finds the days of gold that have to be made again.
 
 A part of silver is a day, but its rows count on other days as well: a run counts when it started and when it ended, a
-job when it was added and when it failed. Each part has a list of those days (`Part.reaches`). When all of gold is
-published, the parts of silver that it was made from are recorded, with their generations and days. A part that differs
-from the record has changed, whichever build has changed it, also one that was interrupted. Gold changes on the days
-that such a part reaches now, and on those that it reached before.
+job when it was added. Each part has a list of those days (`Part.reaches`). Events count on their own day. When all of
+gold is published, the parts of silver that it was made from are recorded, with their generations and days. A part that
+differs from the record has changed, whichever build has changed it, also one that was interrupted. Gold changes on the
+days that such a part reaches now, and on those that it reached before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from jobwire.pipeline.lake.lake import Lake
@@ -28,7 +28,7 @@ class GoldChanges:
         self._now = {name: _parts(lake, name) for name in BY_DAY}
         record: Mapping[str, Mapping[str, Any]] | None = lake.files.read(_RECORD)
         self.days = self._changed_days(record)
-        self.silver_days = None if self.days is None or record is None else self._changed_parts(record)
+        self.silver_days = None if self.days is None or record is None else sorted(self._changed_parts(record))
 
     def parts(self, name: str) -> Sequence[str] | None:
         """Returns the parts of a table of silver with rows that count on these days; None stands for all of them."""
@@ -49,7 +49,7 @@ class GoldChanges:
         pointers = {name: self._lake.pointer(name) for name in GOLD_BY_DAY}
         if record is None or any(one is None or one.columns != columns_of(name).ddl for name, one in pointers.items()):
             return None
-        days: set[str] = set()
+        days = self._changed_parts(record, ["silver/events"])
         for name in REACHING:
             parts, before = self._now[name], record.get(name, {})
             for key in {*parts, *before}:
@@ -62,13 +62,15 @@ class GoldChanges:
                     return None  # written by a release that did not list them
         return sorted(days)
 
-    def _changed_parts(self, record: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    def _changed_parts(
+        self, record: Mapping[str, Mapping[str, Any]], names: Collection[str] = tuple(BY_DAY)
+    ) -> set[str]:
         days: set[str] = set()
-        for name, parts in self._now.items():
-            now = {key: part.generation for key, part in parts.items()}
+        for name in names:
+            now = {key: part.generation for key, part in self._now[name].items()}
             before = {key: part["generation"] for key, part in record.get(name, {}).items()}
             days.update(key for key in {*now, *before} if now.get(key) != before.get(key))
-        return sorted(days)
+        return days
 
 
 def _parts(lake: Lake, name: str) -> Mapping[str, Part]:

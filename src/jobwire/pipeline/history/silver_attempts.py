@@ -10,10 +10,12 @@ could have begun. What the events lack, the job itself may have: its last start,
   not count it either.
 * A run without an end, after which another began, has failed at an unknown time.
 * A finish without any known start is a run of which only the end is known: `started_at` is null.
-* A failed run whose events hold no error gets its job's last error.
+* A failed run whose events hold no error gets it from its job: its own, where the store keeps one for every failed run
+  of a job, else the last.
 * Where a store has forgotten earlier runs, the known ones are numbered from the job's own count, and `forgotten` is the
   number of those that are missing before a run. Such a run became ready at the time in its event, or at an unknown one:
   not when the job was added.
+* A run without an end, after which another began with the same number of the store's, was not charged: it has stalled.
 * A stalled run ended at an unknown time, before it was found to be stalled: it has no running time.
 """
 
@@ -47,6 +49,7 @@ def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
                 "state",
                 "error",
                 "error_class",
+                "run_errors",
                 "worker",
                 "attempts_made",
                 "created_at",
@@ -87,6 +90,7 @@ def _cut(events: DataFrame) -> DataFrame:
             F.max(F.when(started, _own_ready_time())).alias("own_ready_at"),
             F.min(F.when(~started & (kind != "added"), ended)).alias("end"),
             F.min(F.when(kind == "stalled", at)).alias("stalled_at"),
+            F.bool_or(kind == "failed").alias("gave_up"),
             F.bool_or(kind == "added").alias("added"),
             ready.alias("ready"),
             delayed.alias("delayed"),
@@ -136,6 +140,16 @@ def _numbered(cut: DataFrame) -> DataFrame:
         .withColumn("newest_life", F.max("life").over(of_job) == F.col("life"))
         .withColumn("number", F.row_number().over(of_life.orderBy("run")))
         .withColumn("known", F.count("*").over(of_life))
+        .withColumn(
+            "uncharged",
+            F.col("end").isNull() & (F.lead("own_number").over(of_life.orderBy("run")) == F.col("own_number")),
+        )
+        .withColumn(
+            "uncharged_before",
+            F.count_if("uncharged").over(of_life.orderBy("run").rowsBetween(Window.unboundedPreceding, -1)),
+        )
+        # A stall is not charged, so that it has no number in the store.
+        .withColumn("charged", F.count_if(~F.coalesce(_has_stalled(), F.lit(False))).over(of_life.orderBy("run")))
         .drop("key", "life", "added", "ready", "delayed", "next_ready_at")
     )
 
@@ -151,6 +165,7 @@ def _with_those_of_jobs_alone(runs: DataFrame) -> DataFrame:
         .withColumn("newest_life", F.coalesce("newest_life", F.lit(True)))
         .withColumn("number", F.coalesce("number", F.greatest(F.lit(1), job.attempts_made)))
         .withColumn("known", F.coalesce("known", "number"))
+        .withColumn("charged", F.coalesce("charged", "number"))
     )
 
 
@@ -160,7 +175,7 @@ def _closed(runs: DataFrame) -> DataFrame:
     finished = job.state.isin(*FINISHED)
     seen_later = F.col("run").isNull() | (job.seen_at > F.col("started_at"))
     outcome = (
-        F.when(F.col("stalled_at") <= end.at + F.expr(_STALL_REPORTED_WITHIN), "stalled")
+        F.when(_has_stalled() | F.col("uncharged"), "stalled")
         .when(end.kind == "completed", "completed")
         .when(end.isNotNull() | ~last, "failed")
         .when(finished, F.when(job.state == "completed", "completed").otherwise("failed"))
@@ -169,19 +184,26 @@ def _closed(runs: DataFrame) -> DataFrame:
     )
     over = finished | (job.state.isin(*_TO_RUN_AGAIN) & seen_later)
     lost = F.when(newest_life & over, F.greatest(F.lit(0), job.attempts_made - F.col("known")))
-    number = F.coalesce(F.col("own_number"), F.col("number") + F.coalesce(lost, F.lit(0)))
+    own_number = F.col("own_number")
+    number = F.coalesce(own_number + F.col("uncharged_before"), F.col("number") + F.coalesce(lost, F.lit(0)))
     first_known = F.col("run").isNull() | (F.col("number") == 1)
     forgotten = (
-        F.when(F.col("own_number").isNotNull(), number - F.coalesce("number_before", F.lit(0)) - 1)
+        F.when(own_number.isNotNull(), own_number - F.coalesce("number_before", F.lit(0)) - 1)
         .when(first_known, number - 1)
         .otherwise(0)
     )
-    handed_back = F.col("own_number").isNull() & ~F.col("after_add")
+    handed_back = own_number.isNull() & ~F.col("after_add")
     follows = F.when((forgotten <= 0) | handed_back, F.coalesce("ready_at", F.when(first_known, job.created_at)))
-    ready_at = F.coalesce("own_ready_at", follows)
+    # A store that has recovered a job may keep its due time from before the run that has stalled.
+    after_stall = F.when(F.col("ready_at") <= F.col("started_at"), F.col("ready_at"))
+    own_ready_at = F.when(F.col("own_ready_at").isNotNull(), F.greatest("own_ready_at", after_stall))
+    ready_at = F.coalesce(own_ready_at, follows)
     of_this_run = newest_life & (last | (number == 1)) & (job.scheduled_at <= F.col("started_at"))
     cancelled = F.when(F.coalesce(end.kind, F.when(last, job.state)) == "cancelled", "cancelled")
-    error = F.coalesce(end.error, F.when(newest_life, job.error), cancelled)
+    of_runs = F.from_json(job.run_errors, "map<string, string>")
+    of_run = of_runs[(F.col("charged") + F.coalesce(lost, F.lit(0))).cast("string")]
+    of_last = F.when(of_runs.isNull() | (last & (job.state == "failed")), job.error)
+    error = F.coalesce(end.error, F.when(newest_life, F.coalesce(of_run, of_last)), cancelled)
     return runs.select(
         *JOB_KEY,
         job["name"].alias("name"),
@@ -195,8 +217,14 @@ def _closed(runs: DataFrame) -> DataFrame:
         F.when(outcome == "failed", error).alias("error"),
         F.struct(job.error.alias("text"), job.error_class.alias("class")).alias("of_job"),
         F.coalesce("worker", F.when(last, job.worker)).alias("worker"),
+        F.coalesce(F.col("gave_up") | (last & newest_life & (job.state == "failed")), F.lit(False)).alias("gave_up"),
         F.greatest(F.lit(0), forgotten).cast("int").alias("forgotten"),
     )
+
+
+def _has_stalled() -> Column:
+    """Returns whether a run has stalled; null without an end."""
+    return F.col("stalled_at") <= F.col("end.at") + F.expr(_STALL_REPORTED_WITHIN)
 
 
 def _measured(runs: DataFrame) -> DataFrame:

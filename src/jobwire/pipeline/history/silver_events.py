@@ -84,6 +84,11 @@ def reusing_ids() -> Column:
     return of_stores(lambda dialect: dialect.reuses_ids)
 
 
+def job_name() -> Column:
+    """Returns the name of the job in an event of its adding; null where the event does not have it."""
+    return F.get_json_object("data", "$.name")
+
+
 def of_stores(which: Callable[[Dialect], bool]) -> Column:
     """Returns whether a row comes from a store of a protocol of this kind."""
     return reduce(operator.or_, (one.of_store() for one in all_dialects() if which(one)), F.lit(False))

@@ -8,11 +8,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from jobwire.pipeline.history.error_class import error_class
+from jobwire.pipeline.history.error_class import error_class, error_of_stack
 from jobwire.pipeline.history.quality import job_flaw
-from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, event_order, reusing_ids
+from jobwire.pipeline.history.silver_events import FINISHED, JOB_KEY, due_at, event_order, job_name, reusing_ids
 from jobwire.pipeline.lake.schemas import SILVER_JOBS
 from jobwire.pipeline.spark.utc import utc_day
+from jobwire.pipeline.stores.dialect import all_dialects
 
 _LEFT_IN = {
     "waiting": ("added", "waiting", "retried", "stalled"),
@@ -65,6 +66,7 @@ def silver_jobs(snapshots: DataFrame, events: DataFrame) -> DataFrame:
         newest(seen.result, reported.result).alias("result"),
         error.alias("error"),
         error_class(error, seen.stacktrace).alias("error_class"),
+        _run_errors(seen).alias("run_errors"),
         seen.parent.alias("parent"),
         _campaign(seen.payload).alias("campaign"),
         created_at.alias("created_at"),
@@ -73,6 +75,8 @@ def silver_jobs(snapshots: DataFrame, events: DataFrame) -> DataFrame:
         F.when(state.isin(*FINISHED), newest(seen.finished_at, reported.finished_at)).alias("finished_at"),
         newest(seen.worker, reported.worker).alias("worker"),
         seen.seen_at.alias("seen_at"),
+        # An event that is older than the job is that of another job of its id.
+        F.coalesce(reported.added_at >= created_at - F.expr(_SKEW), F.lit(False)).alias("adding_reported"),
         utc_day(F.coalesce(created_at, F.least(seen.first_seen_at, reported.first_at))).alias("day"),
     ).select(*SILVER_JOBS.names)
 
@@ -102,6 +106,7 @@ def _last_seen(snapshots: DataFrame) -> DataFrame:
         "result",
         "error",
         "stacktrace",
+        "stacks",
         "parent",
         "created_at",
         "run_at",
@@ -116,6 +121,9 @@ def _last_seen(snapshots: DataFrame) -> DataFrame:
         .withColumn("first_seen_at", F.min("seen_at").over(same))
         .withColumn("reading", F.row_number().over(same.orderBy(*newest_first)))
         .where("reading = 1")
+        .withColumn(
+            "stacks", F.coalesce(*(stacks for one in all_dialects() if (stacks := one.run_stacks()) is not None))
+        )
         .select("store", "queue", F.col("id").alias("job_id"), F.struct(*carried).alias("seen"))
     )
 
@@ -132,7 +140,7 @@ def _reported(events: DataFrame) -> DataFrame:
         .withColumn("event_order", event_order())
         .withColumn("state", F.coalesce(*states))
         .withColumn("due_at", F.when(kind.isin("added", "delayed"), due_at()))
-        .withColumn("name", F.when(kind == "added", F.get_json_object("data", "$.name")))
+        .withColumn("name", F.when(kind == "added", job_name()))
         .withColumn("result", F.when(kind == "completed", _result(F.col("data"))))
     )
 
@@ -178,6 +186,20 @@ def _reported(events: DataFrame) -> DataFrame:
             ).alias("reported"),
         )
     )
+
+
+def _run_errors(seen: Column) -> Column:
+    """Returns the errors of a job's failed runs by their numbers, as JSON; null where the store keeps no list of them.
+    The last stack is that of the last failed run. A store may have kept fewer stacks than there were runs."""
+    failed = seen.attempts_made - F.when(seen.state == "completed", 1).otherwise(0)
+
+    def numbered(stack: Column, index: Column) -> Column:
+        number = failed - F.size(seen.stacks) + index + 1
+        return F.struct(number.alias("number"), error_of_stack(stack).alias("error"))
+
+    known = F.filter(F.transform(seen.stacks, numbered), lambda one: one.number > 0)
+    texts = F.transform(known, lambda one: F.struct(one.number.cast("string"), one.error))
+    return F.when(F.size(known) > 0, F.to_json(F.map_from_entries(texts)))
 
 
 def _result(data: Column) -> Column:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -20,7 +20,9 @@ from jobwire.embedded.errors import EmbeddedFailed
 from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 from jobwire.pipeline.history.campaign_source import CampaignSource, find_database
 from jobwire.pipeline.history.snapshots import AnySource, seen, since_last_snapshot
-from jobwire.pipeline.lake.lake import Lake
+from jobwire.pipeline.lake import run_log
+from jobwire.pipeline.lake.lake import Lake, folder_of
+from jobwire.pipeline.lake.tables import EVENTS
 from jobwire.pipeline.privacy.rules import EVERYTHING_KEPT, Privacy
 from jobwire.pipeline.spark.utc import utc_day
 from jobwire.pipeline.stores.address import reached, store_name
@@ -49,7 +51,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Returns a name that is the same for the same queues of the same store. Their stream continues by it."""
+        """Returns a name that is the same for the same queues of the same store. Their snapshots continue by it."""
         return self.store if self.queues is None else f"{self.store} {json.dumps(sorted(self.queues))}"
 
     @property
@@ -67,18 +69,33 @@ class Source:
     def events_stream(self, spark: SparkSession, lake: Lake, max_rows: int) -> DataStreamWriter:
         stream = (
             spark.readStream.format("jobwire")
-            .options(**self.options, table="events", max_rows=str(max_rows))
+            .options(
+                **self.options, table="events", max_rows=str(max_rows), begin=json.dumps(begin_of(lake, self.store))
+            )
             .load()
             .withColumn("ingested_at", F.current_timestamp())
             .withColumn("day", utc_day(F.coalesce("at", "ingested_at")))
         )
-        return lake.events_writer(stream, self.name)
+        # One stream for all selections of the store's queues: each continues where its queues were read up to.
+        return lake.events_writer(stream, self.store)
 
     def take_snapshot(self, spark: SparkSession, lake: Lake, run: str) -> int:
         """Reads the jobs that have not finished, and those that have finished since the last snapshot."""
         with since_last_snapshot(lake, self.name, "finished_from") as (now, since):
             jobs: DataFrame = spark.read.format("jobwire").options(**self.options, **since).load()
             return lake.add_snapshot(self.name, seen(jobs, now, run), run, at=now)
+
+
+def begin_of(lake: Lake, store: str) -> dict[str, Any]:
+    """Returns the offsets, by queue, at which the stream of a store begins if it has none in the lake yet. Older
+    releases had a stream for each selection of queues: what those have read is not read again, and does not
+    become a gap if it was trimmed since."""
+    if folder_of(store) in lake.files.folders(EVENTS):
+        return {}
+    found: dict[str, Any] = {}
+    for run in run_log.rows(lake.files):
+        found |= json.loads(run["offsets"]).get(store) or {}
+    return found
 
 
 @dataclass(frozen=True)

@@ -103,10 +103,16 @@ class Lake:
         return staged.rows
 
     def bronze_events(
-        self, spark: SparkSession, after: Mapping[str, Any] | None = None, days: Collection[str] | None = None
+        self,
+        spark: SparkSession,
+        after: Mapping[str, Any] | None = None,
+        days: Collection[str] | None = None,
+        *,
+        until: Mapping[str, Any] | None = None,
     ) -> DataFrame:
         """Returns the events of all sources, with the column `source` for the folder that they are in. Of a source in
-        `after`, parts of that generation or an earlier one may be left out; with `days`, parts of other days."""
+        `after`, parts of that generation or an earlier one may be left out, of one in `until` parts of a later one;
+        with `days`, parts of other days."""
         frames: list[DataFrame] = []
         for name in self.files.folders(EVENTS):
             path = f"{EVENTS}/{name}"
@@ -116,6 +122,8 @@ class Lake:
                 parts = {} if pointer is None else pointer.parts
                 if isinstance(known, int):
                     parts = {key: part for key, part in parts.items() if part.generation > known}
+                if isinstance(last := (until or {}).get(name), int):
+                    parts = {key: part for key, part in parts.items() if part.generation <= last}
                 if days is not None:
                     parts = {key: part for key, part in parts.items() if _day(key) in days}
                 found = [self.parts(spark, path, parts)] if parts else []

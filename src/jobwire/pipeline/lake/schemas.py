@@ -152,6 +152,7 @@ SILVER_JOBS = columns(
     "result string",
     "error string",
     "error_class string",
+    "run_errors string",  # JSON object: the errors of its failed runs by their numbers, where the store keeps them
     "parent string",
     "campaign string",
     "created_at timestamp",
@@ -160,6 +161,7 @@ SILVER_JOBS = columns(
     "finished_at timestamp",
     "worker string",
     "seen_at timestamp",
+    "adding_reported boolean",  # an event has it; null in rows of older releases
     "day date",  # of created_at, else of the first time that the job was seen
 )
 
@@ -178,6 +180,7 @@ ATTEMPTS = columns(
     "worker string",
     "wait_ms bigint",
     "run_ms bigint",  # null for a stalled run, whose end is not known
+    "gave_up boolean",  # the job failed for good with this run
     "forgotten int",  # runs of the job directly before this one that the store did not keep
     "day date",  # of started_at
 )

@@ -147,6 +147,11 @@ class Dialect(ABC):
         """Returns the key of the schedule that a row of `jobs` was made by, or that it is; None: it has none."""
         return None
 
+    def run_stacks(self) -> Column | None:
+        """Returns the stacks of a job's failed runs, oldest first, from a row of `jobs`; null in rows of other stores.
+        None: the store keeps the last one alone."""
+        return None
+
     # --- order --------------------------------------------------------------------------------------------------
 
     def level(self, priority: int | None) -> int:

@@ -193,6 +193,34 @@ async def test_other_queues_and_lost_names_stay_out(queue, connection, store, co
     assert [one["kind"] for one in told] == ["added", "cancelled", "removed"]
 
 
+async def test_a_job_that_ran_and_was_removed_between_two_reads_is_told_of(queue, connection, store, collection):
+    async with Queue("other", connection) as other:
+        stranger = await other.add(1)
+        job = await queue.add("good")
+        _, start = news(store, store.first_offset())
+        await work(connection, fail_or_not, 1)
+        await other.cancel(stranger.id)
+        collection.delete_many({})
+
+    told, _ = news(store, start)
+
+    assert [(one["job_id"], one["kind"]) for one in told] == [
+        (job.id, kind) for kind in ("active", "completed", "removed")
+    ]
+
+
+async def test_a_removed_job_whose_queue_can_not_be_found_leaves_a_gap(queue, store, collection):
+    unknown = ObjectId.from_datetime(datetime.now(UTC) + timedelta(days=1))  # not the time at which it is added
+    collection.insert_one({**_fresh(), "_id": unknown})
+    _, start = news(store, store.first_offset())
+    collection.update_one({"_id": unknown}, {"$set": {"status": "cancelled"}})
+    collection.delete_one({"_id": unknown})
+
+    told, _ = news(store, start)
+
+    assert [(one["job_id"], one["kind"]) for one in told] == [(None, "gap")]
+
+
 async def test_a_transaction_is_told_whole(queue, store, collection):
     _, start = news(store, store.first_offset())
     client = collection.database.client

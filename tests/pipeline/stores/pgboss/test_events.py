@@ -10,6 +10,7 @@ import pytest
 
 from awaiting import eventually
 from jobwire import Backoff, Connection, Queue, Unrecoverable, Worker, connect, embedded, urls
+from jobwire.boundary import ConsumerSettings
 from jobwire.native import PgBossWorker
 from jobwire.options import NewJob
 from jobwire.pipeline.stores.pgboss import events
@@ -83,6 +84,25 @@ async def test_attempts_that_a_worker_remembers_are_all_there(queue, connection,
         due = json.loads(again["data"])["ready"]
         assert put_back["at"] <= datetime.fromisoformat(due) <= again["at"]
     assert events_between(store, store.first_offset(), end) == told
+
+
+async def test_a_run_of_a_dead_worker_is_told_as_stalled_if_it_is_remembered(queue, connection, store, schema, sql):
+    native = PgBossWorker(remember_attempts=3600)
+    job = await queue.add(1)
+    dead = connection.backend.consumer(ConsumerSettings(QUEUE, "dead", native=native))
+    await dead.settle([], claim=1)
+    sql.execute(f"UPDATE {schema}.job SET heartbeat_on = now() - interval '1 hour' WHERE id = %s", [job.id])
+
+    async def handler(job):
+        pass
+
+    async with Worker(QUEUE, handler, connection, native=native, recover_every=0.05) as worker:
+        await eventually(lambda: worker.stats.completed == 1)
+
+    told, _ = news(store, store.first_offset())
+    lived = sorted(told, key=lambda one: one["at"])
+    assert [one["kind"] for one in lived] == ["created", "active", "stalled", "active", "completed"]
+    assert [json.loads(one["data"])["retry_count"] for one in lived[1:]] == [0, 0, 1, 1]
 
 
 async def test_remembered_attempts_are_deleted_when_their_time_is_over(queue, connection, schema, sql):

@@ -31,7 +31,8 @@ class Duties:
         lease = lease_of(settings)
 
         async def recover() -> DutyReport:
-            return DutyReport(await self._supervision.recovery.run(settings.queue, settings.max_stalled, lease))
+            recovery, remember = self._supervision.recovery, options.rememberAttempts
+            return DutyReport(await recovery.run(settings.queue, settings.max_stalled, lease, remember))
 
         async def supervise() -> DutyReport:
             return DutyReport(note=await self._supervision.run(options, settings.max_stalled, lease))

@@ -1,6 +1,7 @@
 """Recovers jobs whose worker has died: their leases are not extended, so their heartbeats expire.
 
-The jobs run again without being charged an attempt, up to `max_stalled` times each. After that they fail.
+The jobs run again without being charged an attempt, up to `max_stalled` times each. After that they fail. The run that
+has stalled is remembered if the worker that recovers its job remembers attempts.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Recovery:
         """True if the schema has heartbeats, and there is side data to count recoveries in."""
         return self._store.has_side and self._store.layout.has("heartbeat_on")
 
-    async def run(self, name: str, max_stalled: int, lease: int) -> list[str]:
-        """Recovers up to a thousand jobs of a queue, and fails those that were recovered too often. Returns the ids of
-        both."""
+    async def run(self, name: str, max_stalled: int, lease: int, remember: float | None = None) -> list[str]:
+        """Recovers up to a thousand jobs of a queue, and fails those that were recovered too often. Remembers stalled
+        runs for so many seconds. Returns the ids of both."""
         queue = await self._queues.find(name)
         if queue is None or not self.possible:
             return []
@@ -48,7 +49,15 @@ class Recovery:
             "own_channel": self._store.own_channel,
         }  # fmt: skip
         rows = await self._store.ask("recover", values, table=queue.table)
-        doomed = [(job_id, attempt, started) for job_id, back, attempt, started, _ in rows if not back]
+        stalled = [(job_id, attempt, started) for job_id, back, attempt, started, *_ in rows if back]
+        if stalled and remember is not None:
+            await self._store.need_side_table("attempt")
+            ids, attempts, starts = zip(*stalled, strict=True)
+            runs = fence(name, ids, attempts, starts, [None] * len(stalled))
+            # The jobs may run again by now: the time is that of the recovery.
+            values = {**runs, "at": text(rows[0][4]), "keep": number(remember)}
+            await self._store.ask("remember_stalls", values)
+        doomed = [(job_id, attempt, started) for job_id, back, attempt, started, *_ in rows if not back]
         if doomed:
             ids, attempts, starts = zip(*doomed, strict=True)
             count, output = len(doomed), failure_output(STALLED, "")

@@ -75,7 +75,7 @@ class Supervision:
         for table, names in _by_table(turn):
             if not await self._count(table, names, options):
                 await self._store.ask("monitor_release", {"names": text_list(names)})
-            failed += await self._sweep(table, names, max_stalled, lease)
+            failed += await self._sweep(table, names, max_stalled, lease, options.rememberAttempts)
         return failed
 
     async def _count(self, table: str, names: Sequence[str], options: WorkerOptions) -> bool:
@@ -100,7 +100,9 @@ class Supervision:
             values = {"type": text("queue_backlog"), "message": text(message), "data": orjson.dumps(data)}
             await self._store.ask("warn", values)
 
-    async def _sweep(self, table: str, names: Sequence[str], max_stalled: int, lease: int) -> int:
+    async def _sweep(
+        self, table: str, names: Sequence[str], max_stalled: int, lease: int, remember: float | None
+    ) -> int:
         """Fails jobs that ran too long, each only if it is still in the attempt that was read. Recovers jobs of dead
         workers. Returns the number of both."""
         failed = 0
@@ -114,7 +116,7 @@ class Supervision:
             for name, overdue in by_queue.items():
                 ended = overdue
                 if self.recovery.possible and any(one.silent for one in overdue):
-                    swept += len(await self.recovery.run(name, max_stalled, lease))
+                    swept += len(await self.recovery.run(name, max_stalled, lease, remember))
                     ended = [one for one in overdue if not one.silent]
                 if ended:
                     swept += len(await self._store.ask("fail_or_retry", _failing(name, ended), table=table))

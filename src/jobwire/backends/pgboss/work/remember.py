@@ -2,7 +2,8 @@
 next attempt; the pipeline reads them from here.
 
 They are side data, in a table that is made when a worker first asks for it, and are written in the transaction that
-settles the attempt. Attempts that end in another way (a worker that died, a worker of Node) are not remembered.
+settles the attempt. Runs of workers that died are remembered when their jobs are recovered (`upkeep/recover.py`), those
+of Node's workers are not.
 """
 
 from __future__ import annotations

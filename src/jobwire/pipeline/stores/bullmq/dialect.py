@@ -91,6 +91,14 @@ class BullDialect(Dialect):
     def schedule_key(self, job: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
         return raw.get("rjk")
 
+    def run_stacks(self) -> Column:
+        """`raw` has the list, unless it is the one stack in the column."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 an extra
+
+        listed = F.from_json(F.get_json_object("raw", "$.stacktrace"), "array<string>")
+        one = F.when(F.col("stacktrace").isNotNull(), F.array("stacktrace"))
+        return F.when(self.of_store(), F.coalesce(listed, one))
+
     def crowded(self, levels: Levels) -> bool:
         return levels.top - levels.bottom > rules.MAX_PRIORITY
 

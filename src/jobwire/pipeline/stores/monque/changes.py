@@ -4,10 +4,10 @@ time, and all changes of a transaction have the same one."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from bson import Timestamp
+from bson import ObjectId, Timestamp
 from pymongo import errors as driver
 from pymongo.change_stream import ChangeStream
 
@@ -19,6 +19,10 @@ ClusterTime = tuple[int, int]
 """A time of the replica set: seconds, and a count within the second."""
 
 _AWAIT_MS = 200
+_MOST_KEYS = 100_000
+"""Keys in one look for inserts: about two megabytes of a command that may have sixteen."""
+_SKEW = 60
+"""Seconds by which the clock of the client that made an id may be ahead of the server's."""
 _PATIENCE = 60.0
 _HISTORY_LOST = frozenset({136, 280, 286})  # CappedPositionLost, ChangeStreamFatalError, ChangeStreamHistoryLost
 _RELEVANT: Document = {
@@ -48,6 +52,28 @@ def read(
         {"$project": {"fullDocument.data": 0, "updateDescription.updatedFields.data": 0}},
     ]
     yield from _between(collections, stages, start, end, "updateLookup")
+
+
+def queues_of(collections: Collections, keys: Collection[Any], end: ClusterTime) -> Mapping[Any, str]:
+    """Returns the queues of documents that are gone, by their keys, from the inserts up to `end` that the server still
+    has. An id holds about the time of its insert. Those that are too old for the server's history are left out."""
+    found: dict[Any, str] = {}
+    sought = sorted((key for key in keys if isinstance(key, ObjectId)), key=lambda key: key.generation_time)
+    while sought:
+        some = sought[-_MOST_KEYS:]
+        start = int(some[0].generation_time.timestamp()) - _SKEW
+        stages: list[Document] = [
+            {"$match": {"operationType": "insert", "documentKey._id": {"$in": some}}},
+            {"$project": {"clusterTime": 1, "documentKey": 1, "fullDocument.name": 1}},
+        ]
+        try:
+            for change in _between(collections, stages, (start, 0), end, None):
+                found[change["documentKey"]["_id"]] = str(change["fullDocument"].get("name"))
+        except HistoryLost:
+            sought = some[-(len(some) // 2) :] if len(some) > 1 else []
+        else:
+            sought = sought[: -len(some)]
+    return found
 
 
 def nth(collections: Collections, start: ClusterTime, end: ClusterTime, count: int) -> ClusterTime | None:

@@ -2,7 +2,9 @@
 
 A replica set has a change stream, and an offset is a time of the set (`t` seconds, `i` within the second). The first
 batch reads the jobs that are there, from a time taken before they are read; later batches read changes. Changes that
-the server has dropped become a gap, after which the jobs that are there are read again.
+the server has dropped become a gap, after which the jobs that are there are read again. A change has no queue, which is
+looked up in the job, or in the change that added the job if it is gone. If that is not there any more either, there is
+a gap too.
 
 A standalone server has no change stream, so jobs are read whose `updatedAt` is new, with an overlap: the times are
 those of the clients' clocks. What happened to a job between two reads is not seen.
@@ -10,9 +12,10 @@ those of the clients' clocks. What happened to a job between two reads is not se
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 
@@ -114,6 +117,7 @@ class Events:
 
     def _changed(self, part: Stretch) -> Iterator[tuple[str, JobEvent]]:
         ours: dict[str, str] = {}
+        gone: dict[Any, list[Mapping[str, Any]]] = {}
         try:
             for change in changes.read(self._collections, self._queues, part.start, part.end):
                 key = str(change["documentKey"]["_id"])
@@ -123,10 +127,31 @@ class Events:
                 if key in ours:
                     for event in document_events.by_change(change, document):
                         yield ours[key], event
+                elif change["operationType"] != "delete":
+                    gone.setdefault(change["documentKey"]["_id"], []).append(change)
+                elif change["documentKey"]["_id"] in gone:
+                    gone[change["documentKey"]["_id"]].append(change)
+            yield from self._of_gone(gone, part)
         except HistoryLost:
             for queue in self._queues:
                 yield queue, document_events.gap(part.start[0] * 1000, part.end[0] * 1000)
             yield from self._standing(Standing(Partition()))
+
+    def _of_gone(
+        self, gone: Mapping[Any, Sequence[Mapping[str, Any]]], part: Stretch
+    ) -> Iterator[tuple[str, JobEvent]]:
+        """Yields the events of jobs that are gone and of whose queue the stretch has nothing. A job whose queue can't
+        be found may have been in any of them, so each gets a gap."""
+        queues = changes.queues_of(self._collections, gone, part.end)
+        for key, of_job in gone.items():
+            queue = queues.get(key)
+            if queue is not None and queue in self._queues:
+                for change in of_job:
+                    for event in document_events.by_change(change, {}):
+                        yield queue, event
+        if len(queues) < len(gone):
+            for queue in self._queues:
+                yield queue, document_events.gap(part.start[0] * 1000, part.end[0] * 1000)
 
     # --- what is there ----------------------------------------------------------------------------------------------
 

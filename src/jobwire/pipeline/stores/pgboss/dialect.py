@@ -36,6 +36,7 @@ class PgBossDialect(Dialect):
         "completed": ("completed",),
         "failed": ("failed",),
         "retried": ("retry",),
+        "stalled": ("stalled",),
         "cancelled": ("cancelled",),
     }
 

@@ -27,5 +27,5 @@ WITH x AS MATERIALIZED (
 ), notified AS MATERIALIZED (
     SELECT pg_notify(:own_channel, :queue) FROM back HAVING count(*) > 0
 )
-SELECT x.id, b.id IS NOT NULL, j.retry_count, j.started_on::text, (SELECT count(*) FROM notified)
+SELECT x.id, b.id IS NOT NULL, j.retry_count, j.started_on::text, {now}::text, (SELECT count(*) FROM notified)
 FROM x JOIN {job} j ON j.name = :queue AND j.id = x.id LEFT JOIN back b ON b.id = x.id

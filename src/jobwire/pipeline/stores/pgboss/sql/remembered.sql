@@ -6,7 +6,7 @@
         AND b.due_on <= j.started_on
     WHERE {condition} AND j.ended_on > {from} AND j.ended_on <= {until}
     UNION ALL
-    SELECT j.id::text, j.run, 'retry', j.ended_on,
+    SELECT j.id::text, j.run, CASE WHEN j.kind = 'stalled' AND j.error IS NULL THEN 'stalled' ELSE 'retry' END, j.ended_on,
         '{{"retry_count":' || j.run || ',"started_on":' || to_json(j.started_on) || ',"start_after":' || to_json(j.due_on)
         || coalesce(',"worker":' || to_json(j.worker), '') || coalesce(',"name":' || to_json(j.kind), '')
         || coalesce(',"error":' || to_json(j.error), '') || ',"estimated":false}}'
