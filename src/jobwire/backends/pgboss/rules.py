@@ -125,6 +125,8 @@ def check(job: NewJob, data: bytes | None = None) -> None:
     made."""
     if job.priority is not None and job.priority > 2**31 - 1:
         raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
+    if job.attempts is not None and job.attempts > 2**31:
+        raise InvalidOption("attempts", job.attempts, "must be at most 2^31")
     if job.backoff is not None and job.backoff.jitter:
         raise InvalidOption("backoff.jitter", job.backoff.jitter, "is pg-boss's own: up to twice the wait")
     if job.backoff is not None and job.backoff.kind == "fixed" and job.backoff.cap is not None:
