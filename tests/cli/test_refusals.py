@@ -91,7 +91,12 @@ def test_a_dead_server_for_a_worker(spawn: Call, dead_url: str) -> None:
 
 def test_a_url_without_a_protocol(call: Call) -> None:
     said = call("counts", "emails", "--url", "redis://127.0.0.1")
-    _is_one_sentence(said, "say which protocol: bullmq+redis")
+    _is_one_sentence(said, "say which protocol: bullmq+redis", code=2)
+
+
+def test_an_empty_variable_instead_of_a_url(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBWIRE_URL", "")
+    _is_one_sentence(call("queues"), "JOBWIRE_URL: is set but empty", code=2)
 
 
 def test_an_unknown_job(call: Call, jobwire_url: str) -> None:
@@ -242,7 +247,7 @@ def test_the_doctor_names_what_is_to_install() -> None:
 )
 def test_a_url_that_the_driver_does_not_take_or_reach(call: Call, url: str, words: str) -> None:
     said = call("counts", "emails", "--url", url)
-    _is_one_sentence(said, words, code=3 if words == "unavailable" else 1)
+    _is_one_sentence(said, words, code=3 if words == "unavailable" else 2)
     assert "hunter2" not in said.err
 
 
@@ -259,7 +264,7 @@ def test_a_file_in_the_place_of_a_folder(call: Call, tmp_path: Any, command: lis
 
 
 def test_the_wrong_protocol_for_a_database(call: Call) -> None:
-    _is_one_sentence(call("pgboss", "init", "--url", "bullmq+redis://127.0.0.1:1"), "pgboss+postgresql://")
+    _is_one_sentence(call("pgboss", "init", "--url", "bullmq+redis://127.0.0.1:1"), "pgboss+postgresql://", code=2)
 
 
 @pytest.mark.parametrize("arguments", [("jobs", "emails", "--json"), ("jobs", "emails"), ("--help",)])
