@@ -117,7 +117,8 @@ JOB_RULES: dict[str, Any] = {
     "singletonOffset": _at_least(0),
     "singletonNextSlot": _flag,
 }
-_EXTRA = ("singletonKey", "group", *JOB_RULES)
+OPTIONS = ("singletonKey", "group", *JOB_RULES)
+"""Options of a job by pg-boss's names, beside those that NewJob has a name for."""
 
 
 def check(job: NewJob, data: bytes | None = None) -> None:
@@ -176,7 +177,7 @@ def check_options(extra: Mapping[str, Any], where: str = "") -> None:
         elif name in JOB_RULES:
             JOB_RULES[name](field, value)
         else:
-            raise InvalidOption(field, value, f"is not an option of pg-boss; known are {', '.join(_EXTRA)}")
+            raise InvalidOption(field, value, f"is not an option of pg-boss; known are {', '.join(OPTIONS)}")
     if extra.get("retryDelayMax") is not None and not extra.get("retryBackoff"):
         raise InvalidOption(f"{where}retryDelayMax", extra["retryDelayMax"], "needs retryBackoff beside it")
 
