@@ -66,9 +66,10 @@ def listing(jobs: Sequence[Job], state: State, *, fit: bool) -> Table:
     heading, _ = _tale(state, None)
     table.add_column(heading, ratio=1 if fit and state.finished else None, no_wrap=True, overflow="ellipsis")
     table.add_column("runs", justify="right", no_wrap=True)
-    table.add_column("finished" if state.finished else "added", no_wrap=True, style="dim")
+    since = "finished" if state.finished else "started" if state is State.ACTIVE else "added"
+    table.add_column(since, no_wrap=True, style="dim")
     for job in jobs:
-        at = job.finished_at if state.finished else job.created_at
+        at = {"finished": job.finished_at, "started": job.started_at}.get(since, job.created_at)
         runs = f"{job.attempts_made}/{job.attempts}"
         cells = (printable(job.id), printable(job.name), compact(job.data), _tale(state, job)[1], runs, ago(at))
         table.add_row(*(Text(cell) for cell in cells))

@@ -54,6 +54,14 @@ def add(
     unique_for: options.UniqueFor = None,
     lifo: options.Lifo = False,
     expires: options.Expires = None,
+    parent: options.ParentKey = None,
+    keep_completed: options.KeepCompleted = None,
+    keep_failed: options.KeepFailed = None,
+    target_server: options.TargetServer = None,
+    target_stack: options.TargetStack = None,
+    target_capability: options.TargetCapability = None,
+    target_region: options.TargetRegion = None,
+    target_mode: options.TargetMode = options.Mode.ANY,
     url: Url = None,
     store: StoreName = None,
     as_json: JsonLines = False,
@@ -65,7 +73,11 @@ def add(
 
     if lines and (data != "-" or job_id is not None or unique is not None):
         raise typer.BadParameter("--lines goes with - as the data, and without --id and --unique")
-    given = Given(priority, attempts, backoff, timeout, unique, unique_for, lifo, expires).options()
+    target = options.target_of(target_server, target_stack, target_capability, target_region, target_mode)
+    kept = (keep_completed, keep_failed)
+    given = Given(
+        priority, attempts, backoff, timeout, unique, unique_for, lifo, expires, *kept, parent, target
+    ).options()
     more: dict[str, Any] = {
         name: value for name, value in (("id", job_id), ("delay", delay), ("run_at", run_at)) if value is not None
     }

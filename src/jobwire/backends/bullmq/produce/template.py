@@ -20,7 +20,7 @@ def job_of(schedule: Schedule) -> NewJob:
     """Returns a job like those that the schedule makes. A stored value of an unexpected type counts as not given."""
     raw: Any = schedule.raw.get("opts") or b"{}"
     found, written = read_options(raw), _object(raw)
-    priority, extra = number(written.get("priority")), {}
+    priority, extra = number(written.get("priority")), dict[str, Any]()
     for stored, option in _EXTRA.items():
         if (value := number(written.get(stored))) is not None:
             extra[option] = int(value)

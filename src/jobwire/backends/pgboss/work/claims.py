@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
 import psycopg
 
@@ -44,7 +44,7 @@ class PgClaim(Claim):
     """True if other jobs wait for this one. Known once it has been committed."""
     committed: Verdict | Outcome | None = None
     """The result of the commit, kept in case the call that it was part of is repeated."""
-    carrier: object = None
+    carrier: Any = None
     """The value of the column `trace_context`, which a producer may have filled with anything."""
 
     @property
