@@ -6,7 +6,7 @@ import math
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobwire.backoff import LONGEST
+from jobwire.durations import LONGEST
 from jobwire.errors import InvalidOption
 
 Seconds = float | int | timedelta

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from jobwire.backoff import LONGEST
+LONGEST = 100 * 365 * 86_400.0
+"""The longest duration in seconds: a hundred years, which every store can add to the present time."""
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|min|[smhdw])")

@@ -20,7 +20,7 @@ _BACKOFFS = ("fixed", "linear", "exponential")
 
 
 class Mode(StrEnum):
-    """How several values of one criterion count."""
+    """The number of values of a criterion that a worker must have."""
 
     ANY = "any"
     ALL = "all"

@@ -50,10 +50,9 @@ class PgClaim(Claim):
     @property
     def trace_context(self) -> Mapping[str, str]:
         """The headers, which Node pg-boss stores as an object if it was given `propagateContext: true`."""
-        if not isinstance(self.carrier, dict):
-            return {}
-        carrier = cast("dict[str, object]", self.carrier)
-        return {name: value for name, value in carrier.items() if isinstance(value, str)}
+        found: Any = self.carrier
+        headers = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        return {name: value for name, value in headers.items() if isinstance(value, str)}
 
     @property
     def transactional(self) -> bool:
