@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from jobwire.durations import LONGEST
 from jobwire.errors import InvalidOption
-
-LONGEST = 100 * 365 * 86_400.0
-"""The longest delay in seconds: a hundred years, which every store can add to the present time."""
 
 _KINDS = ("fixed", "exponential", "linear", "custom")
 # Peers compute these two themselves, so a worker's strategy is never called for them.

@@ -6,12 +6,12 @@ import math
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobwire.backoff import LONGEST
+from jobwire.durations import LONGEST
 from jobwire.errors import InvalidOption
 
 Seconds = float | int | timedelta
-MOST_SKIPPED = 2**53 - 1
-"""The largest integer that every store accepts."""
+LARGEST = 2**53 - 1
+"""The largest integer that every store accepts, and that Node.js reads as it is written."""
 
 
 def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
@@ -28,11 +28,13 @@ def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
 
 
 def whole(field_name: str, value: Any, *, minimum: int) -> int:
-    """Returns an integer. Refuses one below the minimum, and booleans."""
+    """Returns an integer. Refuses one below the minimum, one that a store can't hold, and booleans."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidOption(field_name, value, "must be an integer")
     if value < minimum:
         raise InvalidOption(field_name, value, f"must be at least {minimum}")
+    if value > LARGEST:
+        raise InvalidOption(field_name, value, f"must be at most {LARGEST}")
     return value
 
 
@@ -84,8 +86,6 @@ def cursor(field_name: str, value: Any) -> str | None:
 def skip(value: Any, cursor: str | None) -> int:
     """Returns how many jobs to skip at the start of a list. Refuses a skip together with a cursor."""
     number = whole("skip", value, minimum=0)
-    if number > MOST_SKIPPED:
-        raise InvalidOption("skip", value, f"must be at most {MOST_SKIPPED}")
     if number and cursor is not None:
         raise InvalidOption("skip", value, "can't be combined with a cursor: a page goes on right after the one before")
     return number

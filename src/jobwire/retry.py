@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from jobwire.backoff import LONGEST, Backoff, Curve
+from jobwire.backoff import Backoff, Curve
 from jobwire.boundary import Failed, Strategy
+from jobwire.durations import LONGEST
 from jobwire.errors import shown
 
 

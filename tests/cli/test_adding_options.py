@@ -21,6 +21,34 @@ def test_the_options_of_a_job_reach_the_store(call: Call, jobwire_url: str, on_q
     assert (stored["backoff"], stored["lifo"]) == ({"type": "exponential", "delay": 2000}, True)
 
 
+def test_a_job_has_its_parent_and_the_number_of_finished_ones_to_keep(
+    call: Call, jobwire_url: str, on_queue: Call
+) -> None:
+    parent = call("add", "emails", "1", "--delay", "1h", "--url", jobwire_url).out.strip()
+    kept = ("--keep-completed", "100", "--keep-failed", "7d")
+    added = call("add", "emails", "2", "--parent", f"emails:{parent}", *kept, "--url", jobwire_url)
+    job = on_queue(lambda queue: queue.get(added.out.strip()))
+    assert job.parent == ("emails", parent)
+    stored = json.loads(job.raw["opts"])
+    assert (stored["removeOnComplete"], stored["removeOnFail"]) == ({"count": 100}, {"age": 604_800}), stored
+
+
+def test_a_job_names_the_workers_that_may_run_it(call: Call, on_every: Call, jobwire_bridgemq_url: str) -> None:
+    target = (
+        "--target-capability",
+        "gpu",
+        "--target-capability",
+        "cuda",
+        "--target-region",
+        "eu",
+        "--target-mode",
+        "all",
+    )
+    added = call("add", "videos", "1", *target, "--url", jobwire_bridgemq_url)
+    job = on_every(jobwire_bridgemq_url, lambda queue: queue.get(added.out.strip()), "videos")
+    assert job.raw["target"] == {"capabilities": ["gpu", "cuda"], "region": ["eu"], "mode": "all"}, job.raw
+
+
 def test_a_unique_job_is_added_once_and_both_print_its_id(call: Call, jobwire_url: str) -> None:
     where = ("--unique", "order-17", "--unique-for", "1h", "--url", jobwire_url)
     first, second = (call("add", "emails", "1", *where) for _ in range(2))
@@ -45,6 +73,10 @@ def test_durations_have_units(call: Call, jobwire_url: str, on_queue: Call) -> N
         (("--unique-for", "1h"), 2, "--unique-for needs --unique"),
         (("--delay", "1", "--run-at", "2090-01-31"), 1, "can't be given together"),
         (("--lines",), 2, "--lines goes with -"),
+        (("--parent", "17"), 2, "write the queue and the id"),
+        (("--keep-failed", "some"), 2, "a time such as 7d, all or none"),
+        (("--target-mode", "all"), 2, "needs another --target option"),
+        (("--target-server", "s1"), 1, "has no"),
         (("--expires", "1h"), 1, "has no expiry"),
     ],
 )

@@ -23,7 +23,7 @@ def test_a_job_is_changed_as_far_as_the_protocol_can(call: Call, on_every: Call,
     assert (shown["progress"], shown["logs"]) == (40, ["seen"])
     said = call("edit", "emails", job, "--data", '{"to": "b"}', "--delay", "2h", "--clear-log", "--url", every_url)
     if can_edit:
-        assert said.out == f"changed data, delay, log of job {job}\n"
+        assert said.out == f"changed delay, data, log of job {job}\n"
         shown = call("job", "emails", job, "--json", "--url", every_url).json
         assert (shown["data"], shown["logs"]) == ({"to": "b"}, [])
     else:
@@ -47,6 +47,24 @@ def test_a_change_that_is_none(call: Call, jobwire_url: str, arguments: tuple[st
     assert words in said.err.replace("\n", " ")
 
 
+def test_a_refused_change_leaves_the_job_as_it_was(call: Call, jobwire_url: str) -> None:
+    call("add", "emails", '"x"', "--url", jobwire_url)
+    said = call("edit", "emails", "1", "--data", '"y"', "--delay", "5m", "--url", jobwire_url)
+    assert (said.code, said.out) == (1, ""), said
+    assert "it is not delayed" in said.err
+    assert call("job", "emails", "1", "--json", "--url", jobwire_url).json["data"] == "x"
+
+
+def test_a_change_that_is_refused_after_others_names_those_that_were_made(call: Call, jobwire_url: str) -> None:
+    call("add", "emails", '"x"', "--delay", "1h", "--url", jobwire_url)
+    said = call("edit", "emails", "1", "--priority", "-7", "--delay", "2h", "--data", "2", "--url", jobwire_url)
+    assert (said.code, said.out) == (1, ""), said
+    assert said.err.splitlines()[0] == "changed delay of job 1; not changed: priority, data"
+    limited = call("limits", "emails", "--rate", "5/1s", "--concurrency", "0", "--url", jobwire_url)
+    assert (limited.code, limited.out) == (1, ""), limited
+    assert call("limits", "emails", "--json", "--url", jobwire_url).json["rate"] is None
+
+
 def test_limits_are_set_shown_and_removed(call: Call, jobwire_url: str, on_queue: Call) -> None:
     call("add", "emails", "1", "--url", jobwire_url)
     said = call("limits", "emails", "--rate", "100/1m", "--concurrency", "10", "--json", "--url", jobwire_url)
@@ -54,7 +72,7 @@ def test_limits_are_set_shown_and_removed(call: Call, jobwire_url: str, on_queue
     assert on_queue(lambda queue: queue.admin.limits()).rate == Rate(100, per=60)
     said = call("limits", "emails", "--rate", "none", "--concurrency", "none", "--url", jobwire_url)
     assert said.out == "rate         none\nconcurrency  none\n"
-    for wrong in (("--rate", "fast"), ("--concurrency", "many"), ("--rate", "3/soon")):
+    for wrong in (("--rate", "fast"), ("--concurrency", "many"), ("--rate", "3/soon"), ("--rate", f"{'9' * 5000}/1m")):
         assert call("limits", "emails", *wrong, "--url", jobwire_url).code == 2
 
 

@@ -6,8 +6,10 @@ import contextlib
 import json
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -157,3 +159,17 @@ def metrics_server() -> Iterator[int]:
     """A server of metrics alone, which answers every path."""
     with Metrics(CollectorRegistry()) as metrics:
         yield metrics.serve(0)
+
+
+def test_a_service_that_does_not_speak_http_is_not_a_worker(call: Call) -> None:
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"-ERR unknown command\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as threads:
+        threads.submit(answer, server)
+        said = call("health", str(server.getsockname()[1]), "--timeout", "20s")
+    assert (said.code, said.out) == (1, ""), said
+    assert said.err.endswith("is not the endpoint of a jobwire worker\n")

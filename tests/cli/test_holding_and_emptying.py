@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from jobwire import ActiveJob, NewJob, Queue, State, Worker
+import click
+import pytest
+
+from jobwire import ActiveJob, NewJob, Queue, State, Worker, connect
+from jobwire.cli.session import tell_where
 
 Call = Callable[..., Any]
 
@@ -26,6 +31,35 @@ def test_waiting_jobs_are_drained(call: Call, on_every: Call, every_url: str) ->
     said = call("drain", "emails", "--delayed", "--yes", "--url", every_url)
     assert said.out == "deleted 1 waiting and delayed job of emails\n"
     assert sum(on_every(every_url, lambda queue: queue.counts()).values()) == 0
+
+
+def test_a_drain_counts_what_it_has_deleted(call: Call, on_queue: Call, jobwire_url: str) -> None:
+    async def fill(queue: Queue) -> None:
+        await queue.schedule("often", every=3600)
+        await queue.add_many([NewJob(1), NewJob(2, delay=600)])
+
+    on_queue(fill)
+    said = call("drain", "emails", "--delayed", "--yes", "--url", jobwire_url)
+    assert said.out == "deleted 2 waiting and delayed jobs of emails\n", "the next job of the schedule stays"
+
+
+def test_events_are_trimmed(call: Call, on_queue: Call, jobwire_url: str) -> None:
+    on_queue(lambda queue: queue.add_many([NewJob(1), NewJob(2)]))
+    asked = call("events", "emails", "--trim", "0", "--url", jobwire_url)
+    assert (asked.code, asked.out) == (2, ""), asked
+    said = call("events", "emails", "--trim", "0", "--yes", "--json", "--url", jobwire_url)
+    assert said.json["deleted"] > 0
+    assert call("events", "emails", "--url", jobwire_url).code == 4
+    assert call("events", "emails", "--trim", "0", "-f", "--url", jobwire_url).code == 2
+
+
+def test_the_folder_of_an_embedded_server_is_told_once_in_a_command(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with click.Context(click.Command("drain")):
+        for _ in range(2):
+            tell_where(connect(f"bullmq+embedded:{tmp_path}"))
+    assert capfd.readouterr().err.count("embedded server, its data is in") == 1
 
 
 def test_finished_jobs_are_cleaned(call: Call, on_every: Call, every_url: str) -> None:

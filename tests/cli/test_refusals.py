@@ -91,7 +91,12 @@ def test_a_dead_server_for_a_worker(spawn: Call, dead_url: str) -> None:
 
 def test_a_url_without_a_protocol(call: Call) -> None:
     said = call("counts", "emails", "--url", "redis://127.0.0.1")
-    _is_one_sentence(said, "say which protocol: bullmq+redis")
+    _is_one_sentence(said, "say which protocol: bullmq+redis", code=2)
+
+
+def test_an_empty_variable_instead_of_a_url(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBWIRE_URL", "")
+    _is_one_sentence(call("queues"), "JOBWIRE_URL: is set but empty", code=2)
 
 
 def test_an_unknown_job(call: Call, jobwire_url: str) -> None:
@@ -107,10 +112,42 @@ def test_data_that_is_not_json(call: Call, jobwire_url: str) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value", "rule"),
-    [("--delay", "-1", "at least 0 s"), ("--attempts", "0", "at least 1"), ("--name", "", "must not be empty")],
+    [("--attempts", "0", "at least 1"), ("--name", "", "must not be empty")],
 )
 def test_an_option_out_of_its_bounds(call: Call, jobwire_url: str, option: str, value: str, rule: str) -> None:
     _is_one_sentence(call("add", "emails", "1", option, value, "--url", jobwire_url), option[2:], rule)
+
+
+def test_a_number_that_no_store_holds_is_refused_by_its_name(call: Call, every_url: str) -> None:
+    huge, where = "9" * 23, ("--url", every_url)
+    _is_one_sentence(
+        call("add", "emails", "1", "--attempts", huge, *where), "attempts: must be at most 9007199254740991"
+    )
+    assert call("queues", *where).code == 4, "nothing was made"
+    call("add", "emails", "1", *where)
+    _is_one_sentence(call("jobs", "emails", "--limit", huge, *where), "limit: must be at most")
+    if every_url.startswith("bullmq"):
+        _is_one_sentence(call("events", "emails", "--last", huge, *where), "limit: must be at most")
+        _is_one_sentence(call("limits", "emails", "--rate", f"{huge}/1m", *where), "rate.jobs: must be at most")
+
+
+@pytest.mark.parametrize("age", ["-5", "nan", "inf", "1e300", "6000w"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("remove", "emails", "--state", "waiting", "--dry-run", "--older-than"),
+        ("jobs", "emails", "--younger-than"),
+        ("counts", "emails", "--watch", "--every"),
+        ("add", "emails", "1", "--delay"),
+        ("health", "--timeout"),
+        ("worker", "json:dumps", "--queue", "emails", "--timeout"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_duration_is_never_negative_endless_or_no_number(call: Call, command: tuple[str, ...], age: str) -> None:
+    said = call(*command, age, *(() if command[0] == "health" else ("--url", STORE)))
+    assert (said.code, said.out) == (2, ""), said
+    assert "write a duration such as" in said.err
 
 
 @pytest.mark.parametrize("arguments", [("--seconds", "0"), ("--rate", "0"), ("--rate", "1e9"), ("--seconds", "nan")])
@@ -210,7 +247,7 @@ def test_the_doctor_names_what_is_to_install() -> None:
 )
 def test_a_url_that_the_driver_does_not_take_or_reach(call: Call, url: str, words: str) -> None:
     said = call("counts", "emails", "--url", url)
-    _is_one_sentence(said, words, code=3 if words == "unavailable" else 1)
+    _is_one_sentence(said, words, code=3 if words == "unavailable" else 2)
     assert "hunter2" not in said.err
 
 
@@ -227,7 +264,7 @@ def test_a_file_in_the_place_of_a_folder(call: Call, tmp_path: Any, command: lis
 
 
 def test_the_wrong_protocol_for_a_database(call: Call) -> None:
-    _is_one_sentence(call("pgboss", "init", "--url", "bullmq+redis://127.0.0.1:1"), "pgboss+postgresql://")
+    _is_one_sentence(call("pgboss", "init", "--url", "bullmq+redis://127.0.0.1:1"), "pgboss+postgresql://", code=2)
 
 
 @pytest.mark.parametrize("arguments", [("jobs", "emails", "--json"), ("jobs", "emails"), ("--help",)])

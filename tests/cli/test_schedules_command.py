@@ -17,7 +17,8 @@ Call = Callable[..., Any]
 
 def test_a_schedule_is_added_listed_run_and_dropped(call: Call, on_every: Call, every_url: str) -> None:
     where = ("--url", every_url)
-    options = ("--cron", "0 3 * * *", "--data", '{"a": 1}', *where)
+    more = () if every_url.startswith("monque") else ("--attempts", "5", "--priority", "7", "--backoff", "fixed:3s")
+    options = ("--cron", "0 3 * * *", "--data", '{"a": 1}', *more, *where)
     made = call("schedules", "add", "reports", "nightly", *options, "--json").json
     assert (made["key"], made["cron"], made["data"]) == ("nightly", "0 3 * * *", {"a": 1})
 
@@ -35,6 +36,7 @@ def test_a_schedule_is_added_listed_run_and_dropped(call: Call, on_every: Call, 
     assert added.code == 0, added
     job = on_every(every_url, lambda queue: queue.get(added.out.strip()), "reports")
     assert job.data == {"a": 1}
+    assert not more or (job.attempts, job.priority) == (5, 7), "it has the options of the schedule"
     after = on_every(every_url, lambda queue: queue.counts(), "reports")
     assert sum(after.values()) == sum(before.values()) + 1
 

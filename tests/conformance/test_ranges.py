@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobwire.boundary import Completed, Failed
-from jobwire.checks import MOST_SKIPPED
+from jobwire.checks import LARGEST
 from jobwire.errors import InvalidOption
 from jobwire.model import State
 from jobwire.options import NewJob
@@ -125,17 +125,17 @@ async def test_a_job_that_leaves_between_two_pages_in_reverse_hides_no_other(que
 
 
 async def test_a_window_of_nothing_is_an_empty_page(queue):
-    for window in ({"skip": 3}, {"reverse": True}, {"skip": MOST_SKIPPED, "reverse": True}):
+    for window in ({"skip": 3}, {"reverse": True}, {"skip": LARGEST, "reverse": True}):
         page = await queue.jobs(**window)
         assert (list(page), page.cursor) == ([], None)
     await queue.add(1)
-    assert await ids(queue, State.WAITING, skip=MOST_SKIPPED) == []
+    assert await ids(queue, State.WAITING, skip=LARGEST) == []
 
 
 @pytest.mark.parametrize(
     ("field", "bad"),
     [
-        *(("skip", bad) for bad in (-1, 1.0, True, "1", None, MOST_SKIPPED + 1)),
+        *(("skip", bad) for bad in (-1, 1.0, True, "1", None, LARGEST + 1)),
         *(("reverse", bad) for bad in (1, None, "yes")),
     ],
 )

@@ -69,7 +69,7 @@ async def _node_is_mixed(broken: Broken) -> None:
     [
         Break("orphans", _job_vanishes, Severity.WARNING, "1 of the 1 entries", "eviction policy"),
         Break(
-            "events-growth", _events_pile_up, Severity.WARNING, "events; opts.maxLenEvents is 10000", "trim_events",
+            "events-growth", _events_pile_up, Severity.WARNING, "events; opts.maxLenEvents is 10000", "--trim 10000",
             limits={"events": 5},
         ),
         Break("locks", _lock_stays, Severity.WARNING, "1 key: ", "--fix", fixable=True),

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,12 +43,13 @@ def in_queue(url: str, act: Callable[[Queue], Any]) -> None:
 
 
 def test_a_healthy_store_is_one_line(run: Run, bullmq_url: str) -> None:
+    in_queue(bullmq_url, lambda queue: queue.admin.drain())
     code, out, err = run("doctor", bullmq_url)
     assert (code, err) == (0, "")
     [line] = out.splitlines()
     assert line.startswith("✓ bullmq+redis://:***@127.0.0.1:")
     assert "is healthy. Looked at clock, memory, persistence, " in line
-    assert line.endswith(" and 0 queues.")
+    assert line.endswith(" and 1 queue.")
     assert run("doctor", bullmq_url, "--json") == (0, "", "")
 
 
@@ -70,8 +72,9 @@ def test_findings_are_blocks_of_lines_or_of_json(run: Run, bullmq_url: str) -> N
     assert line["store"].startswith("bullmq+redis://:***@")
 
 
-def test_a_note_is_not_a_failure(run: Run, monque_url: str) -> None:
-    code, out, _ = run("doctor", monque_url)
+@pytest.mark.parametrize("store", ["bullmq", "bridgemq", "monque"])
+def test_a_note_is_not_a_failure(run: Run, store: str, request: pytest.FixtureRequest) -> None:
+    code, out, _ = run("doctor", request.getfixturevalue(f"{store}_url"))
     assert code == 0
     assert "note      The store is empty · store-empty" in out
     assert "risk " not in out
@@ -92,8 +95,23 @@ def test_a_store_that_is_away_gives_3_and_one_sentence(run: Run, bullmq_url: str
     assert len(err.splitlines()) == 1
     code, out, err = run("doctor", dead, bullmq_url)
     assert code == 3
-    assert "is healthy" in out  # the other one is looked at nevertheless
+    assert "Healthy" in out  # the other one is looked at nevertheless
     assert len(err.splitlines()) == 1
+
+
+def test_a_wrong_url_gives_2_and_the_other_stores_are_looked_at(run: Run, bullmq_url: str) -> None:
+    code, out, err = run("doctor", "redis://x", bullmq_url)
+    assert (code, "Healthy" in out) == (2, True)
+    assert err.startswith("jobwire: url: say which protocol")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("protocol", ["bullmq", "pgboss", "monque", "bridgemq"])
+def test_a_folder_without_a_server_stays_as_it_is(run: Run, protocol: str, tmp_path: Path) -> None:
+    code, out, err = run("doctor", f"{protocol}+embedded:{tmp_path / 'typo'}")
+    assert (code, out) == (3, "")
+    assert f"{tmp_path / 'typo'} has no data of an embedded" in err
+    assert not (tmp_path / "typo").exists()
 
 
 def test_several_ways_to_name_a_store_are_refused(run: Run, bullmq_url: str) -> None:
@@ -130,7 +148,7 @@ class TestFixing:
 
     def test_json_has_what_was_fixed(self, run: Run, url: str) -> None:
         code, out, _ = run("doctor", url, "--fix", "--yes", "--json")
-        [line] = map(json.loads, out.splitlines())
+        line, _ = map(json.loads, out.splitlines())
         assert (code, line["code"], line["fixed"]) == (0, "locks", True)
         assert line["detail"] == "deleted 1 lock without an owner"
 

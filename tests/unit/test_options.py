@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from jobwire import Worker, options
 from jobwire.backoff import Backoff
-from jobwire.checks import aware, seconds, text, whole
+from jobwire.checks import LARGEST, aware, seconds, text, whole
 from jobwire.errors import InvalidOption
 from jobwire.model import Event, EventKind, Job, Page, Schedule, State
 from jobwire.options import LARGE_KEEP, Keep, NewJob, NewSchedule, Parent, Target, Unique, keep_of
@@ -65,9 +65,15 @@ def test_seconds_includes_its_minimum():
         seconds("timeout", 0.0009, minimum=0.001)
 
 
-@given(st.integers(min_value=3))
+@given(st.integers(min_value=3, max_value=LARGEST))
 def test_whole_accepts_integers_from_its_minimum_on(value):
     assert whole("attempts", value, minimum=3) == value
+
+
+@given(st.integers(min_value=LARGEST + 1))
+def test_whole_refuses_what_a_store_can_not_hold(value):
+    with pytest.raises(InvalidOption, match=f"attempts: must be at most {LARGEST}"):
+        whole("attempts", value, minimum=3)
 
 
 @given(st.integers(max_value=2))

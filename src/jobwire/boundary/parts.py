@@ -14,7 +14,7 @@ from jobwire.boundary.claims import Claim
 from jobwire.boundary.figures import Reading
 from jobwire.boundary.jobs import Acted, Added, PreparedJob
 from jobwire.model import Children, Event, Job, JobKey, Limits, Schedule, State, WorkerInfo
-from jobwire.options import NewSchedule
+from jobwire.options import NewJob, NewSchedule
 from jobwire.rate import Rate
 
 RESULTS_KEY = "$results"
@@ -172,6 +172,11 @@ class Schedules(Protocol):
 
     async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
         """Returns schedules, and True if these are all. A store that has no list of them looks at about `most` jobs."""
+        ...
+
+    def job_of(self, schedule: Schedule) -> NewJob:
+        """Returns a job like those that the schedule makes, with their name, data and options. Raises InvalidOption if
+        another program gave them options that jobwire can't express."""
         ...
 
 

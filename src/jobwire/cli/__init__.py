@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from jobwire.cli import streams
 from jobwire.cli.exit_codes import INTERRUPTED, READER_GONE, REFUSED, code_of
 from jobwire.errors import JobwireError, MissingExtra
 
@@ -35,6 +36,7 @@ _EXTRAS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line (without the program's name) and returns its exit code."""
+    streams.prepare()
     try:
         code = _run(arguments)
         sys.stdout.flush()

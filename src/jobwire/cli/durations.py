@@ -1,4 +1,4 @@
-"""Durations and moments on a command line."""
+"""Durations, numbers and moments on a command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 import typer
 
 from jobwire.durations import RULE, seconds_in
+
+_MOST_DIGITS = 100
 
 
 def duration(text: str) -> float:
@@ -19,6 +21,15 @@ def duration(text: str) -> float:
     if found is None:
         raise typer.BadParameter(f"{RULE} (got {text!r})")
     return found
+
+
+def whole_number(text: str) -> int | None:
+    """Returns the number that a text of digits has, None for other texts and for more digits than any limit has.
+
+    >>> whole_number("100"), whole_number("-1"), whole_number("9" * 5000)
+    (100, None, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def moment(text: str) -> datetime:

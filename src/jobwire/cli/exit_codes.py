@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from jobwire.errors import JobNotFound, JobwireError, StoreUnavailable
+from jobwire.errors import InvalidOption, JobNotFound, JobwireError, StoreUnavailable
 
 DONE = 0
 REFUSED = 1
 """jobwire or the store has refused: a value out of its bounds, a missing feature, a job in the wrong state."""
 USAGE = 2
-"""The command line or its configuration can't be understood, or a confirmation is missing."""
+"""The command line, the URL of a store or the configuration can't be understood, or a confirmation is missing."""
 UNREACHABLE = 3
 NOTHING_FOUND = 4
 """There is no such queue, job or schedule, or no job matches."""
@@ -16,6 +16,8 @@ FAILED_CHECKS = 5
 """The work was done, and a check failed: data quality with `--fail-on quality`, or an error budget."""
 INTERRUPTED = 130
 READER_GONE = 141
+
+_URLS = ("url", "JOBWIRE_URL")
 
 
 class NothingFound(JobwireError):
@@ -36,4 +38,5 @@ def code_of(error: JobwireError) -> int:
         return NOTHING_FOUND
     if isinstance(error, StoreUnavailable):
         return UNREACHABLE
-    return USAGE if isinstance(error, WrongUsage) else REFUSED
+    malformed = isinstance(error, InvalidOption) and error.field in _URLS
+    return USAGE if malformed or isinstance(error, WrongUsage) else REFUSED

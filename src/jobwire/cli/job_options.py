@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from jobwire.cli.durations import duration, moment
+from jobwire.cli.durations import duration, moment, whole_number
+from jobwire.durations import seconds_in
 
 JOB = "The job"
+FINISHED = "When it has finished"
+TARGET = "Which workers, where the protocol routes jobs"
 _BACKOFFS = ("fixed", "linear", "exponential")
+
+
+class Mode(StrEnum):
+    """The number of values of a criterion that a worker must have."""
+
+    ANY = "any"
+    ALL = "all"
+
 
 JobName = Annotated[
     str | None,
@@ -110,6 +123,48 @@ Expires = Annotated[
     ),
 ]
 
+KeepCompleted = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="When it has completed, keep so many such jobs (100), those younger than a time (7d), all, or none.",
+        rich_help_panel=FINISHED,
+        show_default=False,
+    ),
+]
+KeepFailed = Annotated[
+    str | None,
+    typer.Option(metavar="RULE", help="The same for failed ones.", rich_help_panel=FINISHED, show_default=False),
+]
+ParentKey = Annotated[
+    str | None,
+    typer.Option(
+        "--parent", metavar="QUEUE:ID", help="The job that waits for this one.", rich_help_panel=JOB, show_default=False
+    ),
+]
+TargetServer = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Only the worker with this id.", rich_help_panel=TARGET, show_default=False),
+]
+TargetStack = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only workers of this stack.", rich_help_panel=TARGET, show_default=False),
+]
+TargetCapability = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only workers that can do this.", rich_help_panel=TARGET, show_default=False),
+]
+TargetRegion = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only workers in this region.", rich_help_panel=TARGET, show_default=False),
+]
+TargetMode = Annotated[
+    Mode,
+    typer.Option(
+        metavar="MODE", help="Whether any or all values of an option that is given twice count.", rich_help_panel=TARGET
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -123,10 +178,14 @@ class Given:
     unique_for: float | None = None
     lifo: bool = False
     expires: float | None = None
+    keep_completed: str | None = None
+    keep_failed: str | None = None
+    parent: str | None = None
+    target: Mapping[str, Any] | None = None
 
     def options(self) -> dict[str, Any]:
         """Returns the keywords of `queue.add`, without those that are not given."""
-        from jobwire.options import Unique  # noqa: PLC0415 - only when the command runs
+        from jobwire.options import Target, Unique  # noqa: PLC0415 - only when the command runs
 
         if self.unique_for is not None and self.unique is None:
             raise typer.BadParameter("--unique-for needs --unique")
@@ -138,8 +197,54 @@ class Given:
             "unique": None if self.unique is None else Unique(self.unique, ttl=self.unique_for),
             "lifo": self.lifo or None,
             "expires": self.expires,
+            "keep_completed": None if self.keep_completed is None else keep_of(self.keep_completed, "--keep-completed"),
+            "keep_failed": None if self.keep_failed is None else keep_of(self.keep_failed, "--keep-failed"),
+            "parent": None if self.parent is None else _parent(self.parent),
+            "target": Target(**self.target) if self.target else None,
         }
         return {name: value for name, value in keywords.items() if value is not None}
+
+
+def target_of(
+    server: str | None,
+    stack: Sequence[str] | None,
+    capabilities: Sequence[str] | None,
+    region: Sequence[str] | None,
+    mode: Mode,
+) -> dict[str, Any]:
+    """Returns the criteria of a Target that are given, or none of them."""
+    criteria = {"server": server, "stack": stack, "capabilities": capabilities, "region": region}
+    given = {name: value for name, value in criteria.items() if value}
+    if not given and mode is not Mode.ANY:
+        raise typer.BadParameter("--target-mode needs another --target option")
+    return {**given, "mode": mode.value} if given else {}
+
+
+def keep_of(text: str, option: str) -> Any:
+    """Returns the Keep of a text.
+
+    >>> keep_of("100", "--keep-failed"), keep_of("7d", "--keep-failed"), keep_of("none", "--keep-failed")
+    (Keep(count=100, age=None), Keep(count=None, age=604800.0), Keep(count=0, age=None))
+    """
+    from jobwire.options import Keep  # noqa: PLC0415 - only when the command runs
+
+    if text in ("all", "none"):
+        return Keep.ALL if text == "all" else Keep.NONE
+    if (count := whole_number(text)) is not None:
+        return Keep(count)
+    age = seconds_in(text)
+    if age is None:
+        raise typer.BadParameter(f"{option}: write a number, a time such as 7d, all or none (got {text!r})")
+    return Keep(age=age)
+
+
+def _parent(text: str) -> Any:
+    from jobwire.options import Parent  # noqa: PLC0415 - only when the command runs
+
+    queue, _, job_id = text.partition(":")
+    if not queue or not job_id:
+        raise typer.BadParameter(f"--parent: write the queue and the id of a job, such as books:17 (got {text!r})")
+    return Parent(job_id, queue)
 
 
 def backoff_of(text: str) -> Any:

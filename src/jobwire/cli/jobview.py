@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jobwire.cli.output import compact, printable
+from jobwire.cli.output import compact, printable, printable_lines
 from jobwire.look.words import ago
 from jobwire.model import Job, State
 
@@ -66,9 +66,10 @@ def listing(jobs: Sequence[Job], state: State, *, fit: bool) -> Table:
     heading, _ = _tale(state, None)
     table.add_column(heading, ratio=1 if fit and state.finished else None, no_wrap=True, overflow="ellipsis")
     table.add_column("runs", justify="right", no_wrap=True)
-    table.add_column("finished" if state.finished else "added", no_wrap=True, style="dim")
+    since = "finished" if state.finished else "started" if state is State.ACTIVE else "added"
+    table.add_column(since, no_wrap=True, style="dim")
     for job in jobs:
-        at = job.finished_at if state.finished else job.created_at
+        at = {"finished": job.finished_at, "started": job.started_at}.get(since, job.created_at)
         runs = f"{job.attempts_made}/{job.attempts}"
         cells = (printable(job.id), printable(job.name), compact(job.data), _tale(state, job)[1], runs, ago(at))
         table.add_row(*(Text(cell) for cell in cells))
@@ -87,10 +88,10 @@ def show(console: Console, job: Job, logs: Sequence[str] | None) -> None:
     if logs:
         console.print(Text("\nlog", style="dim"))
         for line in logs:
-            console.print(Text(f"  {printable(line)}"))
+            console.print(Text("  " + printable_lines(line).replace("\n", "\n  ")))
     if job.stacktrace:
         console.print(Text("\nlast failure", style="dim"))
-        for line in printable(job.stacktrace[-1]).rstrip().splitlines():
+        for line in printable_lines(job.stacktrace[-1].rstrip()).split("\n"):
             console.print(Text(f"  {line}"))
 
 
@@ -98,7 +99,7 @@ def _facts(job: Job) -> list[tuple[str, str]]:
     facts = [
         ("queue", printable(job.queue)),
         ("name", printable(job.name)),
-        ("data", printable(json.dumps(job.data, ensure_ascii=False, indent=2, default=str))),
+        ("data", printable_lines(json.dumps(job.data, ensure_ascii=False, indent=2, default=str))),
         ("runs", f"{job.attempts_made} of {job.attempts}"),
     ]
     if job.priority:
@@ -108,7 +109,7 @@ def _facts(job: Job) -> list[tuple[str, str]]:
     if job.result is not None or job.state is State.COMPLETED:
         facts.append(("result", compact(job.result)))
     if job.error is not None:
-        facts.append(("error", printable(job.error)))
+        facts.append(("error", printable_lines(job.error)))
     if job.worker:
         facts.append(("worker", printable(job.worker)))
     if job.parent is not None:

@@ -60,7 +60,15 @@ _COMMANDS: tuple[tuple[str, Callable[..., Any], tuple[str, ...]], ...] = (
     ),
     (LOOK, job, ("jobwire job emails 17", "jobwire job emails 17 --json")),
     (LOOK, logs, ("jobwire logs emails 17", "jobwire logs emails 17 -f")),
-    (LOOK, events, ("jobwire events emails --last 50", "jobwire events emails -f --json")),
+    (
+        LOOK,
+        events,
+        (
+            "jobwire events emails --last 50",
+            "jobwire events emails -f --json",
+            "jobwire events emails --trim 10000 --yes",
+        ),
+    ),
     (LOOK, workers, ("jobwire workers emails",)),
     (LOOK, flow, ("jobwire flow books 17",)),
     (LOOK, tasks, ("jobwire tasks shop.tasks:app",)),
@@ -71,6 +79,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., Any], tuple[str, ...]], ...] = (
             """jobwire add emails '{"to": "a@example.com"}' --name welcome --delay 10m --attempts 3""",
             "jobwire add emails - --backoff exponential:2s < mail.json",
             "jobwire add emails - --lines < mails.jsonl",
+            "jobwire add videos 17 --target-capability gpu --keep-failed 7d",
         ),
     ),
     (ADD, wait, ("jobwire wait emails 17 --timeout 30s",)),
@@ -90,7 +99,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., Any], tuple[str, ...]], ...] = (
         ("jobwire clean emails --older-than 7d", "jobwire clean emails --state failed --older-than 30d --yes"),
     ),
     (QUEUE, obliterate, ("jobwire obliterate emails",)),
-    (MORE, bench, ("jobwire bench --url bullmq+redis://127.0.0.1", "jobwire bench --seconds 60 --json")),
+    (MORE, bench, ("jobwire bench --url bullmq+redis://127.0.0.1", "jobwire bench --seconds 15 --json")),
     (
         MORE,
         completion,

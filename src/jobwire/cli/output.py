@@ -12,7 +12,8 @@ from rich.live import Live
 from rich.text import Text
 
 _PIPE_WIDTH = 10_000
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, separators of lines, marks that turn the direction of writing, and halves of characters."""
 
 
 def console() -> Console:
@@ -50,12 +51,22 @@ def live() -> Live:
 
 
 def printable(value: str) -> str:
-    """Returns text from a queue with its control characters escaped, so that it can't control the terminal.
+    """Returns text from a queue as one line, with its control characters escaped, so that it can't control the terminal
+    or look like two lines.
 
-    >>> printable("all fine\\x1b[2J")
-    'all fine\\\\x1b[2J'
+    >>> printable("all fine\\x1b[2J"), printable("two\\nlines")
+    ('all fine\\\\x1b[2J', 'two\\\\nlines')
     """
     return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), value)
+
+
+def printable_lines(value: str) -> str:
+    """Returns text from a queue with its line breaks and tabs as they are, and everything else as `printable` has it.
+
+    >>> printable_lines("Traceback\\n\\tmail.py\\x1b[2J")
+    'Traceback\\n\\tmail.py\\\\x1b[2J'
+    """
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in value.split("\n"))
 
 
 def compact(value: Any) -> str:

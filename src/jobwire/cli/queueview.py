@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
+from jobwire.cli.fitted import Column, FittedTable
 from jobwire.cli.jobview import STATE_STYLES
 from jobwire.cli.output import printable
 from jobwire.figures import QueueFigures
@@ -15,6 +15,8 @@ from jobwire.look.words import spoken
 from jobwire.model import State
 
 COLUMNS = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED)
+RANKS = {State.WAITING: 0, State.ACTIVE: 2, State.FAILED: 3, State.DELAYED: 4, State.COMPLETED: 5}
+"""The order in which a narrow terminal loses columns, the largest number first."""
 
 
 def record(figures: QueueFigures) -> dict[str, Any]:
@@ -29,19 +31,23 @@ def record(figures: QueueFigures) -> dict[str, Any]:
     }
 
 
-def table(queues: Sequence[QueueFigures]) -> Table:
+def table(queues: Sequence[QueueFigures]) -> FittedTable:
     """Returns a table with a row per queue. States beyond the usual ones have a column if a queue has such jobs."""
     more = [state for state in State if state not in COLUMNS and any(queue.counts.get(state) for queue in queues)]
-    states = [*COLUMNS, *more]
-    shown = Table(box=None, pad_edge=False, header_style="dim")
-    shown.add_column("queue", no_wrap=True)
-    for state in states:
-        shown.add_column(state.value.replace("_", " "), justify="right", no_wrap=True)
-    shown.add_column("oldest waiting", justify="right", no_wrap=True)
-    shown.add_column("", no_wrap=True)
-    for queue in queues:
-        shown.add_row(Text(printable(queue.name)), *(number(queue, state) for state in states), *_ends(queue))
-    return shown
+    columns = [
+        Column(
+            state.value.replace("_", " "),
+            RANKS.get(state, len(RANKS)),
+            cells=[number(queue, state) for queue in queues],
+        )
+        for state in (*COLUMNS, *more)
+    ]
+    ends = [_ends(queue) for queue in queues]
+    columns += [
+        Column("oldest waiting", 1, cells=[age for age, _ in ends]),
+        Column("", 0, left=True, cells=[paused for _, paused in ends]),
+    ]
+    return FittedTable([Text(printable(queue.name)) for queue in queues], columns)
 
 
 def number(queue: QueueFigures, state: State) -> Text:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import click
+
 from jobwire.boundary import Feature
 from jobwire.cli.exit_codes import NothingFound
 from jobwire.cli.output import remark
@@ -17,6 +19,7 @@ from jobwire.errors import JobwireError
 from jobwire.queue import Queue
 
 T = TypeVar("T")
+_TOLD = "jobwire.cli.session.told"
 _LISTING = 3.0
 """Seconds in which the queues of a store must be listed for a suggestion."""
 
@@ -78,9 +81,13 @@ def ended_by_ctrl_c() -> Generator[None]:
 
 
 def tell_where(connection: Connection) -> None:
-    """Prints the folder of an embedded server, since the user may not have typed one."""
+    """Prints the folder of an embedded server, since the user may not have typed one. A command that connects several
+    times prints it once."""
     folder = connection.address.folder
-    if connection.address.transport == "embedded" and folder is not None:
+    command = click.get_current_context(silent=True)
+    told: set[Path] = set() if command is None else command.find_root().meta.setdefault(_TOLD, set())
+    if connection.address.transport == "embedded" and folder is not None and folder not in told:
+        told.add(folder)
         remark(f"embedded server, its data is in {display(folder)}")
 
 

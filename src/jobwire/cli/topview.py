@@ -9,20 +9,19 @@ from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from jobwire.boundary import Feature
+from jobwire.cli import queueview
+from jobwire.cli.fitted import Column, FittedTable
 from jobwire.cli.output import printable
-from jobwire.cli.queueview import number
+from jobwire.cli.queueview import RANKS, number
 from jobwire.cli.queueview import record as figures_record
 from jobwire.connection import Connection
 from jobwire.errors import NotSupported
 from jobwire.figures import QueueFigures, figures_of
 from jobwire.look.words import spoken
 from jobwire.model import State
-
-_STATES = (State.WAITING, State.DELAYED, State.ACTIVE, State.COMPLETED, State.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +91,31 @@ def record(watched: Watched) -> dict[str, Any]:
 
 def frame(seen: Sequence[Watched], *, title: str = "") -> RenderableType:
     """Returns one frame: a row per queue."""
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=bool(title))
-    table.add_column("queue", no_wrap=True, ratio=1 if title else None)
-    for heading in ("in/s", "out/s", "fail/s", *(state.value for state in _STATES), "oldest", "workers"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for one in seen:
-        age = one.figures.oldest_age
-        table.add_row(
-            Text(printable(one.figures.name)),
-            _rate(one.added, "yellow"),
-            _rate(one.finished, "green"),
-            _rate(one.failed, "red"),
-            *(number(one.figures, state) for state in _STATES),
-            Text("" if age is None else spoken(age)),
-            Text("–" if one.workers is None else str(one.workers), style="" if one.workers else "dim"),
-            Text("paused" if one.figures.paused else "", style="bold yellow"),
-        )
+    columns = [
+        Column("in/s", cells=[_rate(one.added, "yellow") for one in seen]),
+        Column("out/s", cells=[_rate(one.finished, "green") for one in seen]),
+        Column("fail/s", cells=[_rate(one.failed, "red") for one in seen]),
+        *(
+            Column(state.value, RANKS[state], cells=[number(one.figures, state) for one in seen])
+            for state in queueview.COLUMNS
+        ),
+        Column("oldest", 1, cells=[_age(one) for one in seen]),
+        Column("workers", 1, cells=[_workers(one) for one in seen]),
+        Column("", left=True, cells=[Text("paused" if one.figures.paused else "", "bold yellow") for one in seen]),
+    ]
+    table = FittedTable([Text(printable(one.figures.name)) for one in seen], columns, fill=bool(title))
     if not title:
         return table
     return Group(Text(title, style="bold"), Text(), table if seen else Text("no queues", style="dim"))
+
+
+def _age(watched: Watched) -> Text:
+    age = watched.figures.oldest_age
+    return Text("" if age is None else spoken(age))
+
+
+def _workers(watched: Watched) -> Text:
+    return Text("–" if watched.workers is None else str(watched.workers), style="" if watched.workers else "dim")
 
 
 def _rate(rate: float | None, style: str) -> Text:

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from jobwire import embedded
 from jobwire.boundary import (
     DEFAULT_THRESHOLDS,
     Backend,
@@ -17,11 +19,13 @@ from jobwire.boundary import (
     Severity,
     Thresholds,
 )
-from jobwire.boundary.finding_kinds import MANY_QUEUES, NOT_EXAMINED, STORE_REFUSED
+from jobwire.boundary.finding_kinds import MANY_QUEUES, NOT_EXAMINED, STORE_EMPTY, STORE_REFUSED
 from jobwire.connection import Connection
 from jobwire.doctor.check_clock import clock_check
 from jobwire.doctor.check_queue import QueueCheck
 from jobwire.errors import JobwireError, StoreRefused, StoreUnavailable
+from jobwire.protocols import PROTOCOLS
+from jobwire.urls import Address
 
 CHECK_WITHIN = 10.0
 """Seconds that one check may take."""
@@ -56,13 +60,24 @@ class Examination:
 
 async def examine(connection: Connection, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Examination:
     """Looks at a store through connections of its own. The connection that is given need not be open, and stays as it
-    is. Raises StoreUnavailable if the store can't be reached."""
+    is. Raises StoreUnavailable if the store can't be reached, or is an embedded one that has not been made."""
     where = connection.address.redacted
+    _require_folder(connection.address)
     try:
         async with _opened(connection) as backend:
             return await _examined(where, backend, thresholds)
     except StoreRefused as refused:
         return Examination(where, [STORE_REFUSED.found(str(refused))])
+
+
+def _require_folder(address: Address) -> None:
+    """Raises StoreUnavailable if the folder of an embedded server has none: opening would make a server there."""
+    store = PROTOCOLS[address.protocol]
+    if address.transport == "embedded" and not embedded.exists(store.store, address.folder or embedded.FOLDER):
+        folder = (address.folder or Path(embedded.FOLDER)).absolute()
+        raise StoreUnavailable(
+            f"{address.redacted} is unavailable: {folder} has no data of an embedded {store.embedded_server}"
+        )
 
 
 @asynccontextmanager
@@ -102,7 +117,10 @@ async def _examined(where: str, backend: Backend, thresholds: Thresholds) -> Exa
     results += await asyncio.gather(*map(look_at, queues))
     if diagnosis is not None and any(isinstance(one.error, (StoreUnavailable, TimeoutError)) for one in results):
         await _require_answer(diagnosis, where)
+    empty = not names and not findings and backend.queue_list is not None
     findings += [finding for result in results for finding in result.findings]
+    if empty and STORE_EMPTY.code not in (finding.code for finding in findings):
+        findings.append(STORE_EMPTY.found(f"{where} has no queues"))
     findings.sort(key=lambda finding: (_ORDER[finding.severity], finding.queue or "", finding.code))
     return Examination(where, findings, server, queues, listed)
 

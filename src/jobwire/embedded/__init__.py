@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 FOLDER = ".jobwire"
+_RECIPES = {"redis": Valkey, "postgres": Postgres, "mongo": Mongo}
 
 
 def valkey(folder: Path | str = FOLDER, *, durable: bool = True) -> Server:
@@ -56,6 +57,11 @@ def postgres(folder: Path | str = FOLDER, *, durable: bool = True) -> Server:
 def mongo(folder: Path | str = FOLDER, *, durable: bool = True) -> Server:
     """Starts or joins the MongoDB server of a folder, a replica set of one."""
     return Server(Mongo(durable), folder)
+
+
+def exists(store: str, folder: Path | str = FOLDER) -> bool:
+    """Returns True if the folder has the data of a durable server of this kind: redis, postgres or mongo."""
+    return (Path(folder) / _RECIPES[store](True).name / "data").is_dir()
 
 
 def valkey_cluster(folder: Path | str = FOLDER, nodes: int = 3, *, durable: bool = True) -> Cluster:

@@ -26,12 +26,14 @@ def ago(at: datetime | None, now: datetime | None = None) -> str:
 def spoken(seconds: float) -> str:
     """Returns a duration in one unit.
 
-    >>> spoken(0.25), spoken(42), spoken(5400), spoken(200_000)
-    ('0.2 s', '42 s', '90 min', '56 h')
+    >>> spoken(0.01), spoken(0.25), spoken(42), spoken(5400), spoken(200_000)
+    ('10 ms', '0.2 s', '42 s', '90 min', '56 h')
     """
     for unit, length, least in (("d", 86_400, 3 * 86_400), ("h", 3600, 3 * 3600), ("min", 60, 180)):
         if seconds >= least:
             return f"{seconds / length:.0f} {unit}"
+    if 0 < seconds < 0.1:
+        return f"{max(1, round(seconds * 1000))} ms"
     return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
 
 

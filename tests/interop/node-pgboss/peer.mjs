@@ -15,10 +15,19 @@ const PgBoss = library.PgBoss ?? library.default;
 const bosses = new Map();
 const workers = new Map();
 
+// A propagator whose current trace always has these headers.
+const propagatorOf = (headers) => ({
+  inject: (_, carrier, setter) => Object.entries(headers).forEach(([name, value]) => setter.set(carrier, name, value)),
+  extract: (context) => context,
+  fields: () => Object.keys(headers),
+});
 const bossOf = ({ schema, instance = "quiet", options = {} }) => {
   const key = `${schema}:${instance}`;
   if (!bosses.has(key)) {
-    const boss = new PgBoss({ connectionString: url, schema, supervise: false, schedule: false, max: 5, ...options });
+    const { headers, ...rest } = options;
+    const telemetry = headers && { openTelemetry: { propagateContext: true, propagator: propagatorOf(headers) } };
+    const always = { connectionString: url, schema, supervise: false, schedule: false, max: 5 };
+    const boss = new PgBoss({ ...always, ...rest, ...telemetry });
     const heard = [];
     boss.on("error", (error) => heard.push(error.message));
     boss.on("warning", (warning) => heard.push(warning));

@@ -117,7 +117,8 @@ JOB_RULES: dict[str, Any] = {
     "singletonOffset": _at_least(0),
     "singletonNextSlot": _flag,
 }
-_EXTRA = ("singletonKey", "group", *JOB_RULES)
+OPTIONS = ("singletonKey", "group", *JOB_RULES)
+"""Options of a job by pg-boss's names, beside those that NewJob has a name for."""
 
 
 def check(job: NewJob, data: bytes | None = None) -> None:
@@ -125,6 +126,8 @@ def check(job: NewJob, data: bytes | None = None) -> None:
     made."""
     if job.priority is not None and job.priority > 2**31 - 1:
         raise InvalidOption("priority", job.priority, "must be at most 2^31 - 1")
+    if job.attempts is not None and job.attempts > 2**31:
+        raise InvalidOption("attempts", job.attempts, "must be at most 2^31")
     if job.backoff is not None and job.backoff.jitter:
         raise InvalidOption("backoff.jitter", job.backoff.jitter, "is pg-boss's own: up to twice the wait")
     if job.backoff is not None and job.backoff.kind == "fixed" and job.backoff.cap is not None:
@@ -174,7 +177,7 @@ def check_options(extra: Mapping[str, Any], where: str = "") -> None:
         elif name in JOB_RULES:
             JOB_RULES[name](field, value)
         else:
-            raise InvalidOption(field, value, f"is not an option of pg-boss; known are {', '.join(_EXTRA)}")
+            raise InvalidOption(field, value, f"is not an option of pg-boss; known are {', '.join(OPTIONS)}")
     if extra.get("retryDelayMax") is not None and not extra.get("retryBackoff"):
         raise InvalidOption(f"{where}retryDelayMax", extra["retryDelayMax"], "needs retryBackoff beside it")
 

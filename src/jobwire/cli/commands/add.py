@@ -54,6 +54,14 @@ def add(
     unique_for: options.UniqueFor = None,
     lifo: options.Lifo = False,
     expires: options.Expires = None,
+    parent: options.ParentKey = None,
+    keep_completed: options.KeepCompleted = None,
+    keep_failed: options.KeepFailed = None,
+    target_server: options.TargetServer = None,
+    target_stack: options.TargetStack = None,
+    target_capability: options.TargetCapability = None,
+    target_region: options.TargetRegion = None,
+    target_mode: options.TargetMode = options.Mode.ANY,
     url: Url = None,
     store: StoreName = None,
     as_json: JsonLines = False,
@@ -65,7 +73,11 @@ def add(
 
     if lines and (data != "-" or job_id is not None or unique is not None):
         raise typer.BadParameter("--lines goes with - as the data, and without --id and --unique")
-    given = Given(priority, attempts, backoff, timeout, unique, unique_for, lifo, expires).options()
+    target = options.target_of(target_server, target_stack, target_capability, target_region, target_mode)
+    kept = (keep_completed, keep_failed)
+    given = Given(
+        priority, attempts, backoff, timeout, unique, unique_for, lifo, expires, *kept, parent, target
+    ).options()
     more: dict[str, Any] = {
         name: value for name, value in (("id", job_id), ("delay", delay), ("run_at", run_at)) if value is not None
     }
@@ -80,9 +92,32 @@ def add(
 
 
 async def _add(queue: Queue, jobs: Sequence[NewJob], show: Callable[[Sequence[Job]], None]) -> None:
-    """Adds the jobs in steps and shows each step once it is done."""
-    for start in range(0, len(jobs), _TOGETHER):
-        show(await queue.add_many(jobs[start : start + _TOGETHER]))
+    """Adds the jobs in steps and shows each step once it is done. If the reader of the output goes away, the rest is
+    added without being shown. If it ends before the last step for another reason, prints how many were added."""
+    from asyncio import CancelledError
+
+    from jobwire.cli.output import remark
+    from jobwire.counted import counted
+    from jobwire.errors import JobwireError
+
+    reader_gone: BrokenPipeError | None = None
+    done = 0
+    try:
+        for start in range(0, len(jobs), _TOGETHER):
+            added = await queue.add_many(jobs[start : start + _TOGETHER])
+            done += len(added)
+            try:
+                if reader_gone is None:
+                    show(added)
+            except BrokenPipeError as error:
+                reader_gone = error
+    except (CancelledError, JobwireError):
+        if done:
+            remark(f"the first {done:,} of {len(jobs):,} jobs were added")
+        raise
+    if reader_gone is not None:
+        remark(f"the reader of the output has gone; added {counted(done, 'job')}, all that were given")
+        raise reader_gone
 
 
 def _lines() -> list[Any]:
@@ -98,6 +133,10 @@ def parse(text: str, what: str = "the job's data") -> Any:
     from jobwire.codec import loads
     from jobwire.errors import MalformedPayload
 
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes of the command line that are not UTF-8
+        raise MalformedPayload(f"{what} is not JSON: it is not UTF-8") from None
     try:
         return loads(text)
     except MalformedPayload as error:

@@ -19,9 +19,9 @@ def bench(
     seconds: Annotated[
         float,
         typer.Option(
-            metavar="DURATION", parser=duration, help="The time for all of it, at most a minute.", show_default="15s"
+            metavar="DURATION", parser=duration, help="The time for all of it, at most a minute.", show_default="60s"
         ),
-    ] = 15.0,
+    ] = LONGEST,
     concurrency: Annotated[int, typer.Option(metavar="N", min=1, help="Jobs that run at the same time.")] = 50,
     url: Url = None,
     store: StoreName = None,

@@ -36,26 +36,27 @@ def doctor(
 ) -> None:
     """Look at stores for settings and data that lose or delay jobs. Changes nothing without --fix.
 
-    The exit code is 1 if there is anything worse than notes, and 3 if a store can't be reached.
+    The exit code is 1 if there is anything worse than notes, 3 if a store can't be reached, and 2 if a URL is wrong.
     """
-    from jobwire.cli.exit_codes import REFUSED, UNREACHABLE, WrongUsage
+    from jobwire.cli.exit_codes import REFUSED, UNREACHABLE, USAGE, WrongUsage, code_of
     from jobwire.cli.output import complain
     from jobwire.cli.profiles import located
-    from jobwire.errors import StoreUnavailable
+    from jobwire.errors import InvalidOption, StoreUnavailable
 
     if urls and (url is not None or store is not None):
         raise WrongUsage("give URLs as arguments, or one store by --url or --store, not both")
     wanted: Sequence[str | None] = urls or [located(url, store)]
-    sound, away = True, False
+    codes: set[int] = set()
     for number, one in enumerate(wanted):
         try:
-            sound = _visit(one, fix=fix, yes=yes, as_json=as_json, apart=number > 0) and sound
-        except StoreUnavailable as error:
+            sound = _visit(one, fix=fix, yes=yes, as_json=as_json, apart=number > 0)
+            codes.add(0 if sound else REFUSED)
+        except (StoreUnavailable, InvalidOption) as error:
             if len(wanted) == 1:
                 raise
             complain(str(error))
-            away = True
-    raise typer.Exit(UNREACHABLE if away else 0 if sound else REFUSED)
+            codes.add(code_of(error))
+    raise typer.Exit(next(code for code in (USAGE, UNREACHABLE, REFUSED, 0) if code in codes))
 
 
 def _visit(url: str | None, *, fix: bool, yes: bool, as_json: bool, apart: bool) -> bool:

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobwire.cli.durations import duration
+from jobwire.cli.durations import duration, whole_number
 from jobwire.cli.parameters import JobId, Json, QueueName, StoreName, Url
 
 if TYPE_CHECKING:
+    from jobwire.cli.steps import Step
     from jobwire.model import Limits
     from jobwire.queue import Queue
 
@@ -38,9 +40,12 @@ def edit(
     store: StoreName = None,
 ) -> None:
     """Change a job that is in the store: data, priority, delay, progress, log."""
+    from jobwire.boundary import Feature
     from jobwire.cli.commands.add import parse
+    from jobwire.cli.output import printable
     from jobwire.cli.profiles import located
     from jobwire.cli.session import ask
+    from jobwire.cli.steps import make_changes
 
     new_data = None if data is None else (parse(data),)
     new_progress = None if progress is None else (parse(progress, "the progress"),)
@@ -50,28 +55,31 @@ def edit(
         raise typer.BadParameter("give at least one change, such as --data or --priority")
 
     async def question(opened: Queue) -> list[str]:
-        done: list[str] = []
         admin = opened.admin
-        if new_data is not None:
-            await admin.update_data(job_id, *new_data)
-            done.append("data")
-        if priority is not None:
-            await admin.change_priority(job_id, priority, front=front)
-            done.append("priority")
+        for feature, wanted in (
+            (Feature.EDITS, clear_log or not all(one is None for one in (data, priority, delay))),
+            (Feature.PROGRESS, progress is not None),
+            (Feature.LOGS, log is not None),
+        ):
+            if wanted:
+                opened.capabilities.require(feature)
+        steps: list[Step] = []  # those first that depend on the job's state: a refusal then leaves it as it was
         if delay is not None:
-            await admin.change_delay(job_id, delay)
-            done.append("delay")
+            steps.append(("delay", partial(admin.change_delay, job_id, delay)))
+        if priority is not None:
+            steps.append(("priority", partial(admin.change_priority, job_id, priority, front=front)))
         if new_progress is not None:
-            await admin.update_progress(job_id, *new_progress)
-            done.append("progress")
+            steps.append(("progress", partial(admin.update_progress, job_id, *new_progress)))
+        if new_data is not None:
+            steps.append(("data", partial(admin.update_data, job_id, *new_data)))
         if clear_log:
-            await admin.clear_logs(job_id)
+            steps.append(("log", partial(admin.clear_logs, job_id)))
         if log is not None:
-            await admin.log(job_id, log)
-        return [*done, *(["log"] if clear_log or log is not None else [])]
+            steps.append(("log", partial(admin.log, job_id, log)))
+        return list(dict.fromkeys(await make_changes(steps, f"job {job_id}")))
 
     changed = ask(queue, located(url, store), question)
-    typer.echo(f"changed {', '.join(changed)} of job {job_id}")
+    typer.echo(f"changed {', '.join(changed)} of job {printable(job_id)}")
 
 
 def limits(
@@ -99,18 +107,22 @@ def limits(
     from jobwire.cli.output import emit
     from jobwire.cli.profiles import located
     from jobwire.cli.session import ask
+    from jobwire.cli.steps import make_changes
 
     wanted_rate = None if rate is None else (_rate(rate),)
     wanted_jobs = None if concurrency is None else (_number(concurrency),)
 
     async def question(opened: Queue) -> Limits:
-        if wanted_rate is not None:
-            await opened.admin.limit_rate(*wanted_rate)
+        admin = opened.admin
+        steps: list[Step] = []
         if wanted_jobs is not None:
-            await opened.admin.limit_concurrency(*wanted_jobs)
+            steps.append(("concurrency", partial(admin.limit_concurrency, *wanted_jobs)))
+        if wanted_rate is not None:
+            steps.append(("rate", partial(admin.limit_rate, *wanted_rate)))
         if throttle is not None:
-            await opened.admin.throttle(throttle)
-        return await opened.admin.limits()
+            steps.append(("throttle", partial(admin.throttle, throttle)))
+        await make_changes(steps, f"queue {queue}")
+        return await admin.limits()
 
     found = ask(queue, located(url, store), question)
     per = found.rate
@@ -157,12 +169,14 @@ def _rate(text: str) -> Any:
     if text == "none":
         return None
     jobs, slash, per = text.partition("/")
-    if not slash or not jobs.isdecimal():
+    number = whole_number(jobs) if slash else None
+    if number is None:
         raise typer.BadParameter(f"--rate: write a number and a time such as 100/1m, or none (got {text!r})")
-    return Rate(int(jobs), per=duration(per) if not per.isalpha() else duration(f"1{per}"))
+    return Rate(number, per=duration(per) if not per.isalpha() else duration(f"1{per}"))
 
 
 def _number(text: str) -> int | None:
-    if text != "none" and not text.isdecimal():
+    number = None if text == "none" else whole_number(text)
+    if number is None and text != "none":
         raise typer.BadParameter(f"--concurrency: write a number or none (got {text!r})")
-    return None if text == "none" else int(text)
+    return number

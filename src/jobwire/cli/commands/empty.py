@@ -29,6 +29,7 @@ def drain(
     """Delete the waiting jobs of a queue. Running and finished ones stay."""
     from jobwire.cli.confirm import confirm
     from jobwire.cli.exit_codes import NothingFound
+    from jobwire.cli.output import printable
     from jobwire.cli.profiles import located
     from jobwire.cli.session import ask
     from jobwire.counted import counted
@@ -41,11 +42,13 @@ def drain(
         raise NothingFound(f"there are no {words}s in {queue}")
     confirm(f"delete {counted(number, words)} of {queue}", yes=yes)
 
-    async def question(opened: Queue) -> None:
+    async def question(opened: Queue) -> int:
+        before = await opened.counts()
         await opened.admin.drain(delayed=delayed)
+        after = await opened.counts()
+        return sum(max(0, before.get(state, 0) - after.get(state, 0)) for state in states)
 
-    ask(queue, where, question)
-    typer.echo(f"deleted {counted(number, words)} of {queue}")
+    typer.echo(f"deleted {counted(ask(queue, where, question), words)} of {printable(queue)}")
 
 
 def clean(
@@ -108,6 +111,7 @@ def obliterate(
 ) -> None:
     """Delete a queue and everything in it: jobs, logs, events, schedules. Refused while jobs run, unless forced."""
     from jobwire.cli.confirm import confirm
+    from jobwire.cli.output import printable
     from jobwire.cli.profiles import located
     from jobwire.cli.session import ask
     from jobwire.counted import counted
@@ -116,11 +120,12 @@ def obliterate(
     number = sum(_counts(queue, where).values())
     confirm(f"delete the queue {queue} with {counted(number, 'job')}", yes=yes)
 
-    async def question(opened: Queue) -> None:
+    async def question(opened: Queue) -> int:
+        before = await opened.counts()
         await opened.admin.obliterate(force=force)
+        return sum(before.values())
 
-    ask(queue, where, question)
-    typer.echo(f"deleted the queue {queue} with {counted(number, 'job')}")
+    typer.echo(f"deleted the queue {printable(queue)} with {counted(ask(queue, where, question), 'job')}")
 
 
 def _counts(queue: str, where: str | None) -> Mapping[State, int]:

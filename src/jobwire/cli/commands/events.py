@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobwire.cli.parameters import JsonLines, QueueName, StoreName, Url
+from jobwire.cli.parameters import JsonLines, QueueName, StoreName, Url, Yes
 
 if TYPE_CHECKING:
     from jobwire.model import Event
@@ -31,6 +31,11 @@ def events(
         str | None,
         typer.Option(metavar="ID", help="With -f: go on after the event of this id.", show_default=False),
     ] = None,
+    trim: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Delete all but about the last N events.", show_default=False),
+    ] = None,
+    yes: Yes = False,
     url: Url = None,
     store: StoreName = None,
     as_json: JsonLines = False,
@@ -40,6 +45,11 @@ def events(
     from jobwire.cli.profiles import located
     from jobwire.cli.session import ask, ended_by_ctrl_c
 
+    if trim is not None:
+        if follow or last is not None or since is not None:
+            raise typer.BadParameter("--trim goes without -f, --last and --since")
+        _trim(queue, trim, located(url, store), yes=yes, as_json=as_json)
+        return
     if since is not None and (last is not None or not follow):
         raise typer.BadParameter("--since goes with -f, and without --last")
     past = last if last is not None else 0 if follow else 20
@@ -49,6 +59,26 @@ def events(
         )
         if not shown:
             raise NothingFound(f"there are no events of {queue}")
+
+
+def _trim(queue: str, keep: int, where: str | None, *, yes: bool, as_json: bool) -> None:
+    from jobwire.boundary import Feature
+    from jobwire.cli.confirm import confirm
+    from jobwire.cli.output import emit, printable, say
+    from jobwire.cli.session import ask
+    from jobwire.counted import counted
+
+    async def require(opened: Queue) -> None:
+        opened.capabilities.require(Feature.EVENT_CONTROL)
+
+    async def trimmed(opened: Queue) -> int:
+        return await opened.admin.trim_events(keep)
+
+    if not yes:
+        ask(queue, where, require)  # before a question that could only be answered in vain
+        confirm(f"delete all but about the last {counted(keep, 'event')} of {queue}", yes=yes)
+    gone = ask(queue, where, trimmed)
+    emit({"deleted": gone}) if as_json else say(f"deleted {counted(gone, 'event')} of {printable(queue)}")
 
 
 async def _show(queue: Queue, past: int, since: str | None, *, follow: bool, as_json: bool) -> int:

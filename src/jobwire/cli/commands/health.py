@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jobwire.cli.durations import duration
 from jobwire.cli.parameters import JsonLines
 
 
@@ -26,7 +27,10 @@ def health(
         bool,
         typer.Option("--live", metavar="", help="Only ask whether it is alive: its event loop runs."),
     ] = False,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for an answer.")] = 10.0,
+    timeout: Annotated[
+        float,
+        typer.Option(metavar="DURATION", parser=duration, help="How long to wait for an answer.", show_default="10s"),
+    ] = 10.0,
     as_json: JsonLines = False,
 ) -> None:
     """Ask a worker that runs with --listen whether it claims jobs and its store answers.
@@ -53,10 +57,11 @@ def health(
 
 def _ask(url: str, timeout: float) -> dict[str, Any]:
     import json
+    from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import ProxyHandler, build_opener
 
-    from jobwire.errors import JobwireError, StoreUnavailable
+    from jobwire.errors import StoreUnavailable
 
     opener = build_opener(ProxyHandler({}))  # the worker is on this machine
     try:
@@ -67,8 +72,16 @@ def _ask(url: str, timeout: float) -> dict[str, Any]:
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise StoreUnavailable(f"{url} does not answer: {reason}") from None
+    except HTTPException:
+        raise _not_ours(url) from None
     try:
         found = json.loads(body)
         return {"ok": bool(found["ok"]), "why": str(found["why"]), **found}
     except (ValueError, KeyError, TypeError):
-        raise JobwireError(f"{url} is not the endpoint of a jobwire worker") from None
+        raise _not_ours(url) from None
+
+
+def _not_ours(url: str) -> Exception:
+    from jobwire.errors import JobwireError
+
+    return JobwireError(f"{url} is not the endpoint of a jobwire worker")

@@ -65,7 +65,10 @@ async def _read(queue: Queue, state: State, filters: Filters, limit: int, skip: 
     from jobwire.model import Page
 
     if not filters:
-        return await queue.jobs(state, limit=limit, skip=skip, reverse=reverse)
+        page = await queue.jobs(state, limit=limit, skip=skip, reverse=reverse)
+        if page.cursor is not None and not await queue.jobs(state, limit=1, cursor=page.cursor, reverse=reverse):
+            page.cursor = None  # some stores give a full page a cursor without looking for a next one
+        return page
     page, passed = Page(), 0
     async for job in queue.iter_jobs(state, reverse=reverse):
         if not filters.match(job):

@@ -45,7 +45,7 @@ async def _print(queue: Queue, job_id: str, every: float | None, *, as_json: boo
     """Prints the log, and with `every` goes on until the job has finished."""
     import asyncio
 
-    from jobwire.cli.output import emit, printable, say
+    from jobwire.cli.output import emit, printable_lines, say
     from jobwire.errors import JobNotFound
 
     seen: Sequence[str] = ()
@@ -55,7 +55,7 @@ async def _print(queue: Queue, job_id: str, every: float | None, *, as_json: boo
             raise JobNotFound(queue.name, job_id)
         lines = await queue.logs(job_id)
         for line in lines[overlap(seen, lines) :]:
-            emit(line) if as_json else say(printable(line))
+            emit(line) if as_json else say(printable_lines(line))
         seen = lines
         if every is None or job is None or job.state.finished:
             return

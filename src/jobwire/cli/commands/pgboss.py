@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from jobwire.cli.parameters import StoreName
+from jobwire.cli.parameters import StoreName, examples
 
 app = typer.Typer(name="pgboss", help="Manage a database of pg-boss.", no_args_is_help=True)
 
@@ -28,7 +28,9 @@ Url = Annotated[
 def group() -> None: ...
 
 
-@app.command()
+@app.command(
+    epilog=examples("jobwire pgboss init --url pgboss+postgresql://host/name", "jobwire pgboss init --store prod")
+)
 def init(url: Url = None, store: StoreName = None) -> None:
     """Create pg-boss's schema in an empty database. Node pg-boss 12.38 then starts on it without a migration."""
     from jobwire import urls

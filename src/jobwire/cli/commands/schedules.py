@@ -155,7 +155,7 @@ def drop(queue: QueueName, key: Key, url: Url = None, store: StoreName = None) -
 
 @app.command(epilog=examples("jobwire schedules run reports nightly"))
 def run(queue: QueueName, key: Key, url: Url = None, store: StoreName = None, as_json: Json = False) -> None:
-    """Add a job now with the name and the data of a schedule, whose own runs stay as they are."""
+    """Add a job now with the name, data and options of a schedule, whose own runs stay as they are."""
     from jobwire.boundary import Feature
     from jobwire.cli.commands.add import show_added
     from jobwire.cli.profiles import located
@@ -163,8 +163,8 @@ def run(queue: QueueName, key: Key, url: Url = None, store: StoreName = None, as
 
     async def question(opened: Queue) -> Job:
         schedule = await _find(opened, key)
-        name = schedule.name if opened.capabilities.has(Feature.JOB_NAMES) else None
-        return await opened.add(schedule.data, name=name)
+        part = opened.capabilities.part(opened.connection.backend.schedules, Feature.SCHEDULES)
+        return await opened.add_job(part.job_of(schedule))
 
     show_added(ask(queue, located(url, store), question), None, as_json=as_json)
 

@@ -31,6 +31,8 @@ def top(
     Ends with q or Ctrl-C. If stdout is not a terminal, prints one frame.
 
     Rates are the differences of two counts: jobs that are deleted as soon as they have finished are not in them.
+
+    "oldest" is how long the oldest waiting job has waited so far. A narrow terminal shows fewer columns.
     """
     from jobwire.cli.output import console
     from jobwire.cli.profiles import located

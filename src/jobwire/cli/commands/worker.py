@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from jobwire.cli.durations import duration
 from jobwire.cli.parameters import Json, StoreName, Url
 from jobwire.cli.supervision import Supervision
 
@@ -65,12 +66,15 @@ def worker(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="The longest time that a run may take.", rich_help_panel=HANDLER),
+        typer.Option(
+            metavar="DURATION", parser=duration, help="The longest time that a run may take.", rich_help_panel=HANDLER
+        ),
     ] = None,
     shutdown_timeout: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS",
+            metavar="DURATION",
+            parser=duration,
             help="How long running jobs may go on after SIGTERM; 30 if not given.",
             rich_help_panel=HANDLER,
         ),
@@ -78,7 +82,8 @@ def worker(
     wait_for_store: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS",
+            metavar="DURATION",
+            parser=duration,
             help="How long to wait at the start for a store that does not answer yet; 0 if not given.",
             rich_help_panel=HANDLER,
         ),

@@ -42,7 +42,7 @@ def workers(queue: QueueName, url: Url = None, store: StoreName = None, as_json:
             seen = {"client": worker.client, "seen_at": worker.seen_at}
             emit({"name": worker.name, "address": worker.address, **seen, "raw": dict(worker.raw)})
         table.add_row(
-            Text(printable(worker.name) or "(no name)"),
+            Text(printable(worker.name) or "–"),
             Text(printable(worker.address)),
             Text(printable(worker.client)),
             _ago(worker.seen_at),

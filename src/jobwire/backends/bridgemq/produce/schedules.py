@@ -14,9 +14,10 @@ from jobwire.backends.bridgemq.upkeep import cron
 from jobwire.boundary import PreparedJob
 from jobwire.errors import InvalidOption
 from jobwire.model import Schedule
-from jobwire.options import NewSchedule
+from jobwire.options import NewJob, NewSchedule, Target
 
 _NOT_FOR_TEMPLATES = ("id", "delay", "run_at")
+_TARGET = ("server", "stack", "capabilities", "region", "mode")
 
 
 def template_id(queue: str, key: str) -> str:
@@ -60,6 +61,26 @@ class BridgeSchedules:
 
     async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
         return await self.schedules(queue), True
+
+    def job_of(self, schedule: Schedule) -> NewJob:
+        document = schedule.raw
+        retry, limits = codec.mapping(document.get("retry")), codec.mapping(document.get("rateLimit"))
+        stored = codec.mapping(document.get("target"))
+        target = {name: stored[name] for name in _TARGET if stored.get(name)}
+        extra = {
+            **{name: retry[name] for name in ("skipOn", "rerouteOn") if retry.get(name)},
+            **{name: limits[name] for name in ("maxConcurrent", "maxPerMinute") if limits.get(name)},
+            **({"metadata": document["metadata"]} if document.get("metadata") else {}),
+        }
+        return NewJob(
+            schedule.data,
+            priority=document.get("priority"),
+            attempts=codec.integer(retry.get("attempts"), 0) + 1,
+            backoff=codec.backoff_of(document),
+            timeout=codec.timeout_of(document),
+            target=Target(**target) if target else None,
+            extra=extra,
+        )
 
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         """Returns the cron jobs of the type, the soonest first."""

@@ -20,7 +20,7 @@ EVENTS = FindingKind(
     Severity.WARNING,
     "a stream of events grows",
     "it fills the server's memory, and each reader that starts at its beginning is slow",
-    "await queue.admin.trim_events(10_000), and open the queue with events_max_len=10_000",
+    "jobwire events QUEUE --trim 10000, and open the queue with events_max_len=10_000",
 )
 TESTED = (5, 6)
 """The major versions of BullMQ that jobwire shares queues with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobwire.backends.bullmq.codec import milliseconds, number
 from jobwire.backends.bullmq.connection import Server
-from jobwire.backoff import LONGEST
+from jobwire.durations import LONGEST
 from jobwire.model import Limits
 from jobwire.rate import Rate
 

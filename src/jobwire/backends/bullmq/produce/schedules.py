@@ -17,6 +17,7 @@ from typing import Any
 from jobwire import codec as json_codec
 from jobwire.backends.bullmq import codec
 from jobwire.backends.bullmq.connection import Server
+from jobwire.backends.bullmq.produce.template import job_of
 from jobwire.backends.redisio.scripts import Argument
 from jobwire.boundary import PreparedJob
 from jobwire.checks import seconds
@@ -80,6 +81,9 @@ class BullSchedules:
 
     async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
         return await self.schedules(queue), True
+
+    def job_of(self, schedule: Schedule) -> NewJob:
+        return job_of(schedule)
 
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         """Returns all schedules, the soonest first, including repeat jobs of older BullMQ versions."""

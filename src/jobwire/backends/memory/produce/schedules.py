@@ -19,7 +19,7 @@ from jobwire.checks import seconds
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption
 from jobwire.model import Schedule, State
-from jobwire.options import NewSchedule
+from jobwire.options import NewJob, NewSchedule
 
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique", "parent")
 
@@ -40,6 +40,10 @@ class MemorySchedules:
 
     async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
         return await self.schedules(queue), True
+
+    def job_of(self, schedule: Schedule) -> NewJob:
+        made: NewJob = schedule.raw["job"]
+        return made
 
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         with self._access.locked(queue) as (state, _):
@@ -109,6 +113,7 @@ def described(queue: QueueState, repeat: Repeat) -> Schedule:
         limit=repeat.limit,
         start_at=_when(repeat.start),
         end_at=_when(repeat.end),
+        raw={"job": repeat.template.new},
     )
 
 

@@ -25,7 +25,7 @@ from jobwire.checks import text
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreUnavailable, WrongState
 from jobwire.model import AddStatus, Schedule
-from jobwire.options import NewSchedule
+from jobwire.options import NewJob, NewSchedule
 
 _DECIDED_BY_THE_SCHEDULE = ("id", "delay", "run_at", "unique")
 _ROUNDS = 6
@@ -87,6 +87,9 @@ class MonqueSchedules:
                 if await self._store.jobs.find_one(own, {"_id": 1}) is None:
                     return False
         raise _raced(self._store, key)
+
+    def job_of(self, schedule: Schedule) -> NewJob:
+        return NewJob(schedule.data)
 
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         live = {"name": queue, "status": {"$in": list(LIVE)}, "repeatInterval": _RECURRING}

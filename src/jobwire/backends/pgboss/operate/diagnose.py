@@ -224,9 +224,10 @@ class PgDiagnosis:
         for count, passed, oldest in await self._store.ask("diagnose_cron", {}):
             since = oldest if passed is None else passed
             if count and since is not None and since >= late:
-                last = "never" if passed is None else f"{passed / 60:,.0f} min ago"
+                last = "the last pass over all schedules was {:,.0f} min ago"
+                last = "no pass over all schedules was ever made" if passed is None else last.format(passed / 60)
                 stored = counted(count, "schedule", " is", " are")
-                evidence = f"{stored} stored, and the last pass over all schedules was {last}"
+                evidence = f"{stored} stored, and {last}"
                 remedy = "start a worker with schedule=True, the default of jobwire and of Node"
                 return [SCHEDULES_STOPPED.found(evidence, remedy=remedy)]
         return []

@@ -15,12 +15,12 @@ from jobwire.backends.pgboss.connection.store import Store
 from jobwire.backends.pgboss.connection.values import text
 from jobwire.backends.pgboss.produce.native_options import options_of
 from jobwire.backends.pgboss.queues import Queues
-from jobwire.backends.pgboss.rules import check_name
+from jobwire.backends.pgboss.rules import OPTIONS, check_name
 from jobwire.boundary import PreparedJob
 from jobwire.cron import Cron
 from jobwire.errors import InvalidOption, StoreRefused
 from jobwire.model import Schedule
-from jobwire.options import NewSchedule
+from jobwire.options import NewJob, NewSchedule
 
 _log = logging.getLogger("jobwire.pgboss")
 
@@ -98,6 +98,11 @@ class PgSchedules:
 
     async def search(self, queue: str, most: int) -> tuple[Sequence[Schedule], bool]:
         return await self.schedules(queue), True
+
+    def job_of(self, schedule: Schedule) -> NewJob:
+        stored = cast("dict[str, Any]", schedule.raw["options"])
+        own = {name: value for name, value in stored.items() if name in OPTIONS and value is not None}
+        return NewJob(schedule.data, priority=stored.get("priority"), extra=own)
 
     async def schedules(self, queue: str) -> Sequence[Schedule]:
         rows = await self._store.ask("schedules", {"queue": text(queue)}, features=("of_queue",))

@@ -7,8 +7,10 @@ the attempt only, which stays the same when a job is released without being char
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, cast
 
 import psycopg
 
@@ -42,6 +44,15 @@ class PgClaim(Claim):
     """True if other jobs wait for this one. Known once it has been committed."""
     committed: Verdict | Outcome | None = None
     """The result of the commit, kept in case the call that it was part of is repeated."""
+    carrier: Any = None
+    """The value of the column `trace_context`, which a producer may have filled with anything."""
+
+    @property
+    def trace_context(self) -> Mapping[str, str]:
+        """The headers, which Node pg-boss stores as an object if it was given `propagateContext: true`."""
+        found: Any = self.carrier
+        headers = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        return {name: value for name, value in headers.items() if isinstance(value, str)}
 
     @property
     def transactional(self) -> bool:
@@ -110,7 +121,22 @@ def read_claims(
     usual = queue.expire_seconds
     claims: list[PgClaim] = []
     for row in rows:
-        job_id, data, priority, attempt, attempts, expire, created, due, started, key, heartbeat, group, lapsed = row
+        (
+            job_id,
+            data,
+            priority,
+            attempt,
+            attempts,
+            expire,
+            created,
+            due,
+            started,
+            key,
+            heartbeat,
+            group,
+            carrier,
+            lapsed,
+        ) = row
         if lapsed and heartbeat == lease:
             heartbeat = None  # the lease of the worker that died, not the job's own
         doomed = None
@@ -126,9 +152,9 @@ def read_claims(
         )  # fmt: skip
         # Where the job's limit is the queue's default, the worker's own timeout counts.
         own = None if worker_timeout is not None and expire == usual else float(expire)
-        claims.append(
-            PgClaim(job, f"{attempt}:{started}", own, doomed, 0.0, attempt, started, heartbeat, store, lapsed)
-        )
+        claim = PgClaim(job, f"{attempt}:{started}", own, doomed, 0.0, attempt, started, heartbeat, store, lapsed)
+        claim.carrier = carrier
+        claims.append(claim)
     if len(claims) > 1:
         claims.sort(key=_order)
     return claims

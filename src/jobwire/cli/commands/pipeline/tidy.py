@@ -32,8 +32,10 @@ def tidy(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Merge the small files of many ingests, let old ingested rows expire, and remove what crashes left. Jobs, runs,
-    figures and archive stay."""
+    """Merge the small files of many ingests, let old ingested rows expire, and remove what crashes left.
+
+    Jobs, runs, figures and archive stay.
+    """
     from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.history.tidy import tidy as make

@@ -102,8 +102,11 @@ def work(
 ) -> None:
     """Work on a queue with N workers that run as Spark tasks, until no job is ready or for a time.
 
-    Ctrl-C or SIGTERM: the workers finish their running jobs and end. A second one hands the running jobs back to the
-    queue at once, a third one kills the tasks. The exit code is 1 if a worker could not start or ended with an error.
+    Ctrl-C or SIGTERM: the workers finish their running jobs and end.
+
+    A second one hands the running jobs back to the queue at once, a third one kills the tasks.
+
+    The exit code is 1 if a worker could not start or ended with an error.
     """
     from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.commands.pipeline.work_view import WorkView

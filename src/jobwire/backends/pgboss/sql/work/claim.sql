@@ -17,4 +17,6 @@ RETURNING
     NULL::integer, --! heartbeat_seconds
     j.group_id, --? group_id
     NULL::text, --! group_id
+    j.trace_context, --? trace_context
+    NULL::jsonb, --! trace_context
     coalesce(j.output -> 'value' ->> 'message' = 'job heartbeat timeout', false)
