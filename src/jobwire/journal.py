@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -33,13 +34,14 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
         return f"{self._prefix}{msg}", kwargs
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        """Logs as usual. If a handler or filter of the application raises, the error is printed, as `logging` does, and
-        not raised in the worker."""
+        """Logs as usual. If a handler or filter of the application raises, or the exception that is to be logged, the
+        error is printed, as `logging` does, and not raised in the worker."""
         try:
             super().log(level, msg, *args, **kwargs)
-        except Exception:
+        except BaseException:  # also SystemExit: an exception of the user's code may raise it while it is formatted
             if logging.raiseExceptions:
-                traceback.print_exc()
+                with contextlib.suppress(BaseException):
+                    traceback.print_exc()
 
     def failed(self, failed: Failed, error: BaseException | None = None) -> None:
         """Logs a failed run with its traceback, as an ERROR, so that error trackers that listen to logging see it."""

@@ -61,7 +61,7 @@ REASONS = {
     "no text at all": "NoTextAtAll",
     "no text, final": "NoTextFinal",
     "own text": "a text of its own class",
-    "nameless": "an exception",
+    "nameless": "Nameless",
     "base": "Resolute",
     "interrupt": "KeyboardInterrupt",
     "generator": "GeneratorExit",

@@ -177,9 +177,9 @@ def _run(handler: Callable[[Any], Any], job: ProcessJob) -> tuple[str, Any]:
 
 def _answer(error: BaseException) -> tuple[str, Any]:
     for name, kind in _RUN_LATER.items():
-        if isinstance(error, kind):
+        if issubclass(type(error), kind):
             return name, (getattr(error, "delay", None), _text(message_of(error)))
-    if isinstance(error, Unrecoverable):
+    if issubclass(type(error), Unrecoverable):
         return "unrecoverable", _text(message_of(error))
     return "error", (kind_of(error), _text(message_of(error)), _text(stack_of(error)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from jobwire import codec
 from jobwire.boundary import Claim, Completed, Failed, Feature, Outcome, Parked, Snoozed, Throttled
@@ -211,9 +211,11 @@ def failure(
 ) -> Failed:
     """Logs a failed run and returns its outcome."""
     begin_in_users_code(error)
-    final = final or isinstance(error, Unrecoverable)
-    kind = error.kind if isinstance(error, RemoteError) else kind_of(error)
-    stack = error.stack if isinstance(error, RemoteError) else stack_of(error)
+    # Not isinstance, which asks the exception for its class: that is the user's code too.
+    final = final or issubclass(type(error), Unrecoverable)
+    remote = cast("RemoteError", error) if issubclass(type(error), RemoteError) else None
+    kind = kind_of(error) if remote is None else remote.kind
+    stack = stack_of(error) if remote is None else remote.stack
     failed = Failed(claim, message or message_of(error), stack, final=final, kind=kind)
     journal.failed(failed, error)
     return failed

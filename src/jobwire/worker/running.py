@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from jobwire.boundary import Backend, Claim, Outcome, Released
+from jobwire.boundary import Backend, Claim, Failed, Outcome, Released
 from jobwire.errors import HandlerTimeout, JobCancelled
 from jobwire.journal import Journal
 from jobwire.worker.active import ActiveJob, Leases
@@ -27,6 +27,7 @@ from jobwire.worker.handlers import Runner, failure, run_job
 
 _CLEAN_UP = 5.0
 """Seconds that a cancelled handler may go on before it is abandoned."""
+_NOT_SHOWN = "the handler raised an exception that can't be shown"
 
 
 class Run:
@@ -143,6 +144,11 @@ class RunningJobs:
             if run.abandoned or run.task is None or not run.task.get_loop().is_running():
                 raise  # not the handler's: Python is destroying the coroutine
             outcome = failure(run.claim, error, self.journal)
+        except BaseException:
+            # The handler's exception has broken the code that describes it. Without an outcome its slot would never be
+            # free again, and its lease would be extended for ever.
+            outcome = Failed(run.claim, _NOT_SHOWN, kind="Exception")
+            self.journal.failed(outcome)
         if not run.abandoned:
             self._end(run, outcome)
 

@@ -64,7 +64,7 @@ def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | No
         return
     if error is None:
         future.set_result(result)
-    elif isinstance(error, (StopIteration, GeneratorExit)):
+    elif issubclass(type(error), (StopIteration, GeneratorExit)):  # isinstance would ask the exception for its class
         future.set_exception(RuntimeError(f"the handler raised {shown(error)}"))  # a future refuses this error itself
     else:
         future.set_exception(error)
