@@ -71,8 +71,9 @@ class Engine:
         self._call_timeout = call_timeout
         self.outage = outage
         self.running = RunningJobs(
-            backend=backend, runner=runner, leases=self, journal=journal, timeout=timeout, on_end=self._end
-        )
+            backend=backend, runner=runner, leases=self, journal=journal, timeout=timeout, on_end=self._end,
+            worker_is_cancelled=self._is_cancelled,
+        )  # fmt: skip
         self._outcomes: list[Outcome] = []
         self._in_flight: list[list[Outcome]] = []
         self._reserved = 0
@@ -84,6 +85,7 @@ class Engine:
         self._refused = RefusedOutcomes(consumer, call_timeout, journal)
         self._listener = Listener(consumer, self, outage, call_timeout)
         self._blocked_until = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
         self._bell = asyncio.Event()
         self._advanced = asyncio.Event()
         """Set when a call has ended or the listener rests, so that `drained` and `quiet` look again."""
@@ -96,7 +98,7 @@ class Engine:
         The companions, such as duties, run as long. If one of them fails, the engine fails too: a worker without its
         keeper or its duties must not go on as if nothing had happened.
         """
-        lanes = {asyncio.create_task(self._lane()) for _ in range(self._lanes)}
+        lanes = self._tasks = {asyncio.create_task(self._lane()) for _ in range(self._lanes)}
         others = {asyncio.create_task(part) for part in (self._listener.run(), *companions)}
         working, waiting = lanes, lanes | others
         try:
@@ -156,6 +158,10 @@ class Engine:
         """Stops the running handlers. Their jobs are released."""
         self.finish()
         self.running.cancel_all()
+
+    def _is_cancelled(self) -> bool:
+        """Returns True if the engine's own tasks are being cancelled, as at the end of `asyncio.run`."""
+        return any(task.cancelling() for task in self._tasks)
 
     def unsettled(self) -> list[str]:
         """Returns the ids of jobs whose outcome the store has not acknowledged."""

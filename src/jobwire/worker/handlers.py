@@ -145,6 +145,11 @@ class Run(Protocol):
     @property
     def job(self) -> ActiveJob: ...
 
+    @property
+    def is_stopped(self) -> bool:
+        """True if the worker has stopped the run, or is being cancelled itself."""
+        ...
+
     def begin(self) -> None:
         """Called when the handler is about to run."""
         ...
@@ -173,8 +178,8 @@ async def run_job(runner: Runner, run: Run, journal: Journal) -> Outcome:
             return _put_back(job, request)
         return Completed(claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))
     except asyncio.CancelledError as cancelled:
-        task = asyncio.current_task()
-        if job.cancelled or (task is not None and task.cancelling() > 0):
+        # A handler may have cancelled its own task. Releasing the job would make it run again, at once and for ever.
+        if run.is_stopped:
             return run.stopped(cancelled)
         return failure(claim, cancelled, journal, "the handler was cancelled from within")
     except JobCancelled as cancelled:  # raised by a handler in a thread that has seen `job.cancelled`

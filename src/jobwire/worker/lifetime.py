@@ -19,6 +19,7 @@ from jobwire.counted import counted
 from jobwire.errors import WrongState
 from jobwire.journal import Journal
 from jobwire.worker.engines import Engines
+from jobwire.worker.handler_tasks import contained_tasks
 from jobwire.worker.loop_watch import LoopWatch
 from jobwire.worker.observers import Observers
 from jobwire.worker.processes import worker_stopping
@@ -83,7 +84,8 @@ class Lifetime:
                 if await self._reach_store():
                     async with contextlib.AsyncExitStack() as stack:
                         if await self._enter_lifespan(stack):
-                            await self._work(tuple(observers), paused, beside)
+                            with contained_tasks():
+                                await self._work(tuple(observers), paused, beside)
         finally:
             self.ended.set()
 

@@ -23,6 +23,7 @@ from jobwire.boundary import Backend, Claim, Failed, Outcome, Released
 from jobwire.errors import HandlerTimeout, JobCancelled
 from jobwire.journal import Journal
 from jobwire.worker.active import ActiveJob, Leases
+from jobwire.worker.handler_tasks import maker, task_maker
 from jobwire.worker.handlers import Runner, failure, run_job
 
 _CLEAN_UP = 5.0
@@ -55,6 +56,16 @@ class Run:
         if timeout is not None:
             self.timer = asyncio.get_running_loop().call_later(timeout, self._runs.time_out, self, timeout)
 
+    @property
+    def is_stopped(self) -> bool:
+        """True if the worker has stopped the run, or is being cancelled itself."""
+        return self.job.cancelled or self._runs.worker_is_cancelled()
+
+    def made(self, task: asyncio.Task[Any]) -> None:
+        """Registers a task that the handler has made."""
+        self._runs.made[task] = self
+        task.add_done_callback(self._runs.made.pop)
+
     def stopped(self, cancelled: BaseException | None) -> Outcome:
         """Returns the outcome of a run that the worker has stopped."""
         if self.cause is None:
@@ -75,6 +86,7 @@ class RunningJobs:
         journal: Journal,
         timeout: float | None,
         on_end: Callable[[Outcome], None],
+        worker_is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self._backend = backend
         self._runner = runner
@@ -82,7 +94,11 @@ class RunningJobs:
         self.journal = journal
         self.timeout = timeout
         self._on_end = on_end
+        self.worker_is_cancelled = worker_is_cancelled
+        self._new_task = task_maker()
         self._runs: dict[Claim, Run] = {}
+        self.made: dict[asyncio.Task[Any], Run] = {}
+        """The tasks that handlers have made and that still run."""
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -91,13 +107,13 @@ class RunningJobs:
         return [claim.job.id for claim in self._runs]
 
     def claim_of(self, task: asyncio.Task[Any]) -> Claim | None:
-        """Returns the claim whose handler runs in the task. May be called from any thread."""
-        return next((run.claim for run in list(self._runs.values()) if run.task is task), None)
+        """Returns the claim whose handler runs in the task, or has made it. May be called from any thread."""
+        run = self.made.get(task) or next((run for run in list(self._runs.values()) if run.task is task), None)
+        return None if run is None else run.claim
 
     def start(self, claim: Claim) -> None:
         run = self._runs[claim] = Run(claim, ActiveJob(claim, self._backend, self._leases), self)
-        # The loop's own method: `asyncio.create_task` takes a fifth longer, for options that are not used here.
-        run.task = asyncio.get_running_loop().create_task(self._run(run))
+        run.task = self._new_task(self._run(run))
 
     def lose(self, claim: Claim) -> None:
         """Stops the run of a job whose lease is lost."""
@@ -138,6 +154,7 @@ class RunningJobs:
     # --- one run ----------------------------------------------------------------------------------------------------
 
     async def _run(self, run: Run) -> None:
+        maker.set(run)
         try:
             outcome = await run_job(self._runner, run, self.journal)
         except GeneratorExit as error:
@@ -156,6 +173,7 @@ class RunningJobs:
         if run.timer is not None:
             run.timer.cancel()
         run.claim.run_seconds = time.monotonic() - run.began
+        run.task = None  # whose context has the run: a cycle that only the garbage collector would free
         del self._runs[run.claim]
         self._on_end(outcome)
 
@@ -209,6 +227,9 @@ class RunningJobs:
             extra={"job": run.claim.job.id, "job_name": run.claim.job.name},
         )  # fmt: skip
         _forget(run.task)
+        for task, owner in self.made.items():
+            if owner is run and task.cancelling():
+                _forget(task)  # the handler waits for it, and it has ignored the cancellation
         return True
 
 
