@@ -241,3 +241,25 @@ async def test_a_delay_that_is_none_fails_the_run_with_the_value(
     stored = await queue.get(job.id)
     assert stored is not None
     assert stored.state is State.FAILED
+
+
+class Lying(Exception):
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("no class")
+
+
+@pytest.mark.parametrize(("kind", "value"), [(Snooze, "5"), (Snooze, None), (Snooze, float("nan")), (Lying, "a lie")])
+async def test_a_block_of_a_claim_by_hand_that_asks_for_no_duration_fails_its_job(
+    queue: Queue, kind: Any, value: Any
+) -> None:
+    job = await queue.add(1)
+    claimed = await queue.claim()
+    assert claimed is not None
+    with pytest.raises(kind):
+        async with claimed:
+            raise kind(value)
+    stored = await queue.get(job.id)
+    assert stored is not None
+    assert (stored.state, claimed.settled) == (State.FAILED, True)
+    assert "Snooze.delay: must be" in (stored.error or "") or "a lie" in (stored.error or "")

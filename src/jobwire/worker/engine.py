@@ -261,13 +261,14 @@ class Engine:
     def _takes_jobs(self) -> bool:
         return self.claiming and not self._paused
 
-    def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict]) -> None:
+    def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict], *, dropped: bool = False) -> None:
+        """Ends the claims of outcomes that the store has answered, or that were dropped, which is logged already."""
         for outcome, verdict in zip(outcomes, verdicts, strict=True):
             claim = outcome.claim
             self._leases.let_go(claim)
             self._stats.count(verdict)
             self._observers.settled(outcome, verdict)
-            if verdict is Verdict.LOST:
+            if verdict is Verdict.LOST and not dropped:
                 self._journal.warning(
                     "the store refused the outcome of job %s: its lease had ended, and another worker may run it",
                     claim.job.id, extra={"job": claim.job.id},
@@ -277,7 +278,7 @@ class Engine:
         """Keeps outcomes that were not taken for the next call."""
         if refusal is not None and outcomes:
             outcomes, dropped = await self._refused.after(outcomes, refusal)
-            self._conclude(dropped, [Verdict.LOST] * len(dropped))
+            self._conclude(dropped, [Verdict.LOST] * len(dropped), dropped=True)
         self._outcomes[:0] = outcomes
 
     def _look_ahead(self, slots: int, settled: Settled, wakeups: int) -> None:
