@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import logging
+import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
+from jobwire.checks import Seconds, seconds
 from jobwire.errors import InvalidOption
 from jobwire.queue import Queue
 from jobwire.tasks.depends import Provider, Values
@@ -16,6 +20,10 @@ from jobwire.tasks.registry import QueueTasks
 from jobwire.tasks.runner import TaskRunner, in_this_process
 from jobwire.worker.handlers import Runner, make_runner
 from jobwire.worker.settings import takes
+
+_LEAST_PATIENCE = 3.0
+
+_log = logging.getLogger("jobwire.tasks")
 
 
 class Life:
@@ -55,15 +63,33 @@ class Life:
         )
 
     @asynccontextmanager
-    async def run(self, limits: Mapping[str, int], queue: Callable[[str], Queue]) -> AsyncGenerator[None]:
-        """Surrounds the work: sets the limits of queues, enters the lifespan, and cleans up at the end."""
+    async def run(
+        self, limits: Mapping[str, int], queue: Callable[[str], Queue], patience: Seconds = 0.0
+    ) -> AsyncGenerator[None]:
+        """Surrounds the work: sets the limits of queues, enters the lifespan, and cleans up at the end. Hooks under way
+        have `patience` to end, at least three seconds, and so has the clean-up of values of the process."""
+        within = max(seconds("shutdown_timeout", patience), _LEAST_PATIENCE)
         for name, most in limits.items():
             await queue(name).admin.limit_concurrency(most)
-        async with self._lifespan() if self._lifespan is not None else nullcontext(), self._values:
+        async with self._lifespan() if self._lifespan is not None else nullcontext():
             try:
                 yield
             finally:
-                await self.hooks.finish()
+                await self.hooks.finish(within)
+                await self._clean_up(within, sys.exc_info())
+
+    async def _clean_up(self, within: float, raised: Any) -> None:
+        limit = asyncio.timeout(within)
+        try:
+            async with limit:
+                await self._values.__aexit__(*raised)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            _log.error(
+                "the clean-up of dependencies with scope=\"process\" took longer than %g s; the worker ends without it",
+                within,
+            )
 
 
 def lifespan_of(given: Any) -> Callable[[Any], AbstractAsyncContextManager[Any]] | None:

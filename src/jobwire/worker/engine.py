@@ -25,7 +25,7 @@ from typing import Any
 from jobwire.boundary import Backend, Claim, Consumer, Outcome, Settled, Verdict
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused
-from jobwire.journal import Journal
+from jobwire.journal import Journal, fields_of
 from jobwire.worker.handlers import Runner
 from jobwire.worker.keeper import HeldLeases
 from jobwire.worker.listener import Listener
@@ -271,7 +271,7 @@ class Engine:
             if verdict is Verdict.LOST and not dropped:
                 self._journal.warning(
                     "the store refused the outcome of job %s: its lease had ended, and another worker may run it",
-                    claim.job.id, extra={"job": claim.job.id},
+                    claim.job.id, extra=fields_of(claim, final=False),
                 )  # fmt: skip
 
     async def _put_back(self, outcomes: list[Outcome], refusal: Exception | None) -> None:

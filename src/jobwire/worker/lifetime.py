@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
 from jobwire.connection import Connection
 from jobwire.counted import counted
 from jobwire.errors import WrongState
-from jobwire.journal import Journal
+from jobwire.journal import Journal, working
 from jobwire.worker.engines import Engines
 from jobwire.worker.handler_tasks import contained_tasks
 from jobwire.worker.loop_watch import LoopWatch
@@ -156,9 +157,10 @@ class Lifetime:
         if self.stopping.is_set():
             engines.finish()  # before their first claim
         watch = LoopWatch(self.journal, engines.claim_of)
-        token = worker_stopping.set(self.stopping.is_set)
-        work = asyncio.create_task(engines.run())
-        worker_stopping.reset(token)
+        context = copy_context()
+        context.run(worker_stopping.set, self.stopping.is_set)
+        context.run(working.set, self.journal.worker_id)
+        work = asyncio.create_task(engines.run(), context=context)
         companion = None if beside is None else asyncio.create_task(beside(engines))
         queues = f"{'queue' if len(self._plans) == 1 else 'queues'} {', '.join(self._plans)}"
         self.journal.info("started on %s, concurrency %d", queues, self._limits.concurrency)

@@ -21,7 +21,8 @@ from typing import Any
 
 from jobwire.boundary import Backend, Claim, Failed, Outcome, Released
 from jobwire.errors import HandlerTimeout, JobCancelled
-from jobwire.journal import Journal
+from jobwire.journal import Journal, fields_of
+from jobwire.worker.abandoning import forget
 from jobwire.worker.active import ActiveJob, Leases
 from jobwire.worker.handler_tasks import maker, task_maker
 from jobwire.worker.handlers import Runner, failure, run_job
@@ -122,7 +123,7 @@ class RunningJobs:
             self.journal.warning(
                 "lost the lease of job %s: stopping its handler, another worker may run the job",
                 claim.job.id,
-                extra={"job": claim.job.id},
+                extra=fields_of(claim, final=False),
             )
             run.job.mark_lost()
             self._cancel(run)
@@ -224,16 +225,10 @@ class RunningJobs:
         self.journal.error(
             "abandoned the handler of job %s (%s): it was cancelled and still runs, its result will be dropped",
             run.claim.job.id, run.claim.job.name,
-            extra={"job": run.claim.job.id, "job_name": run.claim.job.name},
+            extra=fields_of(run.claim, final=False),
         )  # fmt: skip
-        _forget(run.task)
+        forget(run.task)
         for task, owner in self.made.items():
             if owner is run and task.cancelling():
-                _forget(task)  # the handler waits for it, and it has ignored the cancellation
+                forget(task)  # the handler waits for it, and it has ignored the cancellation
         return True
-
-
-def _forget(task: asyncio.Task[Any]) -> None:
-    """Removes the task from the event loop's list, so that `asyncio.run` does not wait for it at its end."""
-    asyncio.tasks._unregister_task(task)  # pyright: ignore[reportPrivateUsage] documented for extensions of asyncio
-    setattr(task, "_log_destroy_pending", False)  # noqa: B010 - unknown to type checkers; Python's gather sets it too

@@ -85,7 +85,12 @@ def check_handler(handler: Any) -> bool:
         raise InvalidOption("handler", handler, "has a yield in it, so that calling it runs nothing; return the result")
     if not takes(handler, 1):
         raise InvalidOption("handler", handler, "must take one argument, the job")
-    return any(inspect.iscoroutinefunction(one) for one in kinds)
+    return is_async(handler)
+
+
+def is_async(function: Any) -> bool:
+    """Returns True for a coroutine function, and for an object whose `__call__` is one."""
+    return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004 - as above
 
 
 def check_picklable(handler: Any) -> None:

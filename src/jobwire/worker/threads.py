@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from jobwire.errors import shown
+from jobwire.journal import fields_of
+from jobwire.worker.handler_tasks import maker
 
 logger = logging.getLogger("jobwire.worker")
 
@@ -91,7 +93,11 @@ class Threads:
             # and ends when it finds this in its inbox.
             if future.cancelled():
                 thread.end()
-                logger.warning("abandoned thread %s: its handler still runs, its result will be dropped", thread.name)
+                run = maker.get()
+                logger.warning(
+                    "abandoned thread %s: its handler still runs, its result will be dropped",
+                    thread.name, extra={} if run is None else fields_of(run.claim, final=False),
+                )  # fmt: skip
             else:
                 self._idle.append(thread)
 
