@@ -8,8 +8,9 @@ import contextlib
 import traceback
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from jobwire.errors import JobwireError, class_name
+from jobwire.errors import JobwireError, class_name, shown
 
 _HERE = Path(__file__).parent
 _FOLDERS = (_HERE / "worker", _HERE / "tasks", _HERE / "testing", Path(asyncio.__file__).parent)
@@ -26,6 +27,14 @@ def message_of(error: BaseException) -> str:
     except BaseException:
         return f"{kind_of(error)}, whose str() raises"
     return shortened(text) or kind_of(error)
+
+
+def exit_text(leaving: Any) -> str:
+    """Returns the message of a handler that has called sys.exit(), which ends that handler and not the worker."""
+    try:
+        return f"the handler called sys.exit({shown(leaving.code)})"
+    except BaseException:  # a class of the user's own
+        return "the handler called sys.exit()"
 
 
 def kind_of(error: BaseException) -> str:

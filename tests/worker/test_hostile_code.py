@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
+import warnings
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -17,6 +19,7 @@ from awaiting import eventually
 from jobwire import Connection, JobFailed, Queue, Snooze, State, Unrecoverable, Worker
 from jobwire.errors import RateLimited
 from jobwire.worker import loop_watch, running
+from worker import handlers
 
 
 class Observer:
@@ -140,6 +143,18 @@ async def test_sentry_sees_a_failed_run(
     assert event["extra"]["job"] == job.id
 
 
+async def test_sentry_sees_the_error_of_a_child_process_by_its_own_name(
+    queue: Queue, connection: Connection, sentry_events: list[dict[str, Any]]
+) -> None:
+    async with Worker("work", handlers.misbehave, connection, executor="process"):
+        with pytest.raises(JobFailed):
+            await (await queue.add("raise")).wait(30)
+    [event] = sentry_events
+    cause, error = event["exception"]["values"]
+    assert (error["type"], error["value"]) == ("ValueError", "bad input")
+    assert "in misbehave" in cause["value"]
+
+
 async def test_a_blocked_event_loop_is_reported_with_the_handler_that_blocks_it(
     queue: Queue, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -241,6 +256,31 @@ async def test_a_delay_that_is_none_fails_the_run_with_the_value(
     stored = await queue.get(job.id)
     assert stored is not None
     assert stored.state is State.FAILED
+
+
+def fork_and_return(job: Any) -> str:
+    if job.data == "good":
+        return "fine"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of forks in a process with threads
+        copy = os.fork()
+    if copy == 0:
+        return "from the copy"
+    return f"copy ended with {os.waitpid(copy, 0)[1]}"
+
+
+async def fork_and_return_in_the_loop(job: Any) -> str:
+    return fork_and_return(job)
+
+
+@pytest.mark.parametrize("handler", [fork_and_return, fork_and_return_in_the_loop])
+async def test_the_copy_of_a_handler_that_forks_ends_when_it_returns(
+    queue: Queue, connection: Connection, handler: Any
+) -> None:
+    async with Worker("work", handler, connection) as worker:
+        assert await (await queue.add("fork")).wait(10) == "copy ended with 0"
+        assert await (await queue.add("good")).wait(10) == "fine"
+    assert worker.stats.completed == 2
 
 
 class Lying(Exception):

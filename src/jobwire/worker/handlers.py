@@ -17,9 +17,8 @@ from jobwire.errors import (
     Snooze,
     Unrecoverable,
     WaitForChildren,
-    shown,
 )
-from jobwire.failure import begin_in_users_code, kind_of, message_of, stack_of
+from jobwire.failure import begin_in_users_code, exit_text, kind_of, message_of, stack_of
 from jobwire.journal import Journal
 from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
@@ -186,7 +185,7 @@ async def run_job(runner: Runner, run: Run, journal: Journal) -> Outcome:
         return run.stopped(cancelled) if job.cancelled else failure(claim, cancelled, journal)
     except SystemExit as leaving:
         # sys.exit() in a handler ends that handler, not the worker and its other jobs.
-        return failure(claim, leaving, journal, f"the handler called sys.exit({shown(leaving.code)})")
+        return failure(claim, leaving, journal, exit_text(leaving))
     except GeneratorExit:
         raise
     except BaseException as error:  # KeyboardInterrupt and exceptions of the user's own are among these
@@ -221,6 +220,8 @@ def failure(
     remote = cast("RemoteError", error) if issubclass(type(error), RemoteError) else None
     kind = kind_of(error) if remote is None else remote.kind
     stack = stack_of(error) if remote is None else remote.stack
+    if remote is not None:
+        remote.__traceback__ = None  # its frames are those that read the child's answer
     failed = Failed(claim, message or message_of(error), stack, final=final, kind=kind)
     journal.failed(failed, error)
     return failed

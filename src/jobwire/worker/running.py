@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from jobwire import forking
 from jobwire.boundary import Backend, Claim, Failed, Outcome, Released
 from jobwire.errors import HandlerTimeout, JobCancelled
 from jobwire.journal import Journal, fields_of
@@ -100,6 +101,11 @@ class RunningJobs:
         self._runs: dict[Claim, Run] = {}
         self.made: dict[asyncio.Task[Any], Run] = {}
         """The tasks that handlers have made and that still run."""
+        forking.follow(self, RunningJobs._after_fork)
+
+    def _after_fork(self) -> None:
+        """Ends a forked process as soon as a handler returns in it: it is the copy of a handler that has forked."""
+        self._on_end = lambda outcome: forking.leave_if_forked(0, f"the handler of job {outcome.claim.job.id}")
 
     def __len__(self) -> int:
         return len(self._runs)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import os
 import queue
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from jobwire.errors import shown
+from jobwire.forking import leave_if_forked
 from jobwire.journal import fields_of
 from jobwire.worker.handler_tasks import maker
 
@@ -46,6 +48,7 @@ class _Thread:
 
     def _run(self) -> None:
         _here.owner = self._owner
+        process = os.getpid()
         while (item := self._inbox.get()) is not None:
             work, future, loop = item
             result: Any = None
@@ -54,6 +57,7 @@ class _Thread:
                 result = work()
             except BaseException as raised:
                 error = raised
+            leave_if_forked(process, "a handler")
             try:
                 loop.call_soon_threadsafe(_deliver, future, result, error)
             except RuntimeError:
