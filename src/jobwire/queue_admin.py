@@ -9,7 +9,7 @@ from typing import Any
 from jobwire import checks, codec
 from jobwire.acted import require_done
 from jobwire.boundary import Acted, Bulk, Edits, EventControl, Feature, Flows, Pause, QueueLimits, UniqueOwners
-from jobwire.checks import Seconds, aware, seconds, text, whole, yes_or_no
+from jobwire.checks import Seconds, aware, maybe_empty, seconds, text, whole, yes_or_no
 from jobwire.errors import InvalidOption
 from jobwire.model import Event, Job, Limits, State, WorkerInfo, state_of
 from jobwire.queue_access import QueueAccess
@@ -108,8 +108,9 @@ class QueueAdmin:
     async def log(self, job_id: str, line: str, *, keep: int = 0) -> None:
         """Appends a line to the log of a job from outside its handler, and keeps the last `keep` lines (0: all)."""
         wanted, kept = checks.job_id(job_id), whole("keep", keep, minimum=0)
+        written = maybe_empty("line", str(line))
         logs = await self._access.part(lambda backend: backend.logs, Feature.LOGS)
-        self._require_done(job_id, await logs.log(self._queue, wanted, str(line), kept), "logged for")
+        self._require_done(job_id, await logs.log(self._queue, wanted, written, kept), "logged for")
 
     async def _edits(self) -> Edits:
         return await self._access.part(lambda backend: backend.edits, Feature.EDITS)
@@ -238,6 +239,8 @@ class QueueAdmin:
         for name, value in given.items():
             if not isinstance(value, str) or name == "event":  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
                 raise InvalidOption(f"fields.{name}", value, "must be a text under a name other than 'event'")
+            text("fields", name)
+            maybe_empty(f"fields.{name}", value)
         kind = text("event", event)
         return await (await self._event_control()).publish(self._queue, kind, given)
 

@@ -16,7 +16,7 @@ import sentry_sdk
 from sentry_sdk.transport import Transport
 
 from awaiting import eventually
-from jobwire import Connection, JobFailed, Queue, Snooze, State, Unrecoverable, Worker
+from jobwire import Connection, InvalidOption, JobFailed, Queue, Snooze, State, Unrecoverable, Worker
 from jobwire.errors import RateLimited
 from jobwire.worker import loop_watch, running
 from worker import handlers
@@ -281,6 +281,27 @@ async def test_the_copy_of_a_handler_that_forks_ends_when_it_returns(
         assert await (await queue.add("fork")).wait(10) == "copy ended with 0"
         assert await (await queue.add("good")).wait(10) == "fine"
     assert worker.stats.completed == 2
+
+
+@pytest.mark.parametrize("call", ["job.log", "admin.log", "publish", "publish a name"])
+async def test_a_text_that_is_not_unicode_is_refused_before_the_store_sees_it(
+    queue: Queue, connection: Connection, call: str
+) -> None:
+    async def log(job: Any) -> None:
+        await job.log("a\ud800")
+
+    async with Worker("work", log, connection):
+        job = await queue.add(1)
+        with pytest.raises((InvalidOption, JobFailed), match="must be valid Unicode"):
+            match call:
+                case "job.log":
+                    await job.wait(5)
+                case "admin.log":
+                    await queue.admin.log(job.id, "a\ud800")
+                case "publish":
+                    await queue.admin.publish("event", {"field": "\ud800"})
+                case _:
+                    await queue.admin.publish("event", {"\ud800": "value"})
 
 
 class Lying(Exception):

@@ -57,7 +57,9 @@ def located(url: str | None, store: str | None) -> str | None:
     if url is not None:
         return url
     if store is None:
-        store = os.environ.get("JOBWIRE_STORE") or None
+        store = os.environ.get("JOBWIRE_STORE")
+        if store == "":
+            raise WrongUsage("JOBWIRE_STORE is set but empty: give it the name of a store, or unset it")
         if store is not None and "JOBWIRE_URL" in os.environ:
             raise WrongUsage("JOBWIRE_URL and JOBWIRE_STORE are both set: unset one, or give --url or --store")
         if "JOBWIRE_URL" in os.environ:

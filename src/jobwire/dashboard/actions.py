@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from jobwire.boundary import Acted, Feature
+from jobwire.counted import counted
 from jobwire.errors import StoreUnavailable
 from jobwire.model import State
 from jobwire.queue import Queue
@@ -83,14 +84,14 @@ async def do(act: Act, queue: Queue, ids: Sequence[str], caller: Caller, store: 
                 answers.update(await act.run(queue, ids[start : start + _STEP]))
         ended = "done"
     except TimeoutError:
-        done = f"{answers[Acted.DONE]} of {len(ids)} jobs are {act.past}"
+        done = f"{answers[Acted.DONE]} of {counted(len(ids), 'job', ' is', ' are')} {act.past}"
         raise StoreUnavailable(f"no answer within {_STEP_WITHIN:g} s. {done}, perhaps more: look first") from None
     finally:
         record(
             caller,
             act.verb,
             f"store {store!r}, queue {queue.name!r}",
-            f"{answers[Acted.DONE]} of {len(ids)} jobs {ended}",
+            f"{answers[Acted.DONE]} of {counted(len(ids), 'job')} {ended}",
         )
     return answers
 
