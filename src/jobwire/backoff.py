@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import Any
 
 from jobwire.errors import InvalidOption
+from jobwire.spelling import refuses_typos
 
 LONGEST = 100 * 365 * 86_400.0
 """The longest delay in seconds: a hundred years, which every store can add to the present time."""
@@ -29,7 +30,10 @@ _TAKEN_NAMES = ("fixed", "exponential")
 _RECONNECT_FIRST = 0.1
 _RECONNECT_LONGEST = 30.0
 
+_refuses_typos = refuses_typos("a Backoff")
 
+
+@_refuses_typos
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """A rule for the delay before the next attempt. Make one with `fixed`, `exponential`, `linear` or `custom`.
@@ -80,11 +84,13 @@ class Backoff:
             raise InvalidOption("backoff", name, "a custom strategy does its own jitter and cap")
 
     @classmethod
+    @_refuses_typos
     def fixed(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
         """Returns a backoff with the same delay after every failure."""
         return cls("fixed", delay, jitter, cap)
 
     @classmethod
+    @_refuses_typos
     def exponential(
         cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None
     ) -> Backoff:
@@ -92,11 +98,13 @@ class Backoff:
         return cls("exponential", delay, jitter, cap)
 
     @classmethod
+    @_refuses_typos
     def linear(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
         """Returns a backoff whose delay grows by `delay` with every failure."""
         return cls("linear", delay, jitter, cap)
 
     @classmethod
+    @_refuses_typos
     def custom(cls, name: str, delay: float | timedelta = 0.0) -> Backoff:
         """Returns a backoff that the worker computes by `Worker(backoff=callable)`. `delay` is stored with the job."""
         return cls("custom", delay, name=name)

@@ -189,7 +189,7 @@ class ClaimedJob(HeldJob[In_co]):
             self._holder.trouble(self, trouble)  # the block's own exception is raised
 
     async def _snooze_or_fail(self, request: Snooze) -> None:
-        """Puts the job off as the block asks for. A delay that is not a duration is the block's error, as a handler's."""
+        """Puts the job off as the block asks for. A delay that is not a duration is an error of the block."""
         try:
             delay = seconds("Snooze.delay", request.delay)
         except InvalidOption as refusal:

@@ -1,5 +1,5 @@
-"""Texts about the exception that a job failed with. It is the user's code: its `str()` may raise, and so may the name of
-its class, its truth value and its attributes. Its message may have any length. No function here raises."""
+"""Texts about the exception that a job failed with. It is the user's code: its `str()` may raise, and so may the name
+of its class, its truth value and its attributes. Its message may have any length. No function here raises."""
 
 from __future__ import annotations
 

@@ -14,15 +14,14 @@ from jobwire.errors import InvalidOption
 from jobwire.model import Event, Job, Limits, State, WorkerInfo, state_of
 from jobwire.queue_access import QueueAccess
 from jobwire.rate import Rate, rate_of
+from jobwire.spelling import methods_refuse_typos
 
 _STEP = 1000
 """Jobs that one call moves, so that the store is never blocked for long."""
 
 
 def _ids(job_ids: Iterable[str]) -> list[str]:
-    if isinstance(job_ids, str):
-        raise InvalidOption("job_ids", job_ids, "must be a list of ids, not one id")
-    return [checks.job_id(one) for one in job_ids]
+    return [checks.job_id(one) for one in checks.items("job_ids", job_ids, "ids")]
 
 
 def missing_attribute(kind: str, name: str) -> AttributeError:
@@ -34,6 +33,7 @@ def missing_attribute(kind: str, name: str) -> AttributeError:
     return AttributeError(f"{kind!r} object has no attribute {name!r}; {place}", name=name, obj=None)
 
 
+@methods_refuse_typos("queue.admin")
 class QueueAdmin:
     """Operators' half of a queue, `queue.admin`. It opens and closes with its queue."""
 

@@ -69,11 +69,15 @@ class AsyncObject:
         self._seen.append(job.id)
 
 
-@pytest.mark.parametrize("through_a_lambda", [True, False])
-async def test_a_hook_may_be_any_callable_whose_result_is_awaitable(*, through_a_lambda: bool, unique: str) -> None:
+@pytest.mark.parametrize("through_a_function", [True, False])
+async def test_a_hook_may_be_any_callable_whose_result_is_awaitable(*, through_a_function: bool, unique: str) -> None:
     seen: list[str] = []
     hook = AsyncObject(seen)
-    app, work = app_with((lambda job: hook(job)) if through_a_lambda else hook, unique)
+
+    def returns_a_coroutine(job: Any) -> Any:
+        return hook(job)
+
+    app, work = app_with(returns_a_coroutine if through_a_function else hook, unique)
     async with app, app.worker():
         job = await work.add(0)
         await eventually(lambda: seen == [job.id])

@@ -141,7 +141,9 @@ async def test_a_handler_that_cancels_its_own_task_has_failed(
     assert runs == ["bad", "good"]
 
 
-def test_a_worker_that_is_cancelled_with_its_event_loop_does_not_fail_its_jobs(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_that_is_cancelled_with_its_event_loop_does_not_fail_its_jobs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def endless(job: Any) -> None:
         await asyncio.sleep(600)
 

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -224,13 +224,14 @@ async def test_a_handler_that_ignores_cancellation_is_abandoned_and_its_slot_is_
     assert f"abandoned the handler of job {job.id}" in caplog.text
 
 
-async def test_a_snooze_may_be_a_timedelta(queue: Queue, connection: Connection) -> None:
+@pytest.mark.parametrize("kind", [Snooze, RateLimited])
+async def test_a_delay_may_be_a_timedelta(queue: Queue, connection: Connection, kind: Any) -> None:
     runs: list[float] = []
 
     async def handler(job: Any) -> str:
         runs.append(time.monotonic())
         if len(runs) == 1:
-            raise Snooze(timedelta(milliseconds=200))
+            raise kind(timedelta(milliseconds=200))
         return "done"
 
     async with Worker("work", handler, connection):
@@ -283,25 +284,27 @@ async def test_the_copy_of_a_handler_that_forks_ends_when_it_returns(
     assert worker.stats.completed == 2
 
 
-@pytest.mark.parametrize("call", ["job.log", "admin.log", "publish", "publish a name"])
-async def test_a_text_that_is_not_unicode_is_refused_before_the_store_sees_it(
-    queue: Queue, connection: Connection, call: str
-) -> None:
-    async def log(job: Any) -> None:
+ODD_TEXTS: dict[str, Callable[[Queue, str], Awaitable[Any]]] = {
+    "log": lambda queue, job: queue.admin.log(job, "a\ud800"),
+    "field of an event": lambda queue, job: queue.admin.publish("event", {"field": "\ud800"}),
+    "name of a field": lambda queue, job: queue.admin.publish("event", {"\ud800": "value"}),
+}
+
+
+@pytest.mark.parametrize("where", ODD_TEXTS)
+async def test_a_text_that_is_not_unicode_is_refused_before_the_store_sees_it(queue: Queue, where: str) -> None:
+    job = await queue.add(1)
+    with pytest.raises(InvalidOption, match="must be valid Unicode"):
+        await ODD_TEXTS[where](queue, job.id)
+
+
+async def test_a_line_of_a_handler_that_is_not_unicode_fails_its_run(queue: Queue, connection: Connection) -> None:
+    async def handler(job: Any) -> None:
         await job.log("a\ud800")
 
-    async with Worker("work", log, connection):
-        job = await queue.add(1)
-        with pytest.raises((InvalidOption, JobFailed), match="must be valid Unicode"):
-            match call:
-                case "job.log":
-                    await job.wait(5)
-                case "admin.log":
-                    await queue.admin.log(job.id, "a\ud800")
-                case "publish":
-                    await queue.admin.publish("event", {"field": "\ud800"})
-                case _:
-                    await queue.admin.publish("event", {"\ud800": "value"})
+    async with Worker("work", handler, connection):
+        with pytest.raises(JobFailed, match="line: must be valid Unicode"):
+            await (await queue.add(1)).wait(5)
 
 
 class Lying(Exception):

@@ -46,8 +46,9 @@ def documents(scaling: Scaling, wanted: Wanted) -> str:
 
 
 def _comments(scaling: Scaling, wanted: Wanted) -> list[str]:
+    jobs = counted(wanted.per_worker, "job")
     lines = [
-        f"Scales the Deployment {wanted.name} by the queue {wanted.queue!r}: one replica per {counted(wanted.per_worker, 'job')}",
+        f"Scales the Deployment {wanted.name} by the queue {wanted.queue!r}: one replica per {jobs}",
         f"waiting and due or running, from {wanted.fewest} to {wanted.most}. Needs KEDA 2.12 or later.",
     ]
     if scaling.counted_when_paused:

@@ -1,8 +1,8 @@
 """Makes sure that `jobwire worker` ends once its worker has stopped.
 
-Before it exits, Python waits for threads that handlers have started, including those of `asyncio.to_thread`, and asyncio
-waits for tasks that ignore their cancellation. A service manager would wait for its own time limit and then kill the
-process.
+Before it exits, Python waits for threads that handlers have started, including those of `asyncio.to_thread`, and
+asyncio waits for tasks that ignore their cancellation. A service manager would wait for its own time limit and then
+kill the process.
 """
 
 from __future__ import annotations

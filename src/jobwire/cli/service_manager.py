@@ -46,7 +46,7 @@ class ServiceManager:
             outlet.close()
             logger.warning("the service manager's socket %s can't be used (%s); it gets no messages", address, error)
             return None
-        usable = limit.isdecimal() and len(limit) <= _MOST_DIGITS  # longer ones are no time that Python could wait
+        usable = limit.isdecimal() and len(limit) <= _MOST_DIGITS  # Python can't wait for longer than that
         wanted = usable and int(limit) > 0 and owner in ("", str(os.getpid()))
         return cls(outlet, int(limit) / 1_000_000 if wanted else None)
 

@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from jobwire.boundary import Claim, Failed, Outcome, Verdict
-from jobwire.errors import InvalidOption
+from jobwire.checks import function, is_async
 from jobwire.journal import fields_of
 from jobwire.model import Job, State
 from jobwire.worker.abandoning import end_within
-from jobwire.worker.settings import is_async, takes
 from jobwire.worker.threads import Threads
 
 _log = logging.getLogger("jobwire.tasks")
@@ -29,9 +28,7 @@ AnyHook = TypeVar("AnyHook", bound=Hook)
 
 def hook_of(hook: Hook) -> Hook:
     """Returns the hook, checked."""
-    if not callable(hook) or isinstance(hook, type) or not takes(hook, 1):
-        raise InvalidOption("on_failed", hook, "must be a function that takes the failed job")
-    return hook
+    return function("on_failed", hook, 1, "must be a function that takes the failed job")
 
 
 class FailureHooks:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
-from jobwire.checks import Seconds, seconds
+from jobwire.checks import Seconds, seconds, takes
 from jobwire.errors import InvalidOption
 from jobwire.queue import Queue
 from jobwire.tasks.depends import Provider, Values
@@ -19,7 +18,7 @@ from jobwire.tasks.middleware import Middleware
 from jobwire.tasks.registry import QueueTasks
 from jobwire.tasks.runner import TaskRunner, in_this_process
 from jobwire.worker.handlers import Runner, make_runner
-from jobwire.worker.settings import takes
+from jobwire.worker.settings import async_context
 
 _LEAST_PATIENCE = 3.0
 
@@ -87,7 +86,7 @@ class Life:
             if not limit.expired():
                 raise
             _log.error(
-                "the clean-up of dependencies with scope=\"process\" took longer than %g s; the worker ends without it",
+                'the clean-up of dependencies with scope="process" took longer than %g s; the worker ends without it',
                 within,
             )
 
@@ -97,11 +96,10 @@ def lifespan_of(given: Any) -> Callable[[Any], AbstractAsyncContextManager[Any]]
     generator that contextlib has not made a context manager of."""
     if given is None:
         return None
+    rule = "must be a function that takes the app and returns an async context manager"
     if not callable(given) or not (takes(given, 0) or takes(given, 1)):
-        raise InvalidOption(
-            "lifespan", given, "must be a function that takes the app and returns an async context manager"
-        )
-    made: Any = asynccontextmanager(given) if inspect.isasyncgenfunction(given) else given
+        raise InvalidOption("lifespan", given, rule)
+    made = async_context("lifespan", given, rule)
     return made if takes(given, 1) else lambda app: made()
 
 

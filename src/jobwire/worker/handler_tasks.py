@@ -90,7 +90,7 @@ def _make(before: Factory, loop: asyncio.AbstractEventLoop, coroutine: Any, **op
         return before(loop, coroutine, **options)
     contained = _contained(coroutine, run)
     contained.__name__, contained.__qualname__ = coroutine.__name__, coroutine.__qualname__
-    task = before(loop, contained, **options)
+    task: asyncio.Task[Any] = before(loop, contained, **options)
     # A task that is cancelled before its first step never awaits the coroutine, and Python would warn about that.
     task.add_done_callback(lambda _: coroutine.close())
     run.made(task)

@@ -177,7 +177,7 @@ async def run_job(runner: Runner, run: Run, journal: Journal) -> Outcome:
             return _put_back(job, request)
         return Completed(claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))
     except asyncio.CancelledError as cancelled:
-        # A handler may have cancelled its own task. Releasing the job would make it run again, at once and for ever.
+        # A handler may have cancelled its own task. Releasing the job would make it run again, at once and without end.
         if run.is_stopped:
             return run.stopped(cancelled)
         return failure(claim, cancelled, journal, "the handler was cancelled from within")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from jobwire import forking
@@ -97,7 +97,7 @@ class RunningJobs:
         self.timeout = timeout
         self._on_end = on_end
         self.worker_is_cancelled = worker_is_cancelled
-        self._new_task = task_maker()
+        self._new_task = self._first_task
         self._runs: dict[Claim, Run] = {}
         self.made: dict[asyncio.Task[Any], Run] = {}
         """The tasks that handlers have made and that still run."""
@@ -105,7 +105,11 @@ class RunningJobs:
 
     def _after_fork(self) -> None:
         """Ends a forked process as soon as a handler returns in it: it is the copy of a handler that has forked."""
-        self._on_end = lambda outcome: forking.leave_if_forked(0, f"the handler of job {outcome.claim.job.id}")
+
+        def leave(outcome: Outcome) -> None:
+            forking.leave_if_forked(0, f"the handler of job {outcome.claim.job.id}")
+
+        self._on_end = leave
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -121,6 +125,11 @@ class RunningJobs:
     def start(self, claim: Claim) -> None:
         run = self._runs[claim] = Run(claim, ActiveJob(claim, self._backend, self._leases), self)
         run.task = self._new_task(self._run(run))
+
+    def _first_task(self, running: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Makes the first task, and leaves the others to the quickest function for that in this event loop."""
+        self._new_task = task_maker()
+        return self._new_task(running)
 
     def lose(self, claim: Claim) -> None:
         """Stops the run of a job whose lease is lost."""
@@ -169,8 +178,8 @@ class RunningJobs:
                 raise  # not the handler's: Python is destroying the coroutine
             outcome = failure(run.claim, error, self.journal)
         except BaseException:
-            # The handler's exception has broken the code that describes it. Without an outcome its slot would never be
-            # free again, and its lease would be extended for ever.
+            # The handler's exception has broken the code that describes it. Without an outcome its slot would stay in
+            # use, and its lease would be extended without end.
             outcome = Failed(run.claim, _NOT_SHOWN, kind="Exception")
             self.journal.failed(outcome)
         if not run.abandoned:
