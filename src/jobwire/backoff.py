@@ -19,6 +19,7 @@ from typing import Any
 
 from jobwire.durations import LONGEST
 from jobwire.errors import InvalidOption
+from jobwire.spelling import refuses_typos
 
 _KINDS = ("fixed", "exponential", "linear", "custom")
 # Peers compute these two themselves, so a worker's strategy is never called for them.
@@ -27,7 +28,10 @@ _TAKEN_NAMES = ("fixed", "exponential")
 _RECONNECT_FIRST = 0.1
 _RECONNECT_LONGEST = 30.0
 
+_refuses_typos = refuses_typos("a Backoff")
 
+
+@_refuses_typos
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """A rule for the delay before the next attempt. Make one with `fixed`, `exponential`, `linear` or `custom`.
@@ -78,11 +82,13 @@ class Backoff:
             raise InvalidOption("backoff", name, "a custom strategy does its own jitter and cap")
 
     @classmethod
+    @_refuses_typos
     def fixed(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
         """Returns a backoff with the same delay after every failure."""
         return cls("fixed", delay, jitter, cap)
 
     @classmethod
+    @_refuses_typos
     def exponential(
         cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None
     ) -> Backoff:
@@ -90,11 +96,13 @@ class Backoff:
         return cls("exponential", delay, jitter, cap)
 
     @classmethod
+    @_refuses_typos
     def linear(cls, delay: float | timedelta, jitter: float = 0.0, cap: float | timedelta | None = None) -> Backoff:
         """Returns a backoff whose delay grows by `delay` with every failure."""
         return cls("linear", delay, jitter, cap)
 
     @classmethod
+    @_refuses_typos
     def custom(cls, name: str, delay: float | timedelta = 0.0) -> Backoff:
         """Returns a backoff that the worker computes by `Worker(backoff=callable)`. `delay` is stored with the job."""
         return cls("custom", delay, name=name)

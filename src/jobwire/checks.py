@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from jobwire.durations import LONGEST
 from jobwire.errors import InvalidOption
@@ -43,6 +45,48 @@ def yes_or_no(field_name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidOption(field_name, value, "must be True or False")
     return value
+
+
+def items(field_name: str, value: Any, what: str) -> list[Any]:
+    """Returns the values of a list, or of another iterable. Refuses a text, which is rarely meant as its letters."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise InvalidOption(field_name, value, f"must be a list of {what}, not one value")
+    return list(cast("Iterable[Any]", value))
+
+
+def mapping(field_name: str, value: Any) -> Any:
+    """Returns a dict or another mapping."""
+    if not isinstance(value, Mapping):
+        raise InvalidOption(field_name, value, "must be a dict")
+    return cast("Mapping[Any, Any]", value)
+
+
+def function(field_name: str, value: Any, arguments: int, rule: str, *, plain: bool = False) -> Any:
+    """Returns a function that is called with so many arguments. Refuses what could not be called so, and with `plain`
+    also a coroutine function, whose result would never be awaited."""
+    if not callable(value) or isinstance(value, type) or not takes(value, arguments):
+        raise InvalidOption(field_name, value, rule)
+    if plain and is_async(value):
+        raise InvalidOption(field_name, value, "must be a plain function, not a coroutine function")
+    return value
+
+
+def is_async(function: Any) -> bool:
+    """Returns True for a coroutine function, and for an object whose `__call__` is one."""
+    return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004 - the method itself
+
+
+def takes(function: Callable[..., Any], arguments: int) -> bool:
+    """Returns True if the function accepts that many positional arguments, or has no signature to judge by."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C have none
+        return True
+    try:
+        signature.bind(*range(arguments))
+    except TypeError:
+        return False
+    return True
 
 
 def aware(field_name: str, value: Any) -> datetime:

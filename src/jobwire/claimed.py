@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from jobwire import codec
 from jobwire.boundary import Backend, Claim, Completed, Failed, Outcome, Released, Snoozed, Verdict
@@ -93,7 +93,7 @@ class ClaimedJob(HeldJob[In_co]):
     async def fail(self, error: BaseException | str, *, retry: bool = True) -> bool:
         """Fails this run. Returns True if another attempt follows, which the job's attempts and backoff decide.
         `retry=False` and Unrecoverable fail it for good."""
-        final = not yes_or_no("retry", retry) or isinstance(error, Unrecoverable)
+        final = not yes_or_no("retry", retry) or issubclass(type(error), Unrecoverable)
         if isinstance(error, BaseException):
             failed = Failed(self._claim, message_of(error), stack_of(error), final=final, kind=kind_of(error))
         elif isinstance(error, str) and error.strip():  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
@@ -179,12 +179,20 @@ class ClaimedJob(HeldJob[In_co]):
             await self.complete()
             return
         try:
-            match error:
-                case Snooze():
-                    await self.snooze(error.delay)
-                case Exception():
-                    await self.fail(error)
-                case _:
-                    await self.release()
+            if issubclass(type(error), Snooze):
+                await self._snooze_or_fail(cast("Snooze", error))
+            elif issubclass(type(error), Exception):
+                await self.fail(error)
+            else:
+                await self.release()
         except Exception as trouble:
             self._holder.trouble(self, trouble)  # the block's own exception is raised
+
+    async def _snooze_or_fail(self, request: Snooze) -> None:
+        """Puts the job off as the block asks for. A delay that is not a duration is an error of the block."""
+        try:
+            delay = seconds("Snooze.delay", request.delay)
+        except InvalidOption as refusal:
+            await self.fail(refusal)
+        else:
+            await self.snooze(delay)

@@ -20,10 +20,12 @@ from jobwire.checks import Seconds, seconds, text, whole
 from jobwire.driver_imports import one_at_a_time
 from jobwire.errors import Closed, MissingExtra, StoreUnavailable
 from jobwire.protocols import PROTOCOLS
+from jobwire.spelling import refuses_typos
 
 _log = logging.getLogger("jobwire.connection")
 
 
+@refuses_typos("connect()")
 def connect(url: str | None = None, *, client: object | None = None, wait_for_store: Seconds = 0.0) -> Connection:
     """Returns a connection to share between queues and workers. It connects to the store when it is first used.
 
@@ -37,6 +39,7 @@ def connect(url: str | None = None, *, client: object | None = None, wait_for_st
     return Connection(url, client=client, wait_for_store=wait_for_store)
 
 
+@refuses_typos("a Connection")
 class Connection:
     """A connection to one store by one protocol, with its pool. Use `async with`, or `open` and `close`.
 

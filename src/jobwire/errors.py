@@ -11,6 +11,7 @@ DOCS = "https://jobwire.github.io/jobwire/"
 """The address of the documentation, as pyproject.toml and mkdocs.yml have it too."""
 
 _VALUE_LIMIT = 80
+_NAME: Any = type.__dict__["__name__"]
 
 
 class JobwireError(Exception):
@@ -207,12 +208,21 @@ def shown(value: object) -> str:
     "'redis://:***@10.0.0.7'"
     """
     try:
-        text = repr(value)
-    except Exception:
-        text = f"<{type(value).__name__}, whose repr() raises>"
+        text = str.__str__(repr(value))  # repr() may return an object of a subclass of str
+    except BaseException:  # the value may be of the user's own class, and its repr() must not end a worker
+        text = f"<{class_name(value)}, whose repr() raises>"
     if "://" in text:
         text = redact(text)
     return text if len(text) <= _VALUE_LIMIT else text[:_VALUE_LIMIT] + "…"
+
+
+def class_name(value: object) -> str:
+    """Returns the name of the value's class, also if its metaclass hides it.
+
+    >>> class_name(5)
+    'int'
+    """
+    return _NAME.__get__(type(value))
 
 
 def megabytes(size: int) -> str:

@@ -22,7 +22,7 @@ from typing import Any, Never, Self, Unpack
 
 from jobwire import forking, spelling
 from jobwire.boundary import Backend, Feature, FlowNode, Flows, OnFailure, levels
-from jobwire.checks import text, whole
+from jobwire.checks import items, text, whole
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption, JobNotFound
 from jobwire.model import Job, JobKey, JobTree, Waiter
@@ -52,7 +52,7 @@ class FlowJob:
         self.queue = text("queue", queue)
         check_names(options, ("name", "children", "on_failure"), "a job")
         self.job = NewJob(data, name, **options)
-        self.children = tuple(children)
+        self.children = tuple(items("children", children, "FlowJobs"))
         self.on_failure: OnFailure = Parent("-", "-", on_failure).on_failure
 
     def __repr__(self) -> str:

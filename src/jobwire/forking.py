@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import logging
 import os
 import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
+
+logger = logging.getLogger("jobwire.worker")
 
 _Object = TypeVar("_Object")
 _numbers = itertools.count()
@@ -36,6 +39,14 @@ def notice() -> None:
     """Renews everything if this process was forked by code that does not run Python's hooks, such as uWSGI."""
     if os.getpid() != _pid:
         _renew()
+
+
+def leave_if_forked(process: int, what: str) -> None:
+    """Ends this process if it is a copy of the one given. To be called when a function of the user's has returned: if
+    it has forked, the copy returns too, and would go on as a second worker on the first one's connections."""
+    if os.getpid() != process:
+        logger.error("%s has forked, and the forked process has returned from it: it ends here", what)
+        os._exit(0)
 
 
 def keep(part: object) -> None:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from jobwire import codec
 from jobwire.boundary import Acted, Backend, Claim, Feature
-from jobwire.checks import whole
+from jobwire.checks import maybe_empty, whole
 from jobwire.errors import JobNotFound
 from jobwire.generics import In_co
 from jobwire.model import Children, JobKey
@@ -44,8 +44,8 @@ class HeldJob(Running[In_co]):
     async def log(self, line: str, *, keep: int = 0) -> None:
         """Appends a line to the job's log and deletes all but the last `keep` lines (0: deletes none)."""
         logs = self._part(self._backend.logs, Feature.LOGS)
-        kept = whole("keep", keep, minimum=0)
-        self._expect(await logs.log(self.queue, self.id, str(line), kept))
+        kept, written = whole("keep", keep, minimum=0), maybe_empty("line", str(line))
+        self._expect(await logs.log(self.queue, self.id, written, kept))
 
     async def update_data(self, data: Any) -> None:
         """Replaces the job's data for its next run. A handler with several steps can record which ones are done."""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
 import socket
 import traceback
 from collections.abc import Collection, MutableMapping
+from contextvars import ContextVar
 from itertools import islice
 from typing import Any
 
-from jobwire.boundary import Failed
+from jobwire.boundary import Claim, Failed
 from jobwire.failure import loggable, printable
 
 _LONGEST_REASON = 500
 """Characters of an error in a line of the log. The traceback below it has the whole error."""
 
 logger = logging.getLogger("jobwire.worker")
+
+working: ContextVar[str | None] = ContextVar("jobwire_worker", default=None)
+"""The id of the worker that this code runs in: in its handlers, observers and strategies."""
 
 
 class Journal(logging.LoggerAdapter[logging.Logger]):
@@ -26,6 +31,7 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
 
     def __init__(self, worker_id: str, queue: str, *, names_queue: bool = False) -> None:
         super().__init__(logger, {"worker": worker_id, "queue": queue})
+        self.worker_id = worker_id
         self._prefix = f"[{worker_id}] {queue}: " if names_queue else f"[{worker_id}] "
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
@@ -33,25 +39,20 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
         return f"{self._prefix}{msg}", kwargs
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        """Logs as usual. If a handler or filter of the application raises, the error is printed, as `logging` does, and
-        not raised in the worker."""
+        """Logs as usual. If a handler or filter of the application raises, or the exception that is to be logged, the
+        error is printed, as `logging` does, and not raised in the worker."""
         try:
             super().log(level, msg, *args, **kwargs)
-        except Exception:
+        except BaseException:  # also SystemExit: an exception of the user's code may raise it while it is formatted
             if logging.raiseExceptions:
-                traceback.print_exc()
+                with contextlib.suppress(BaseException):
+                    traceback.print_exc()
 
     def failed(self, failed: Failed, error: BaseException | None = None) -> None:
         """Logs a failed run with its traceback, as an ERROR, so that error trackers that listen to logging see it."""
         job = failed.claim.job
-        attempt = job.attempts_made + 1
-        about = {
-            "job": job.id,
-            "job_name": job.name,
-            "attempt": attempt,
-            "category": "permanent" if failed.final else "transient",
-            "error": failed.kind,
-        }
+        about = {**fields_of(failed.claim, final=failed.final), "error": failed.kind}
+        attempt = about["attempt"]
         text = "job %s (%s) failed before attempt %d: %s" if error is None else "job %s (%s) failed in attempt %d: %s"
         reason = f"{failed.kind}: {failed.error}" if failed.kind not in ("", failed.error) else failed.error
         if len(reason) > _LONGEST_REASON:
@@ -61,6 +62,17 @@ class Journal(logging.LoggerAdapter[logging.Logger]):
         else:
             text += "\n%s"
             self.error(text, job.id, job.name, attempt, printable(reason), printable(failed.stack), extra=about)
+
+
+def fields_of(claim: Claim, *, final: bool | None = None) -> dict[str, Any]:
+    """Returns the fields of a record about one run of a job. `final` gives the category of its error, if it has one."""
+    job = claim.job
+    fields: dict[str, Any] = {"queue": job.queue, "job": job.id, "job_name": job.name, "attempt": job.attempts_made + 1}
+    if (worker := working.get()) is not None:
+        fields["worker"] = worker
+    if final is not None:
+        fields["category"] = "permanent" if final else "transient"
+    return fields
 
 
 def few(ids: Collection[str], most: int = 5) -> str:

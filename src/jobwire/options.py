@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from jobwire import spelling
 from jobwire.backoff import Backoff
-from jobwire.checks import Seconds, aware, seconds, text, whole, yes_or_no
+from jobwire.checks import Seconds, aware, items, mapping, seconds, text, whole, yes_or_no
 from jobwire.errors import InvalidOption
 from jobwire.record import record
+from jobwire.spelling import refuses_typos
 
 DEFAULT_SIZE_LIMIT = 10 * 1024 * 1024
 LARGE_KEEP = 10_000
@@ -24,6 +25,7 @@ def _empty() -> dict[str, Any]:
     return {}  # several times as fast as dict[str, Any]()
 
 
+@refuses_typos("a Keep")
 @dataclass(frozen=True, slots=True)
 class Keep:
     """The finished jobs that stay: the `count` newest, those younger than `age` seconds, or those that are both.
@@ -54,6 +56,7 @@ Keep.ALL = Keep()
 Keep.NONE = Keep(count=0)
 
 
+@refuses_typos("a Unique")
 @dataclass(frozen=True, slots=True)
 class Unique:
     """Allows one job per key. Which of the options a protocol supports is in its Capabilities.
@@ -69,12 +72,15 @@ class Unique:
 
     def __post_init__(self) -> None:
         text("unique.key", self.key)
+        yes_or_no("unique.extend", self.extend)
+        yes_or_no("unique.replace", self.replace)
         if self.ttl is not None:
             seconds("unique.ttl", self.ttl, minimum=0.001)
         if self.extend and self.ttl is None:
             raise InvalidOption("unique.extend", self.extend, "needs a ttl to extend")
 
 
+@refuses_typos("a Parent")
 @dataclass(frozen=True, slots=True)
 class Parent:
     """The job that waits for this one. `on_failure` is what the parent does if this job fails for good."""
@@ -90,6 +96,7 @@ class Parent:
             raise InvalidOption("parent.on_failure", self.on_failure, "must be wait, fail, continue, ignore or remove")
 
 
+@refuses_typos("a Target")
 @dataclass(frozen=True, slots=True)
 class Target:
     """The workers that may run a job: one server, or all that match every given criterion (any or all of its
@@ -104,9 +111,8 @@ class Target:
     def __post_init__(self) -> None:
         for name in ("stack", "capabilities", "region"):
             value = getattr(self, name)
-            if isinstance(value, str):
-                raise InvalidOption(f"target.{name}", value, "must be a sequence of strings, not one string")
-            object.__setattr__(self, name, tuple(text(f"target.{name}", item) for item in value))
+            given = items(f"target.{name}", value, "strings")
+            object.__setattr__(self, name, tuple(text(f"target.{name}", item) for item in given))
         if self.server is not None:
             text("target.server", self.server)
         if self.mode not in ("any", "all"):
@@ -178,7 +184,7 @@ class NewJob:
             self.parent = parent
             self.target = target
             self.expires = expires
-            self.extra = {} if extra is None else extra
+            self.extra = {} if extra is None else mapping("extra", extra)
             self.__post_init__()
 
     @property

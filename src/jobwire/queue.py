@@ -33,6 +33,7 @@ _QUEUE_OPTIONS = ("size_limit", "events_max_len", "defaults", "wait_for_store", 
 _SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at", "end_at", "immediately")
 
 
+@spelling.methods_refuse_typos("queue", "jobs", "claim", "wait")
 class Queue:
     """A queue that Python shares with every other client of its protocol.
 
@@ -66,9 +67,10 @@ class Queue:
         self._size_limit = size_limit if size_limit is None else whole("size_limit", size_limit, minimum=1)
         self.connection, self._owns = resolve(url)
         self._wait_for_store = seconds("wait_for_store", wait_for_store)
-        self._defaults = defaults_of(defaults) if defaults else None
-        if trace is not None and not callable(trace):
-            raise InvalidOption("trace", trace, "must be a function that returns headers, such as current_trace")
+        self._defaults = defaults_of(checks.mapping("defaults", defaults)) if defaults else None
+        if trace is not None:
+            rule = "must be a function that returns headers, such as current_trace"
+            checks.function("trace", trace, 0, rule, plain=True)
         self._trace = trace
         if events_max_len is not None:
             whole("events_max_len", events_max_len, minimum=1)
@@ -157,7 +159,7 @@ class Queue:
         jobs before that stay added, so give ids to jobs that you would send again."""
         for option, value in unknown.items():
             raise spelling.unknown(option, value, ("transaction",), "add_many")
-        given = list(jobs)
+        given = checks.items("jobs", jobs, "NewJobs")
         if not _all_new({*map(type, given)}):
             index, job = next((index, job) for index, job in enumerate(given) if type(job) is not NewJob)
             raise InvalidOption(f"jobs[{index}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")

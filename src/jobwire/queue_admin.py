@@ -9,20 +9,19 @@ from typing import Any
 from jobwire import checks, codec
 from jobwire.acted import require_done
 from jobwire.boundary import Acted, Bulk, Edits, EventControl, Feature, Flows, Pause, QueueLimits, UniqueOwners
-from jobwire.checks import Seconds, aware, seconds, text, whole, yes_or_no
+from jobwire.checks import Seconds, aware, maybe_empty, seconds, text, whole, yes_or_no
 from jobwire.errors import InvalidOption
 from jobwire.model import Event, Job, Limits, State, WorkerInfo, state_of
 from jobwire.queue_access import QueueAccess
 from jobwire.rate import Rate, rate_of
+from jobwire.spelling import methods_refuse_typos
 
 _STEP = 1000
 """Jobs that one call moves, so that the store is never blocked for long."""
 
 
 def _ids(job_ids: Iterable[str]) -> list[str]:
-    if isinstance(job_ids, str):
-        raise InvalidOption("job_ids", job_ids, "must be a list of ids, not one id")
-    return [checks.job_id(one) for one in job_ids]
+    return [checks.job_id(one) for one in checks.items("job_ids", job_ids, "ids")]
 
 
 def missing_attribute(kind: str, name: str) -> AttributeError:
@@ -34,6 +33,7 @@ def missing_attribute(kind: str, name: str) -> AttributeError:
     return AttributeError(f"{kind!r} object has no attribute {name!r}; {place}", name=name, obj=None)
 
 
+@methods_refuse_typos("queue.admin")
 class QueueAdmin:
     """Operators' half of a queue, `queue.admin`. It opens and closes with its queue."""
 
@@ -108,8 +108,9 @@ class QueueAdmin:
     async def log(self, job_id: str, line: str, *, keep: int = 0) -> None:
         """Appends a line to the log of a job from outside its handler, and keeps the last `keep` lines (0: all)."""
         wanted, kept = checks.job_id(job_id), whole("keep", keep, minimum=0)
+        written = maybe_empty("line", str(line))
         logs = await self._access.part(lambda backend: backend.logs, Feature.LOGS)
-        self._require_done(job_id, await logs.log(self._queue, wanted, str(line), kept), "logged for")
+        self._require_done(job_id, await logs.log(self._queue, wanted, written, kept), "logged for")
 
     async def _edits(self) -> Edits:
         return await self._access.part(lambda backend: backend.edits, Feature.EDITS)
@@ -238,6 +239,8 @@ class QueueAdmin:
         for name, value in given.items():
             if not isinstance(value, str) or name == "event":  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
                 raise InvalidOption(f"fields.{name}", value, "must be a text under a name other than 'event'")
+            text("fields", name)
+            maybe_empty(f"fields.{name}", value)
         kind = text("event", event)
         return await (await self._event_control()).publish(self._queue, kind, given)
 

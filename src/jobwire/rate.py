@@ -12,8 +12,10 @@ from typing import Any
 
 from jobwire.checks import Seconds, seconds, whole
 from jobwire.errors import InvalidOption
+from jobwire.spelling import refuses_typos
 
 
+@refuses_typos("a Rate")
 @dataclass(frozen=True, slots=True)
 class Rate:
     """At most `jobs` starts in each period of `per` seconds."""

@@ -76,13 +76,25 @@ def _by_strategy(failed: Failed, failures: int, backoff: Custom, longest: float)
         return _ended(failed, f"the backoff strategy raised {shown(error)}")
     if wait is None:
         return NextAttempt(None, failed.error)
-    if isinstance(wait, timedelta):
-        wait = wait.total_seconds()
-    if isinstance(wait, bool) or not isinstance(wait, (int, float)) or math.isnan(min(wait, LONGEST)):
+    try:
         if inspect.iscoroutine(wait):
             wait.close()  # it is not awaited, and Python would warn about that
+        delay = _seconds(wait)
+    except BaseException:  # an object of the user's own class may raise anything when it is read
         return _ended(failed, f"the backoff strategy returned {shown(wait)}, not seconds, a timedelta or None")
-    return NextAttempt(None if wait < 0 else float(min(wait, longest)), failed.error)
+    return NextAttempt(None if delay < 0 else min(delay, longest), failed.error)
+
+
+def _seconds(wait: Any) -> float:
+    """Returns a strategy's answer as a number of Python's own. Raises ValueError for anything else."""
+    if isinstance(wait, timedelta):
+        return timedelta.total_seconds(wait)
+    if isinstance(wait, bool) or not isinstance(wait, (int, float)):
+        raise ValueError
+    number = min(int.__index__(wait), int(LONGEST)) if isinstance(wait, int) else float.__float__(wait)
+    if math.isnan(number):
+        raise ValueError
+    return float(max(number, -1))
 
 
 def _ended(failed: Failed, why: str) -> NextAttempt:

@@ -9,9 +9,16 @@ jobwire.errors.InvalidOption: concurency: is not an option of a Worker; did you 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from jobwire.errors import InvalidOption
+
+Target = TypeVar("Target", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound=type)
+_NO_HINTS: Mapping[str, str] = {}
 
 _JOB = {
     "jobid": "id",
@@ -78,6 +85,71 @@ def unknown(
     meant = nearest or _PEERS.get(what, {}).get(_bare(field), "") or closest(field, names)
     hint = f"did you mean {meant}?" if meant else f"known are {', '.join(names) or 'none'}"
     return InvalidOption(field, value, f"is not {'an' if word == 'option' else 'a'} {word} of {what}; {hint}")
+
+
+def refuses_typos(what: str, hints: Mapping[str, str] = _NO_HINTS) -> Callable[[Target], Target]:
+    """Makes a function or class refuse a keyword that it does not have by InvalidOption, with a suggestion, in place of
+    Python's TypeError. `hints` has suggestions for names that belong elsewhere.
+
+    >>> @refuses_typos("a wait")
+    ... def wait(*, timeout: float) -> None: ...
+    >>> wait(tmeout=5)
+    Traceback (most recent call last):
+        ...
+    jobwire.errors.InvalidOption: tmeout: is not an option of a wait; did you mean timeout? (got 5)
+    """
+
+    def decorate(target: Target) -> Target:
+        made: Any = target
+        if isinstance(made, type):
+            setattr(made, "__init__", _checked(getattr(made, "__init__"), what, hints))  # noqa: B009, B010 - it is a type
+            return target
+        return _checked(made, what, hints)
+
+    return decorate
+
+
+def methods_refuse_typos(what: str, *names: str) -> Callable[[Kind], Kind]:
+    """Makes methods of a class refuse unknown keywords, as `refuses_typos` does: these, or all public ones."""
+
+    def decorate(kind: Kind) -> Kind:
+        for name, method in list(vars(kind).items()):
+            if name in names or (not names and inspect.isfunction(method) and not name.startswith("_")):
+                setattr(kind, name, _checked(method, f"{what}.{name}", _NO_HINTS))
+        return kind
+
+    return decorate
+
+
+def _checked(function: Any, what: str, hints: Mapping[str, str]) -> Any:
+    parameters = [*inspect.signature(function).parameters.values()]
+    known = [one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    known = known[1:] if known[:1] in (["self"], ["cls"]) else known
+    names = frozenset(known)
+    if any(one.kind is one.VAR_KEYWORD for one in parameters) or inspect.isasyncgenfunction(function):
+        return function  # it checks them itself
+
+    def check(given: Mapping[str, object]) -> None:
+        for name in given.keys() - names:
+            raise unknown(name, given[name], known, what, hints.get(name, ""))
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def checked_coroutine(*args: Any, **given: Any) -> Any:
+            if given:
+                check(given)
+            return await function(*args, **given)
+
+        return checked_coroutine
+
+    @functools.wraps(function)
+    def checked(*args: Any, **given: Any) -> Any:
+        if given:
+            check(given)
+        return function(*args, **given)
+
+    return checked
 
 
 def closest(name: str, known: Iterable[str]) -> str:

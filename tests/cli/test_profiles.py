@@ -111,6 +111,13 @@ def test_a_store_without_a_file_and_two_ways_at_once(call: Call) -> None:
     assert (both.code, both.err) == (2, "jobwire: give either --url or --store, not both\n")
 
 
+def test_an_empty_name_of_a_store_is_refused(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBWIRE_STORE", "")
+    said = call("queues")
+    assert (said.code, said.out) == (2, ""), said
+    assert "JOBWIRE_STORE is set but empty" in said.err
+
+
 def test_a_command_uses_the_store(call: Call, folder: Path, jobwire_url: str) -> None:
     (folder / "jobwire.toml").write_text(f'[stores]\nprod = "{jobwire_url}"\n')
     assert call("add", "emails", "1", "--store", "prod").out == "1\n"

@@ -247,7 +247,7 @@ def test_the_doctor_names_what_is_to_install() -> None:
 )
 def test_a_url_that_the_driver_does_not_take_or_reach(call: Call, url: str, words: str) -> None:
     said = call("counts", "emails", "--url", url)
-    _is_one_sentence(said, words, code=3 if words == "unavailable" else 2)
+    _is_one_sentence(said, words, code=3 if words == "unavailable" else 1)
     assert "hunter2" not in said.err
 
 
@@ -264,7 +264,7 @@ def test_a_file_in_the_place_of_a_folder(call: Call, tmp_path: Any, command: lis
 
 
 def test_the_wrong_protocol_for_a_database(call: Call) -> None:
-    _is_one_sentence(call("pgboss", "init", "--url", "bullmq+redis://127.0.0.1:1"), "pgboss+postgresql://", code=2)
+    _is_one_sentence(call("pgboss", "init", "--url", "bullmq+redis://127.0.0.1:1"), "pgboss+postgresql://")
 
 
 @pytest.mark.parametrize("arguments", [("jobs", "emails", "--json"), ("jobs", "emails"), ("--help",)])

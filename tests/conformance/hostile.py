@@ -18,6 +18,21 @@ class Mute(Exception):
     __repr__ = __str__
 
 
+class Hiding(type):
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        raise RuntimeError("the name of this class can't be read")
+
+
+class Nameless(Exception, metaclass=Hiding): ...
+
+
+class Lying(Exception):
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("the class of this exception can't be read")
+
+
 class Rude(BaseException):
     """Not an Exception."""
 
@@ -64,8 +79,16 @@ ACTS: dict[str, Callable[[], Any]] = {
     "snooze nan": lambda: _raise(Snooze(float("nan"))),
     "snooze inf": lambda: _raise(Snooze(float("inf"))),
     "snooze unprintable": lambda: _raise(Snooze(Unprintable(), "later")),  # type: ignore[arg-type]
+    "snooze negative": lambda: _raise(Snooze(-1)),
+    "snooze true": lambda: _raise(Snooze(True)),
+    "rate limited text": lambda: _raise(RateLimited("5")),  # type: ignore[arg-type]
+    "rate limited inf": lambda: _raise(RateLimited(float("inf"))),
+    "rate limited negative": lambda: _raise(RateLimited(-1)),
+    "rate limited true": lambda: _raise(RateLimited(True)),
     "rate limited none": lambda: _raise(RateLimited(None)),  # type: ignore[arg-type]
     "rate limited nan": lambda: _raise(RateLimited(float("nan"))),
+    "nameless": lambda: _raise(Nameless()),
+    "lying": lambda: _raise(Lying("no class")),
     "mute": lambda: _raise(Mute()),
     "rude": lambda: _raise(Rude("not an Exception")),
     "unpicklable": lambda: _raise(Unpicklable("stays here")),

@@ -149,7 +149,7 @@ async def test_the_audit_log_names_jobs_limits_and_refusals(browse, queue, caplo
     assert (await browser.send(page, page.form("pause"))).status == 503
     where = "store 'shop', queue 'letters'"
     promoted, limited, wrong, paused = audited(caplog)
-    assert promoted == f"'anyone' (admin): promote, {where}, job {job.id!r}: 1 of 1 jobs done"
+    assert promoted == f"'anyone' (admin): promote, {where}, job {job.id!r}: 1 of 1 job done"
     assert limited == f"'anyone' (admin): limits (running: 7, starts: 10 in 60 s), {where}: done"
     assert wrong.startswith("'anyone' (admin): limits '', store='shop', queue='letters': refused: ")
     assert paused == f"'anyone' (admin): pause, {where}: failed: gone"

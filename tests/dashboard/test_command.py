@@ -107,6 +107,9 @@ def test_stores_are_named_by_profiles_or_by_their_protocols(monkeypatch, tmp_pat
     monkeypatch.setenv("JOBWIRE_CAMPAIGN_URL", "postgresql://host/app")
     assert chosen_stores([], []) == {"memory": "memory:env", "campaigns": "postgresql://host/app"}
     assert chosen_stores(["prod"], []) == {"prod": "memory:prod"}
+    monkeypatch.setenv("JOBWIRE_CAMPAIGN_URL", "")
+    with pytest.raises(WrongUsage, match="JOBWIRE_CAMPAIGN_URL is set but empty"):
+        chosen_stores([], [])
 
 
 def test_the_program_in_the_documentation_runs(monkeypatch):

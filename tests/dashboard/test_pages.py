@@ -127,7 +127,7 @@ async def test_a_failed_job_is_retried_from_its_page(browse, queue, lived_in, ca
     assert after.url.path == "/job"
     assert (await queue.get(job.id)).state is State.WAITING
     [line] = [record.getMessage() for record in caplog.records if record.name == "jobwire.dashboard.audit"]
-    assert line == f"'anyone' (admin): retry, store 'shop', queue 'letters', job {job.id!r}: 1 of 1 jobs done"
+    assert line == f"'anyone' (admin): retry, store 'shop', queue 'letters', job {job.id!r}: 1 of 1 job done"
 
 
 async def test_selected_jobs_are_shown_before_they_are_removed(browse, queue, lived_in):

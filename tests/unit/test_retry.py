@@ -36,6 +36,52 @@ def answering(answer: Any) -> Custom:
     return Custom("mine", lambda failures, job, error: answer)
 
 
+class Exiting:
+    def __repr__(self) -> str:
+        raise SystemExit("repr")
+
+
+class Incomparable(float):
+    def __lt__(self, other: Any) -> bool:
+        raise RuntimeError("can't be compared")
+
+    __gt__ = __lt__
+
+
+class Timeless(timedelta):
+    def total_seconds(self) -> float:
+        raise RuntimeError("no seconds")
+
+
+class NoClass:
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("no class")
+
+
+@pytest.mark.parametrize(("answer", "shown"), [(Exiting(), "<Exiting"), (NoClass(), "<")], ids=["repr", "class"])
+def test_an_answer_of_a_strategy_that_can_not_be_read_ends_the_job(answer: Any, shown: str) -> None:
+    decided = after(1, answering(answer))
+    assert decided.delay is None
+    assert f"(not retried: the backoff strategy returned {shown}" in decided.reason
+
+
+def test_an_exception_of_a_strategy_that_can_not_be_shown_ends_the_job() -> None:
+    class Worse(Exception):
+        def __repr__(self) -> str:
+            raise KeyboardInterrupt
+
+    def strategy(failures: int, job: Any, error: str) -> float:
+        raise Worse
+
+    assert "the backoff strategy raised <Worse" in after(1, Custom("mine", strategy)).reason
+
+
+@pytest.mark.parametrize("answer", [Incomparable(5), Timeless(seconds=5)], ids=["float", "timedelta"])
+def test_a_number_or_timedelta_of_the_users_own_class_is_read_as_what_it_is(answer: Any) -> None:
+    assert after(1, answering(answer)) == NextAttempt(5.0, "boom")
+
+
 def test_the_examples_in_the_docstrings_run() -> None:
     assert doctest.testmod(retry).failed == 0
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 from typing import Any
 
 from jobwire import Snooze, Unrecoverable
@@ -61,7 +63,7 @@ REASONS = {
     "no text at all": "NoTextAtAll",
     "no text, final": "NoTextFinal",
     "own text": "a text of its own class",
-    "nameless": "an exception",
+    "nameless": "Nameless",
     "base": "Resolute",
     "interrupt": "KeyboardInterrupt",
     "generator": "GeneratorExit",
@@ -115,6 +117,29 @@ def handle(job: Any) -> Any:
             for _ in range(100_000):
                 deep = [deep]
             return deep
+
+
+def fork_and_return(job: Any) -> str:
+    """Forks in the first job, whose copy returns while the second job runs in the same process."""
+    if job.data == "first":
+        reading, writing = os.pipe()
+        copy = os.fork()
+        if copy == 0:
+            os.read(reading, 1)
+            return "from the copy"
+        _left.extend((copy, writing))
+        return "first"
+    copy, writing = _left
+    os.write(writing, b"x")
+    os.waitpid(copy, 0)
+    return "second"
+
+
+def end_oddly(job: Any) -> None:
+    if job.data == "signal":
+        os.kill(os.getpid(), 40)  # a real-time signal, which has no name
+        time.sleep(600)
+    sys.exit(0)
 
 
 _left: list[Any] = []

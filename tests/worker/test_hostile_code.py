@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,9 +16,10 @@ import sentry_sdk
 from sentry_sdk.transport import Transport
 
 from awaiting import eventually
-from jobwire import Connection, JobFailed, Queue, Snooze, State, Unrecoverable, Worker
+from jobwire import Connection, InvalidOption, JobFailed, Queue, Snooze, State, Unrecoverable, Worker
 from jobwire.errors import RateLimited
 from jobwire.worker import loop_watch, running
+from worker import handlers
 
 
 class Observer:
@@ -140,6 +143,18 @@ async def test_sentry_sees_a_failed_run(
     assert event["extra"]["job"] == job.id
 
 
+async def test_sentry_sees_the_error_of_a_child_process_by_its_own_name(
+    queue: Queue, connection: Connection, sentry_events: list[dict[str, Any]]
+) -> None:
+    async with Worker("work", handlers.misbehave, connection, executor="process"):
+        with pytest.raises(JobFailed):
+            await (await queue.add("raise")).wait(30)
+    [event] = sentry_events
+    cause, error = event["exception"]["values"]
+    assert (error["type"], error["value"]) == ("ValueError", "bad input")
+    assert "in misbehave" in cause["value"]
+
+
 async def test_a_blocked_event_loop_is_reported_with_the_handler_that_blocks_it(
     queue: Queue, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -209,13 +224,14 @@ async def test_a_handler_that_ignores_cancellation_is_abandoned_and_its_slot_is_
     assert f"abandoned the handler of job {job.id}" in caplog.text
 
 
-async def test_a_snooze_may_be_a_timedelta(queue: Queue, connection: Connection) -> None:
+@pytest.mark.parametrize("kind", [Snooze, RateLimited])
+async def test_a_delay_may_be_a_timedelta(queue: Queue, connection: Connection, kind: Any) -> None:
     runs: list[float] = []
 
     async def handler(job: Any) -> str:
         runs.append(time.monotonic())
         if len(runs) == 1:
-            raise Snooze(timedelta(milliseconds=200))
+            raise kind(timedelta(milliseconds=200))
         return "done"
 
     async with Worker("work", handler, connection):
@@ -241,3 +257,73 @@ async def test_a_delay_that_is_none_fails_the_run_with_the_value(
     stored = await queue.get(job.id)
     assert stored is not None
     assert stored.state is State.FAILED
+
+
+def fork_and_return(job: Any) -> str:
+    if job.data == "good":
+        return "fine"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of forks in a process with threads
+        copy = os.fork()
+    if copy == 0:
+        return "from the copy"
+    return f"copy ended with {os.waitpid(copy, 0)[1]}"
+
+
+async def fork_and_return_in_the_loop(job: Any) -> str:
+    return fork_and_return(job)
+
+
+@pytest.mark.parametrize("handler", [fork_and_return, fork_and_return_in_the_loop])
+async def test_the_copy_of_a_handler_that_forks_ends_when_it_returns(
+    queue: Queue, connection: Connection, handler: Any
+) -> None:
+    async with Worker("work", handler, connection) as worker:
+        assert await (await queue.add("fork")).wait(10) == "copy ended with 0"
+        assert await (await queue.add("good")).wait(10) == "fine"
+    assert worker.stats.completed == 2
+
+
+ODD_TEXTS: dict[str, Callable[[Queue, str], Awaitable[Any]]] = {
+    "log": lambda queue, job: queue.admin.log(job, "a\ud800"),
+    "field of an event": lambda queue, job: queue.admin.publish("event", {"field": "\ud800"}),
+    "name of a field": lambda queue, job: queue.admin.publish("event", {"\ud800": "value"}),
+}
+
+
+@pytest.mark.parametrize("where", ODD_TEXTS)
+async def test_a_text_that_is_not_unicode_is_refused_before_the_store_sees_it(queue: Queue, where: str) -> None:
+    job = await queue.add(1)
+    with pytest.raises(InvalidOption, match="must be valid Unicode"):
+        await ODD_TEXTS[where](queue, job.id)
+
+
+async def test_a_line_of_a_handler_that_is_not_unicode_fails_its_run(queue: Queue, connection: Connection) -> None:
+    async def handler(job: Any) -> None:
+        await job.log("a\ud800")
+
+    async with Worker("work", handler, connection):
+        with pytest.raises(JobFailed, match="line: must be valid Unicode"):
+            await (await queue.add(1)).wait(5)
+
+
+class Lying(Exception):
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("no class")
+
+
+@pytest.mark.parametrize(("kind", "value"), [(Snooze, "5"), (Snooze, None), (Snooze, float("nan")), (Lying, "a lie")])
+async def test_a_block_of_a_claim_by_hand_that_asks_for_no_duration_fails_its_job(
+    queue: Queue, kind: Any, value: Any
+) -> None:
+    job = await queue.add(1)
+    claimed = await queue.claim()
+    assert claimed is not None
+    with pytest.raises(kind):
+        async with claimed:
+            raise kind(value)
+    stored = await queue.get(job.id)
+    assert stored is not None
+    assert (stored.state, claimed.settled) == (State.FAILED, True)
+    assert "Snooze.delay: must be" in (stored.error or "") or "a lie" in (stored.error or "")

@@ -166,3 +166,18 @@ async def test_a_thread_that_a_job_left_behind_does_not_speak_for_the_next_job(
         assert await second.wait(30) == "LostLock"
     stored: Any = await queue.get(second.id)
     assert stored.progress is None
+
+
+async def test_the_copy_of_a_handler_that_forks_does_not_answer_for_another_job(
+    queue: Queue, connection: Connection
+) -> None:
+    async with Worker("work", hostile.fork_and_return, connection, executor="process"):
+        first, second = await queue.add("first"), await queue.add("second")
+        assert (await first.wait(30), await second.wait(30)) == ("first", "second")
+
+
+async def test_the_error_of_a_child_that_ends_oddly_names_the_cause(queue: Queue, connection: Connection) -> None:
+    async with Worker("work", hostile.end_oddly, connection, executor="process"):
+        for how, reason in (("exit", r"the handler called sys\.exit\(0\)"), ("signal", "died .killed by signal 40")):
+            with pytest.raises(JobFailed, match=reason):
+                await (await queue.add(how)).wait(30)

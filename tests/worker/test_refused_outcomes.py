@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 
-from jobwire import Queue, StoreRefused
-from jobwire.boundary import Claim, Completed, Consumer, ConsumerSettings, Failed, Released
+from awaiting import eventually
+from jobwire import Queue, StoreRefused, Worker
+from jobwire.backends.memory.work.consumer import MemoryConsumer
+from jobwire.boundary import Claim, Completed, Consumer, ConsumerSettings, Failed, Outcome, Released, Settled
 from jobwire.journal import Journal
 from jobwire.worker.refused_outcomes import RefusedOutcomes
 
@@ -71,3 +74,24 @@ async def test_refusals_are_counted_from_the_start_after_the_store_took_the_outc
         await outcomes.after([result], REFUSAL)
     outcomes.clear([result])
     assert await outcomes.after([result], REFUSAL) == ([result], [])
+
+
+async def test_a_dropped_outcome_is_logged_by_its_cause_and_not_as_a_lost_lease(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Refusing(MemoryConsumer):
+        async def settle(self, outcomes: Sequence[Outcome], claim: int) -> Settled:
+            if outcomes:
+                raise REFUSAL
+            return await super().settle(outcomes, claim)
+
+    async def handler(job: Any) -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr("jobwire.backends.memory.backend.MemoryConsumer", Refusing)
+    async with Worker("q", handler, queue.connection) as worker:
+        job = await queue.add(1)
+        await eventually(lambda: worker.stats.lost)
+    assert f"the store refuses the outcome of job {job.id} (the result is too large)" in caplog.text
+    assert "its lease had ended" not in caplog.text
+    await queue.admin.obliterate(force=True)

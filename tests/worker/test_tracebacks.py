@@ -50,8 +50,12 @@ async def test_of_a_handler(
         found = await queue.get(job.id)
     assert found is not None
     assert frames(found.stacktrace[-1]) == outermost
-    if executor is None:
-        [record] = caplog.records
+    [record] = caplog.records
+    if executor == "process":
+        assert frames(caplog.text) == outermost
+        assert "ValueError: bad input" in caplog.text
+        assert "RemoteError" not in caplog.text
+    else:
         assert record.exc_info is not None
         assert [one.name for one in traceback.extract_tb(record.exc_info[2])] == outermost
 

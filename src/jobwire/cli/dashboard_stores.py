@@ -30,7 +30,9 @@ def chosen_stores(stores: Sequence[str], given: Sequence[str]) -> dict[str, str]
         _add(chosen, url)
     if chosen:
         return chosen
-    if os.environ.get(CAMPAIGNS):
+    if CAMPAIGNS in os.environ:
+        if not os.environ[CAMPAIGNS]:
+            raise WrongUsage(f"{CAMPAIGNS} is set but empty: give it the URL of a database, or unset it")
         _add(chosen, os.environ[CAMPAIGNS])
     named = {"JOBWIRE_URL", "JOBWIRE_STORE"} & os.environ.keys()
     if profiles is not None and profiles.stores and not named:

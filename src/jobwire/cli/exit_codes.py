@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobwire.errors import InvalidOption, JobNotFound, JobwireError, StoreUnavailable
+from jobwire.errors import JobNotFound, JobwireError, StoreUnavailable
 
 DONE = 0
 REFUSED = 1
@@ -16,8 +16,6 @@ FAILED_CHECKS = 5
 """The work was done, and a check failed: data quality with `--fail-on quality`, or an error budget."""
 INTERRUPTED = 130
 READER_GONE = 141
-
-_URLS = ("url", "JOBWIRE_URL")
 
 
 class NothingFound(JobwireError):
@@ -38,5 +36,4 @@ def code_of(error: JobwireError) -> int:
         return NOTHING_FOUND
     if isinstance(error, StoreUnavailable):
         return UNREACHABLE
-    malformed = isinstance(error, InvalidOption) and error.field in _URLS
-    return USAGE if malformed or isinstance(error, WrongUsage) else REFUSED
+    return USAGE if isinstance(error, WrongUsage) else REFUSED

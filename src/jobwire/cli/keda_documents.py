@@ -8,6 +8,7 @@ from typing import Any
 
 from jobwire.backends.autoscaling import Scaling, Trigger
 from jobwire.cli.yaml_text import yaml_text
+from jobwire.counted import counted
 from jobwire.errors import InvalidOption
 
 _LONGEST_NAME = 253
@@ -45,9 +46,10 @@ def documents(scaling: Scaling, wanted: Wanted) -> str:
 
 
 def _comments(scaling: Scaling, wanted: Wanted) -> list[str]:
+    jobs = counted(wanted.per_worker, "job")
     lines = [
-        f"Scales the Deployment {wanted.name} by the queue {wanted.queue!r}: one replica per {wanted.per_worker} jobs",
-        f"that wait and are due or that run, from {wanted.fewest} to {wanted.most}. Needs KEDA 2.12 or later.",
+        f"Scales the Deployment {wanted.name} by the queue {wanted.queue!r}: one replica per {jobs}",
+        f"waiting and due or running, from {wanted.fewest} to {wanted.most}. Needs KEDA 2.12 or later.",
     ]
     if scaling.counted_when_paused:
         lines += [

@@ -1,11 +1,13 @@
 """Makes sure that `jobwire worker` ends once its worker has stopped.
 
-Before it exits, Python waits for threads that handlers have started, including those of `asyncio.to_thread`. A service
-manager would wait for its own time limit and then kill the process.
+Before it exits, Python waits for threads that handlers have started, including those of `asyncio.to_thread`, and
+asyncio waits for tasks that ignore their cancellation. A service manager would wait for its own time limit and then
+kill the process.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
@@ -17,17 +19,20 @@ logger = logging.getLogger("jobwire.worker")
 
 
 def leave_soon(code: int = 0) -> None:
-    """Ends the process after a few seconds, if it has not ended by itself."""
-    timer = threading.Timer(_PATIENCE, _leave, [code])
+    """Ends the process after a few seconds, if it has not ended by itself. Called in the worker's event loop."""
+    timer = threading.Timer(_PATIENCE, _leave, [code, asyncio.get_running_loop()])
     timer.daemon = True
     timer.start()
 
 
-def _leave(code: int) -> None:
+def _leave(code: int, loop: asyncio.AbstractEventLoop) -> None:
     main = threading.main_thread()
-    names = [thread.name for thread in threading.enumerate() if not (thread.daemon or thread is main)]
+    # While tasks run, so does the loop, and its idle threads are there only because of that.
+    what, names = "tasks", [getattr(task.get_coro(), "__qualname__", "unknown") for task in asyncio.all_tasks(loop)]
+    if not loop.is_running() or not names:
+        what, names = "threads", [one.name for one in threading.enumerate() if not (one.daemon or one is main)]
     logger.error(
-        "ending the process: the worker has stopped, but threads are still running (%s)", ", ".join(names) or "unknown"
+        "ending the process: the worker has stopped, but %s are still running (%s)", what, ", ".join(names) or "unknown"
     )
     logging.shutdown()
     sys.stdout.flush()

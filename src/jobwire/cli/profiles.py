@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
-from jobwire import settings_file, spelling
+from jobwire import settings_file, spelling, urls
 from jobwire.cli.exit_codes import WrongUsage
 from jobwire.errors import InvalidOption
 from jobwire.settings_file import FILE, KEYS
@@ -50,14 +50,32 @@ class Profiles:
 def located(url: str | None, store: str | None) -> str | None:
     """Returns the URL of the store that a command line means, or None for the embedded server.
 
-    In this order: --url or --store, JOBWIRE_URL or JOBWIRE_STORE, the default of the file.
+    In this order: --url or --store, JOBWIRE_URL or JOBWIRE_STORE, the default of the file. Raises WrongUsage for a URL
+    that can't be understood, wherever it comes from.
     """
+    found = _located(url, store)
+    if found is not None or "JOBWIRE_URL" in os.environ:
+        understood(found)
+    return found
+
+
+def understood(url: str | None) -> None:
+    """Raises WrongUsage if the URL of a store, or None for JOBWIRE_URL, can't be understood."""
+    try:
+        urls.parse(urls.default_url() if url is None else url)
+    except InvalidOption as error:
+        raise WrongUsage(str(error)) from None
+
+
+def _located(url: str | None, store: str | None) -> str | None:
     if url is not None and store is not None:
         raise WrongUsage("give either --url or --store, not both")
     if url is not None:
         return url
     if store is None:
-        store = os.environ.get("JOBWIRE_STORE") or None
+        store = os.environ.get("JOBWIRE_STORE")
+        if store == "":
+            raise WrongUsage("JOBWIRE_STORE is set but empty: give it the name of a store, or unset it")
         if store is not None and "JOBWIRE_URL" in os.environ:
             raise WrongUsage("JOBWIRE_URL and JOBWIRE_STORE are both set: unset one, or give --url or --store")
         if "JOBWIRE_URL" in os.environ:

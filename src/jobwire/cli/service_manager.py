@@ -14,6 +14,8 @@ from typing import Self
 
 READY, STOPPING, WATCHDOG = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
+_MOST_DIGITS = 18
+
 logger = logging.getLogger("jobwire.service")
 
 
@@ -44,7 +46,8 @@ class ServiceManager:
             outlet.close()
             logger.warning("the service manager's socket %s can't be used (%s); it gets no messages", address, error)
             return None
-        wanted = limit.isdecimal() and int(limit) > 0 and owner in ("", str(os.getpid()))
+        usable = limit.isdecimal() and len(limit) <= _MOST_DIGITS  # Python can't wait for longer than that
+        wanted = usable and int(limit) > 0 and owner in ("", str(os.getpid()))
         return cls(outlet, int(limit) / 1_000_000 if wanted else None)
 
     def send(self, *lines: str) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from jobwire.boundary import Acted, Feature
+from jobwire.counted import counted
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.model import State
 from jobwire.queue import Queue
@@ -87,14 +88,14 @@ async def do(act: Act, queue: Queue, ids: Sequence[str], caller: Caller, store: 
                 answers.update(await act.run(queue, ids[start : start + STEP]))
         ended = "done"
     except TimeoutError:
-        done = f"{answers[Acted.DONE]} of {len(ids)} jobs are {act.past}"
+        done = f"{answers[Acted.DONE]} of {counted(len(ids), 'job', ' is', ' are')} {act.past}"
         raise StoreUnavailable(f"no answer within {STEP_WITHIN:g} s. {done}, perhaps more: look first") from None
     finally:
         record(
             caller,
             act.verb,
             f"store {store!r}, queue {queue.name!r}, {_named(ids)}",
-            f"{answers[Acted.DONE]} of {len(ids)} jobs {ended}{refusals(answers)}",
+            f"{answers[Acted.DONE]} of {counted(len(ids), 'job')} {ended}{refusals(answers)}",
         )
     return answers
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, dataclass_transform
 
-from jobwire import spelling
 from jobwire.errors import InvalidOption
+from jobwire.spelling import refuses_typos
 
 Kind = TypeVar("Kind")
 
@@ -19,19 +18,8 @@ NATIVE: dict[str, str] = {}
 def native(kind: type[Kind]) -> type[Kind]:
     """Makes a class of native options."""
     made: Any = dataclass(frozen=True, slots=True, kw_only=True)(kind)
-    names = [field.name for field in fields(made)]
-    NATIVE.update({name: f"native={made.__name__}({name}=…)" for name in names})
-    init = made.__init__
-
-    @functools.wraps(init)
-    def checked(self: Any, **given: Any) -> None:
-        for name, value in given.items():
-            if name not in names:
-                raise spelling.unknown(name, value, names, made.__name__)
-        init(self, **given)
-
-    made.__init__ = checked
-    return made
+    NATIVE.update({field.name: f"native={made.__name__}({field.name}=…)" for field in fields(made)})
+    return refuses_typos(made.__name__)(made)
 
 
 def of_kind(kind: type[Kind], given: object, protocol: str) -> Kind:

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobwire.boundary import Claim, Failed, Outcome, Verdict
+from jobwire.failure import printable
+from jobwire.journal import fields_of
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "worker"}
 logger = logging.getLogger("jobwire.jobs")
@@ -55,16 +57,18 @@ class JobLog:
             logger.debug(
                 "picked up job %s (%s), attempt %d",
                 job.id, job.name, job.attempts_made + 1,
-                extra={"job": job.id, "job_name": job.name, "queue": job.queue},
+                extra=fields_of(claim),
             )  # fmt: skip
 
     def settled(self, outcome: Outcome, verdict: Verdict) -> None:
         level = logging.INFO if verdict is Verdict.COMPLETED else logging.WARNING
         job, took = outcome.claim.job, outcome.claim.run_seconds
-        reason = f": {outcome.error}" if isinstance(outcome, Failed) else ""
+        failed = isinstance(outcome, Failed)
+        reason = f": {printable(outcome.error)}" if failed else ""
+        final = verdict is Verdict.FAILED if failed else None
         logger.log(
             level,
             "%s job %s (%s) after %.3f s%s",
             verdict.value, job.id, job.name, took, reason,
-            extra={"job": job.id, "job_name": job.name, "queue": job.queue, "run_seconds": round(took, 6)},
+            extra={**fields_of(outcome.claim, final=final), "run_seconds": round(took, 6)},
         )  # fmt: skip

@@ -40,6 +40,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
 AppLifespan = Callable[["App"], AbstractAsyncContextManager[Any]]
+_PATIENCE = 30.0
+"""Seconds that hooks and clean-up have at a worker's end: a Worker's own default of `shutdown_timeout`."""
 _APP_OPTIONS = ("url", "defaults", "middleware", "lifespan", "unknown", "size_limit", "wait_for_store")
 
 
@@ -249,7 +251,9 @@ class App:
             handlers,
             url=self.connection,
             concurrency=concurrency,
-            lifespan=partial(life.run, self._registry.limits(chosen), self.queue),
+            lifespan=partial(
+                life.run, self._registry.limits(chosen), self.queue, options.get("shutdown_timeout", _PATIENCE)
+            ),
             observers=[life.hooks, *observers],
             **options,
         )

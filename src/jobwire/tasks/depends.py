@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
 from jobwire.errors import InvalidOption
+from jobwire.spelling import refuses_typos
 
 Value = TypeVar("Value")
 Scope = Literal["job", "process"]
@@ -52,6 +53,7 @@ def Depends(provider: Callable[..., AbstractAsyncContextManager[Value]], *, scop
 def Depends(provider: Callable[..., Awaitable[Value]], *, scope: Scope = "job") -> Value: ...
 @overload
 def Depends(provider: Callable[..., Value], *, scope: Scope = "job") -> Value: ...
+@refuses_typos("Depends()")
 def Depends(provider: Provider, *, scope: Scope = "job") -> Any:  # noqa: N802 - reads as a word in a signature
     """Marks a parameter as provided by the worker. For type checkers the result is the provider's value."""
     if not callable(provider):
@@ -64,7 +66,12 @@ def Depends(provider: Provider, *, scope: Scope = "job") -> Any:  # noqa: N802 -
 
 def check_provider(provider: Provider, scope: Scope) -> None:
     """Refuses a provider with parameters that nothing gives a value."""
-    for name, parameter in inspect.signature(provider).parameters.items():
+    try:
+        parameters = inspect.signature(provider).parameters
+    except (TypeError, ValueError):
+        rule = "must be a function whose parameters can be read; write one that calls this"
+        raise InvalidOption("provider", provider, rule) from None
+    for name, parameter in parameters.items():
         inner = parameter.default
         if isinstance(inner, Dependency):
             if scope == "process" and inner.scope == "job":

@@ -7,11 +7,15 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from jobwire.boundary import Claim, Failed, Outcome, Verdict
-from jobwire.errors import InvalidOption
+from jobwire.checks import function, is_async
+from jobwire.journal import fields_of
 from jobwire.model import Job, State
+from jobwire.worker.abandoning import end_within
+from jobwire.worker.threads import Threads
 
 _log = logging.getLogger("jobwire.tasks")
 
@@ -24,9 +28,7 @@ AnyHook = TypeVar("AnyHook", bound=Hook)
 
 def hook_of(hook: Hook) -> Hook:
     """Returns the hook, checked."""
-    if not callable(hook) or isinstance(hook, type):
-        raise InvalidOption("on_failed", hook, "must be a function that takes the failed job")
-    return hook
+    return function("on_failed", hook, 1, "must be a function that takes the failed job")
 
 
 class FailureHooks:
@@ -38,7 +40,9 @@ class FailureHooks:
 
     def __init__(self, hooks_of: Callable[[Job[Any]], list[Hook]]) -> None:
         self._hooks_of = hooks_of
-        self._calls: set[asyncio.Task[None]] = set()
+        self._calls: dict[asyncio.Task[None], dict[str, Any]] = {}
+        """The calls under way, each with the fields of its log records."""
+        self._threads = Threads("jobwire-on_failed")
 
     def started(self, claim: Claim) -> None: ...
 
@@ -50,25 +54,34 @@ class FailureHooks:
         if hooks:
             stack = (outcome.stack,) if outcome.stack else ()
             failed = replace(job, state=State.FAILED, error=outcome.error, stacktrace=(*job.stacktrace, *stack))
-            call = asyncio.create_task(_call(hooks, failed))
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
+            about = fields_of(outcome.claim, final=True)
+            call = asyncio.create_task(self._call(hooks, failed, about))
+            self._calls[call] = about
+            call.add_done_callback(self._calls.pop)
 
-    async def finish(self) -> None:
-        """Waits for the calls under way."""
-        while self._calls:
-            await asyncio.wait(self._calls)
-
-
-async def _call(hooks: list[Hook], job: Job[Any]) -> None:
-    for hook in hooks:
-        try:
-            if inspect.iscoroutinefunction(hook):
-                await hook(job)
-            else:
-                await asyncio.to_thread(hook, job)
-        except Exception:
-            _log.exception(
-                "the on_failed hook %s raised for job %s of queue %s",
-                getattr(hook, "__qualname__", hook), job.id, job.queue, extra={"job": job.id, "queue": job.queue},
+    async def finish(self, within: float) -> None:
+        """Waits for the calls under way, for so many seconds in all. Cancels the others."""
+        if not self._calls:
+            return
+        calls = dict(self._calls)
+        for late in await end_within(list(calls), within):
+            about = calls[late]
+            _log.error(
+                "cancelled an on_failed hook for job %s of queue %s: it took longer than %g s after the worker's end",
+                about["job"], about["queue"], within, extra=about,
             )  # fmt: skip
+        self._threads.close()
+
+    async def _call(self, hooks: list[Hook], job: Job[Any], about: dict[str, Any]) -> None:
+        for hook in hooks:
+            try:
+                result: Any = hook(job) if is_async(hook) else await self._threads.call(partial(hook, job))
+                if inspect.isawaitable(result):
+                    await result
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # also SystemExit, which would end the worker
+                _log.error(
+                    "the on_failed hook %s raised for job %s of queue %s",
+                    getattr(hook, "__qualname__", hook), job.id, job.queue, extra=about, exc_info=error,
+                )  # fmt: skip

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
+import asyncio
+import logging
+import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
+from jobwire.checks import Seconds, seconds, takes
 from jobwire.errors import InvalidOption
 from jobwire.queue import Queue
 from jobwire.tasks.depends import Provider, Values
@@ -15,7 +18,11 @@ from jobwire.tasks.middleware import Middleware
 from jobwire.tasks.registry import QueueTasks
 from jobwire.tasks.runner import TaskRunner, in_this_process
 from jobwire.worker.handlers import Runner, make_runner
-from jobwire.worker.settings import takes
+from jobwire.worker.settings import async_context
+
+_LEAST_PATIENCE = 3.0
+
+_log = logging.getLogger("jobwire.tasks")
 
 
 class Life:
@@ -55,15 +62,33 @@ class Life:
         )
 
     @asynccontextmanager
-    async def run(self, limits: Mapping[str, int], queue: Callable[[str], Queue]) -> AsyncGenerator[None]:
-        """Surrounds the work: sets the limits of queues, enters the lifespan, and cleans up at the end."""
+    async def run(
+        self, limits: Mapping[str, int], queue: Callable[[str], Queue], patience: Seconds = 0.0
+    ) -> AsyncGenerator[None]:
+        """Surrounds the work: sets the limits of queues, enters the lifespan, and cleans up at the end. Hooks under way
+        have `patience` to end, at least three seconds, and so has the clean-up of values of the process."""
+        within = max(seconds("shutdown_timeout", patience), _LEAST_PATIENCE)
         for name, most in limits.items():
             await queue(name).admin.limit_concurrency(most)
-        async with self._lifespan() if self._lifespan is not None else nullcontext(), self._values:
+        async with self._lifespan() if self._lifespan is not None else nullcontext():
             try:
                 yield
             finally:
-                await self.hooks.finish()
+                await self.hooks.finish(within)
+                await self._clean_up(within, sys.exc_info())
+
+    async def _clean_up(self, within: float, raised: Any) -> None:
+        limit = asyncio.timeout(within)
+        try:
+            async with limit:
+                await self._values.__aexit__(*raised)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            _log.error(
+                'the clean-up of dependencies with scope="process" took longer than %g s; the worker ends without it',
+                within,
+            )
 
 
 def lifespan_of(given: Any) -> Callable[[Any], AbstractAsyncContextManager[Any]] | None:
@@ -71,11 +96,10 @@ def lifespan_of(given: Any) -> Callable[[Any], AbstractAsyncContextManager[Any]]
     generator that contextlib has not made a context manager of."""
     if given is None:
         return None
+    rule = "must be a function that takes the app and returns an async context manager"
     if not callable(given) or not (takes(given, 0) or takes(given, 1)):
-        raise InvalidOption(
-            "lifespan", given, "must be a function that takes the app and returns an async context manager"
-        )
-    made: Any = asynccontextmanager(given) if inspect.isasyncgenfunction(given) else given
+        raise InvalidOption("lifespan", given, rule)
+    made = async_context("lifespan", given, rule)
     return made if takes(given, 1) else lambda app: made()
 
 

@@ -25,12 +25,12 @@ The context is stored in the job's data under "$context", so it must be JSON, an
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from jobwire.boundary import Traces
+from jobwire.checks import function, is_async, items, takes
 from jobwire.errors import InvalidOption
 from jobwire.tasks.current import CONTEXT_KEY
 from jobwire.worker.active import ActiveJob
@@ -59,7 +59,7 @@ class Middleware:
     def __init__(self, given: Iterable[Any] = ()) -> None:
         self.running: list[Around] = []
         self.adding: list[Callable[[Adding], None]] = []
-        for index, one in enumerate(given):
+        for index, one in enumerate(items("middleware", given, "middleware")):
             self._take(f"middleware[{index}]", one)
 
     def __call__(self, one: Any) -> Any:
@@ -78,13 +78,12 @@ class Middleware:
                     field_name, one, "must be a coroutine function, or an object with running or adding"
                 )
         if around is not None:
-            if not inspect.iscoroutinefunction(around) and not inspect.iscoroutinefunction(
-                getattr(around, "__call__", None)  # noqa: B004 - the method itself is looked at
-            ):
+            if not is_async(around) or not takes(around, 2):
                 raise InvalidOption(field_name, one, "must be a coroutine function: async def (job, call_next)")
             self.running.append(around)
         if adding is not None:
-            self.adding.append(adding)
+            rule = "must be a function that takes the new job"
+            self.adding.append(function(f"{field_name}.adding", adding, 1, rule, plain=True))
 
     def with_context(self, task: str, queue: str, data: Any, traces: Traces | None) -> tuple[Any, Mapping[str, Any]]:
         """Returns a new job's data with the context that the middleware sends along, and native options for its

@@ -36,6 +36,7 @@ class By:
         return Unique(f"{task}:{values}", self.ttl)
 
 
+@spelling.refuses_typos("by()")
 def by(*names: str, for_: Seconds | None = None) -> By:
     """Returns a rule for `unique=`: of the jobs with equal values of these parameters only one is added. It holds until
     that job has finished, or for the given time.

@@ -15,6 +15,9 @@ from jobwire.tasks.app import App, new_life, tasks_of
 from jobwire.testing.runs import run_claim
 from jobwire.testing.store import StoreInMemory
 
+_PATIENCE = 30.0
+"""Seconds that hooks have to end."""
+
 
 class EagerStore(StoreInMemory):
     """A store whose queues run each job when it is added."""
@@ -47,7 +50,7 @@ class EagerRuns:
                 ended = await run_claim(runner, self._store.connection.backend, claim)
                 [verdict] = (await consumer.settle([ended.outcome], 0)).verdicts
                 self._life.hooks.settled(ended.outcome, verdict)
-                await self._life.hooks.finish()
+                await self._life.hooks.finish(_PATIENCE)
                 if verdict is Verdict.FAILED:
                     raise ended.reason()
                 if verdict is not Verdict.RETRIED:

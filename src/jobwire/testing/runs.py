@@ -10,6 +10,7 @@ from jobwire.boundary import Backend, Claim, Failed, Outcome
 from jobwire.journal import Journal
 from jobwire.testing.store import WORKER_ID
 from jobwire.worker.active import ActiveJob
+from jobwire.worker.handler_tasks import contained_tasks
 from jobwire.worker.handlers import Begin, Runner
 from jobwire.worker.running import RunningJobs
 
@@ -41,12 +42,13 @@ async def run_claim(runner: Runner, backend: Backend, claim: Claim, *, logs: boo
     running = RunningJobs(
         backend=backend, runner=kept, leases=_Leases(), journal=journal, timeout=None, on_end=done.set_result
     )
-    running.start(claim)
-    try:
-        outcome = await asyncio.shield(done)
-    except asyncio.CancelledError:
-        await running.leave(_CLEAN_UP)
-        raise
+    with contained_tasks():
+        running.start(claim)
+        try:
+            outcome = await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await running.leave(_CLEAN_UP)
+            raise
     return Ended(outcome, journal.raised or kept.error)
 
 

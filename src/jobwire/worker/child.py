@@ -28,8 +28,9 @@ from typing import Any, NoReturn
 
 from jobwire import codec
 from jobwire.errors import InvalidOption, LostLock, RateLimited, Snooze, Unrecoverable, WaitForChildren
-from jobwire.failure import begin_in_users_code, kind_of, message_of, stack_of
+from jobwire.failure import begin_in_users_code, exit_text, kind_of, message_of, stack_of
 from jobwire.flow import FlowJob
+from jobwire.forking import leave_if_forked
 from jobwire.model import Children, Job, JobKey, JobTree
 from jobwire.running_job import Running
 
@@ -162,6 +163,14 @@ def child_main(handler: Callable[[Any], Any], pipe: Connection, lifeline: Connec
 
 
 def _run(handler: Callable[[Any], Any], job: ProcessJob) -> tuple[str, Any]:
+    process = os.getpid()
+    try:
+        return _call(handler, job)
+    finally:
+        leave_if_forked(process, f"the handler of job {job.id}")
+
+
+def _call(handler: Callable[[Any], Any], job: ProcessJob) -> tuple[str, Any]:
     try:
         result = handler(job)
         if asyncio.iscoroutine(result):
@@ -177,11 +186,12 @@ def _run(handler: Callable[[Any], Any], job: ProcessJob) -> tuple[str, Any]:
 
 def _answer(error: BaseException) -> tuple[str, Any]:
     for name, kind in _RUN_LATER.items():
-        if isinstance(error, kind):
+        if issubclass(type(error), kind):
             return name, (getattr(error, "delay", None), _text(message_of(error)))
-    if isinstance(error, Unrecoverable):
+    if issubclass(type(error), Unrecoverable):
         return "unrecoverable", _text(message_of(error))
-    return "error", (kind_of(error), _text(message_of(error)), _text(stack_of(error)))
+    message = exit_text(error) if issubclass(type(error), SystemExit) else message_of(error)
+    return "error", (kind_of(error), _text(message), _text(stack_of(error)))
 
 
 def _text(text: str) -> str:

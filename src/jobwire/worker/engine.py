@@ -25,7 +25,7 @@ from typing import Any
 from jobwire.boundary import Backend, Claim, Consumer, Outcome, Settled, Verdict
 from jobwire.deadline import deadline
 from jobwire.errors import JobwireError, StoreRefused
-from jobwire.journal import Journal
+from jobwire.journal import Journal, fields_of
 from jobwire.worker.handlers import Runner
 from jobwire.worker.keeper import HeldLeases
 from jobwire.worker.listener import Listener
@@ -71,8 +71,9 @@ class Engine:
         self._call_timeout = call_timeout
         self.outage = outage
         self.running = RunningJobs(
-            backend=backend, runner=runner, leases=self, journal=journal, timeout=timeout, on_end=self._end
-        )
+            backend=backend, runner=runner, leases=self, journal=journal, timeout=timeout, on_end=self._end,
+            worker_is_cancelled=self._is_cancelled,
+        )  # fmt: skip
         self._outcomes: list[Outcome] = []
         self._in_flight: list[list[Outcome]] = []
         self._reserved = 0
@@ -84,6 +85,7 @@ class Engine:
         self._refused = RefusedOutcomes(consumer, call_timeout, journal)
         self._listener = Listener(consumer, self, outage, call_timeout)
         self._blocked_until = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
         self._bell = asyncio.Event()
         self._advanced = asyncio.Event()
         """Set when a call has ended or the listener rests, so that `drained` and `quiet` look again."""
@@ -96,7 +98,7 @@ class Engine:
         The companions, such as duties, run as long. If one of them fails, the engine fails too: a worker without its
         keeper or its duties must not go on as if nothing had happened.
         """
-        lanes = {asyncio.create_task(self._lane()) for _ in range(self._lanes)}
+        lanes = self._tasks = {asyncio.create_task(self._lane()) for _ in range(self._lanes)}
         others = {asyncio.create_task(part) for part in (self._listener.run(), *companions)}
         working, waiting = lanes, lanes | others
         try:
@@ -156,6 +158,10 @@ class Engine:
         """Stops the running handlers. Their jobs are released."""
         self.finish()
         self.running.cancel_all()
+
+    def _is_cancelled(self) -> bool:
+        """Returns True if the engine's own tasks are being cancelled, as at the end of `asyncio.run`."""
+        return any(task.cancelling() for task in self._tasks)
 
     def unsettled(self) -> list[str]:
         """Returns the ids of jobs whose outcome the store has not acknowledged."""
@@ -255,23 +261,24 @@ class Engine:
     def _takes_jobs(self) -> bool:
         return self.claiming and not self._paused
 
-    def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict]) -> None:
+    def _conclude(self, outcomes: list[Outcome], verdicts: Sequence[Verdict], *, dropped: bool = False) -> None:
+        """Ends the claims of outcomes that the store has answered, or that were dropped, which is logged already."""
         for outcome, verdict in zip(outcomes, verdicts, strict=True):
             claim = outcome.claim
             self._leases.let_go(claim)
             self._stats.count(verdict)
             self._observers.settled(outcome, verdict)
-            if verdict is Verdict.LOST:
+            if verdict is Verdict.LOST and not dropped:
                 self._journal.warning(
                     "the store refused the outcome of job %s: its lease had ended, and another worker may run it",
-                    claim.job.id, extra={"job": claim.job.id},
+                    claim.job.id, extra=fields_of(claim, final=False),
                 )  # fmt: skip
 
     async def _put_back(self, outcomes: list[Outcome], refusal: Exception | None) -> None:
         """Keeps outcomes that were not taken for the next call."""
         if refusal is not None and outcomes:
             outcomes, dropped = await self._refused.after(outcomes, refusal)
-            self._conclude(dropped, [Verdict.LOST] * len(dropped))
+            self._conclude(dropped, [Verdict.LOST] * len(dropped), dropped=True)
         self._outcomes[:0] = outcomes
 
     def _look_ahead(self, slots: int, settled: Settled, wakeups: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from jobwire import codec
 from jobwire.boundary import Claim, Completed, Failed, Feature, Outcome, Parked, Snoozed, Throttled
@@ -17,9 +17,8 @@ from jobwire.errors import (
     Snooze,
     Unrecoverable,
     WaitForChildren,
-    shown,
 )
-from jobwire.failure import begin_in_users_code, kind_of, message_of, stack_of
+from jobwire.failure import begin_in_users_code, exit_text, kind_of, message_of, stack_of
 from jobwire.journal import Journal
 from jobwire.worker.active import ActiveJob, BlockingJob
 from jobwire.worker.processes import EncodedResult, Processes, RemoteError
@@ -145,6 +144,11 @@ class Run(Protocol):
     @property
     def job(self) -> ActiveJob: ...
 
+    @property
+    def is_stopped(self) -> bool:
+        """True if the worker has stopped the run, or is being cancelled itself."""
+        ...
+
     def begin(self) -> None:
         """Called when the handler is about to run."""
         ...
@@ -173,15 +177,15 @@ async def run_job(runner: Runner, run: Run, journal: Journal) -> Outcome:
             return _put_back(job, request)
         return Completed(claim, result if isinstance(result, EncodedResult) else codec.dumps(result, field="result"))
     except asyncio.CancelledError as cancelled:
-        task = asyncio.current_task()
-        if job.cancelled or (task is not None and task.cancelling() > 0):
+        # A handler may have cancelled its own task. Releasing the job would make it run again, at once and without end.
+        if run.is_stopped:
             return run.stopped(cancelled)
         return failure(claim, cancelled, journal, "the handler was cancelled from within")
     except JobCancelled as cancelled:  # raised by a handler in a thread that has seen `job.cancelled`
         return run.stopped(cancelled) if job.cancelled else failure(claim, cancelled, journal)
     except SystemExit as leaving:
         # sys.exit() in a handler ends that handler, not the worker and its other jobs.
-        return failure(claim, leaving, journal, f"the handler called sys.exit({shown(leaving.code)})")
+        return failure(claim, leaving, journal, exit_text(leaving))
     except GeneratorExit:
         raise
     except BaseException as error:  # KeyboardInterrupt and exceptions of the user's own are among these
@@ -211,9 +215,13 @@ def failure(
 ) -> Failed:
     """Logs a failed run and returns its outcome."""
     begin_in_users_code(error)
-    final = final or isinstance(error, Unrecoverable)
-    kind = error.kind if isinstance(error, RemoteError) else kind_of(error)
-    stack = error.stack if isinstance(error, RemoteError) else stack_of(error)
+    # Not isinstance, which asks the exception for its class: that is the user's code too.
+    final = final or issubclass(type(error), Unrecoverable)
+    remote = cast("RemoteError", error) if issubclass(type(error), RemoteError) else None
+    kind = kind_of(error) if remote is None else remote.kind
+    stack = stack_of(error) if remote is None else remote.stack
+    if remote is not None:
+        remote.__traceback__ = None  # its frames are those that read the child's answer
     failed = Failed(claim, message or message_of(error), stack, final=final, kind=kind)
     journal.failed(failed, error)
     return failed

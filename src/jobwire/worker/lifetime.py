@@ -11,14 +11,16 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
 from jobwire.connection import Connection
 from jobwire.counted import counted
 from jobwire.errors import WrongState
-from jobwire.journal import Journal
+from jobwire.journal import Journal, working
 from jobwire.worker.engines import Engines
+from jobwire.worker.handler_tasks import contained_tasks
 from jobwire.worker.loop_watch import LoopWatch
 from jobwire.worker.observers import Observers
 from jobwire.worker.processes import worker_stopping
@@ -83,7 +85,8 @@ class Lifetime:
                 if await self._reach_store():
                     async with contextlib.AsyncExitStack() as stack:
                         if await self._enter_lifespan(stack):
-                            await self._work(tuple(observers), paused, beside)
+                            with contained_tasks():
+                                await self._work(tuple(observers), paused, beside)
         finally:
             self.ended.set()
 
@@ -154,9 +157,10 @@ class Lifetime:
         if self.stopping.is_set():
             engines.finish()  # before their first claim
         watch = LoopWatch(self.journal, engines.claim_of)
-        token = worker_stopping.set(self.stopping.is_set)
-        work = asyncio.create_task(engines.run())
-        worker_stopping.reset(token)
+        context = copy_context()
+        context.run(worker_stopping.set, self.stopping.is_set)
+        context.run(working.set, self.journal.worker_id)
+        work = asyncio.create_task(engines.run(), context=context)
         companion = None if beside is None else asyncio.create_task(beside(engines))
         queues = f"{'queue' if len(self._plans) == 1 else 'queues'} {', '.join(self._plans)}"
         self.journal.info("started on %s, concurrency %d", queues, self._limits.concurrency)

@@ -35,13 +35,26 @@ _ONE_SIGNAL = 2.0
 """Seconds within which a SIGTERM for a child and one for its worker count as one signal to both."""
 
 
+class RemoteTraceback(Exception):
+    """The traceback of an exception that was raised in a child process, as text, since frames can't be sent."""
+
+
 class RemoteError(Exception):
-    """An error that was raised in a child process. Its stack is text, since frames can't be sent."""
+    """An error that was raised in a child process."""
 
     def __init__(self, kind: str, message: str, stack: str) -> None:
         super().__init__(message)
         self.kind = kind
         self.stack = stack
+
+
+def remote_error(kind: str, message: str, stack: str) -> RemoteError:
+    """Returns the error as one of a class with the name that it has in the child: logs and error trackers show that.
+    Its cause is its traceback."""
+    name = kind if kind.isidentifier() else RemoteError.__name__
+    error = type(name, (RemoteError,), {"__module__": "builtins"})(kind, message, stack)
+    error.__cause__ = RemoteTraceback(f"\n{stack}") if stack else None
+    return error
 
 
 class EncodedResult(bytes):
@@ -106,7 +119,7 @@ class _Child:
             case "unrecoverable":
                 raise Unrecoverable(value)
             case _:
-                raise RemoteError(*value)
+                raise remote_error(*value)
 
     def _serve(self, job: BlockingJob, on_begun: Callable[[], object]) -> tuple[str, Any]:
         """Answers the child's requests until the job ends. Returns the child's last message."""
@@ -174,7 +187,7 @@ def _carry_out(job: BlockingJob, method: str, args: Any, named: Any) -> tuple[An
 
 def _cause(code: int | None) -> str:
     if code is not None and code < 0:
-        return f"killed by {signal.Signals(-code).name}"
+        return f"killed by {signal.Signals(-code).name if -code in set(signal.Signals) else f'signal {-code}'}"
     return f"exit code {code}"
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from jobwire import spelling
 from jobwire.boundary import ConsumerSettings, Strategy
 from jobwire.checks import Seconds, seconds, text, whole
 from jobwire.errors import InvalidOption
 from jobwire.native import NATIVE
 from jobwire.options import Keep, keep_of
 from jobwire.rate import Rate, rate_of
+from jobwire.spelling import refuses_typos
 from jobwire.worker.handlers import Executor, Handler, MakesRunner, Runner, make_runner
 from jobwire.worker.settings import strategies_of, strategy_of
 
@@ -33,6 +32,7 @@ class QueueOptions:
     native: object | None = None
 
 
+@refuses_typos("a QueueHandler", NATIVE)
 @dataclass(frozen=True, slots=True)
 class QueueHandler(QueueOptions):
     """The handler of one queue of a Worker, with options of the queue's own. An option that is None is the worker's.
@@ -44,23 +44,6 @@ class QueueHandler(QueueOptions):
 
     handler: Handler | MakesRunner
 
-
-def _refuse_unknown_options() -> None:
-    """Makes QueueHandler refuse an unknown keyword with a suggestion."""
-    init: Any = QueueHandler.__init__
-    options = [field.name for field in fields(QueueOptions)]
-
-    @functools.wraps(init)
-    def checked(self: QueueHandler, *args: Any, **given: Any) -> None:
-        for name, value in given.items():
-            if name not in options and name != "handler":
-                raise spelling.unknown(name, value, options, "a QueueHandler", NATIVE.get(name, ""))
-        init(self, *args, **given)
-
-    setattr(QueueHandler, "__init__", checked)  # noqa: B010 - a type checker would see other arguments
-
-
-_refuse_unknown_options()
 
 QueueHandlers = Mapping[str, Handler | MakesRunner | QueueHandler]
 """The queues of one worker, each with its handler."""

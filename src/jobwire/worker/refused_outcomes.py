@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from jobwire.boundary import Claim, Completed, Consumer, Failed, Outcome
 from jobwire.deadline import deadline
-from jobwire.journal import Journal
+from jobwire.journal import Journal, fields_of
 
 _TOGETHER = 200
 _REFUSALS = 3
@@ -47,11 +47,14 @@ class RefusedOutcomes:
             return [outcome], []
         del self._refusals[claim]
         if isinstance(outcome, Completed):
-            self._journal.error("the store refuses the result of job %s (%s); the job fails", claim.job.id, refusal)
+            self._journal.error(
+                "the store refuses the result of job %s (%s); the job fails",
+                claim.job.id, refusal, extra=fields_of(claim, final=True),
+            )  # fmt: skip
             return [Failed(claim, f"the store refuses the result: {refusal}")], []
         self._journal.error(
             "the store refuses the outcome of job %s (%s); the job is recovered when its lease expires",
-            claim.job.id, refusal,
+            claim.job.id, refusal, extra=fields_of(claim, final=True),
         )  # fmt: skip
         return [], [outcome]
 

@@ -16,17 +16,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from jobwire.boundary import Backend, Claim, Outcome, Released
+from jobwire import forking
+from jobwire.boundary import Backend, Claim, Failed, Outcome, Released
 from jobwire.errors import HandlerTimeout, JobCancelled
-from jobwire.journal import Journal
+from jobwire.journal import Journal, fields_of
+from jobwire.worker.abandoning import forget
 from jobwire.worker.active import ActiveJob, Leases
+from jobwire.worker.handler_tasks import maker, task_maker
 from jobwire.worker.handlers import Runner, failure, run_job
 
 _CLEAN_UP = 5.0
 """Seconds that a cancelled handler may go on before it is abandoned."""
+_NOT_SHOWN = "the handler raised an exception that can't be shown"
 
 
 class Run:
@@ -54,6 +58,16 @@ class Run:
         if timeout is not None:
             self.timer = asyncio.get_running_loop().call_later(timeout, self._runs.time_out, self, timeout)
 
+    @property
+    def is_stopped(self) -> bool:
+        """True if the worker has stopped the run, or is being cancelled itself."""
+        return self.job.cancelled or self._runs.worker_is_cancelled()
+
+    def made(self, task: asyncio.Task[Any]) -> None:
+        """Registers a task that the handler has made."""
+        self._runs.made[task] = self
+        task.add_done_callback(self._runs.made.pop)
+
     def stopped(self, cancelled: BaseException | None) -> Outcome:
         """Returns the outcome of a run that the worker has stopped."""
         if self.cause is None:
@@ -74,6 +88,7 @@ class RunningJobs:
         journal: Journal,
         timeout: float | None,
         on_end: Callable[[Outcome], None],
+        worker_is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self._backend = backend
         self._runner = runner
@@ -81,7 +96,20 @@ class RunningJobs:
         self.journal = journal
         self.timeout = timeout
         self._on_end = on_end
+        self.worker_is_cancelled = worker_is_cancelled
+        self._new_task = self._first_task
         self._runs: dict[Claim, Run] = {}
+        self.made: dict[asyncio.Task[Any], Run] = {}
+        """The tasks that handlers have made and that still run."""
+        forking.follow(self, RunningJobs._after_fork)
+
+    def _after_fork(self) -> None:
+        """Ends a forked process as soon as a handler returns in it: it is the copy of a handler that has forked."""
+
+        def leave(outcome: Outcome) -> None:
+            forking.leave_if_forked(0, f"the handler of job {outcome.claim.job.id}")
+
+        self._on_end = leave
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -90,13 +118,18 @@ class RunningJobs:
         return [claim.job.id for claim in self._runs]
 
     def claim_of(self, task: asyncio.Task[Any]) -> Claim | None:
-        """Returns the claim whose handler runs in the task. May be called from any thread."""
-        return next((run.claim for run in list(self._runs.values()) if run.task is task), None)
+        """Returns the claim whose handler runs in the task, or has made it. May be called from any thread."""
+        run = self.made.get(task) or next((run for run in list(self._runs.values()) if run.task is task), None)
+        return None if run is None else run.claim
 
     def start(self, claim: Claim) -> None:
         run = self._runs[claim] = Run(claim, ActiveJob(claim, self._backend, self._leases), self)
-        # The loop's own method: `asyncio.create_task` takes a fifth longer, for options that are not used here.
-        run.task = asyncio.get_running_loop().create_task(self._run(run))
+        run.task = self._new_task(self._run(run))
+
+    def _first_task(self, running: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Makes the first task, and leaves the others to the quickest function for that in this event loop."""
+        self._new_task = task_maker()
+        return self._new_task(running)
 
     def lose(self, claim: Claim) -> None:
         """Stops the run of a job whose lease is lost."""
@@ -105,7 +138,7 @@ class RunningJobs:
             self.journal.warning(
                 "lost the lease of job %s: stopping its handler, another worker may run the job",
                 claim.job.id,
-                extra={"job": claim.job.id},
+                extra=fields_of(claim, final=False),
             )
             run.job.mark_lost()
             self._cancel(run)
@@ -137,12 +170,18 @@ class RunningJobs:
     # --- one run ----------------------------------------------------------------------------------------------------
 
     async def _run(self, run: Run) -> None:
+        maker.set(run)
         try:
             outcome = await run_job(self._runner, run, self.journal)
         except GeneratorExit as error:
             if run.abandoned or run.task is None or not run.task.get_loop().is_running():
                 raise  # not the handler's: Python is destroying the coroutine
             outcome = failure(run.claim, error, self.journal)
+        except BaseException:
+            # The handler's exception has broken the code that describes it. Without an outcome its slot would stay in
+            # use, and its lease would be extended without end.
+            outcome = Failed(run.claim, _NOT_SHOWN, kind="Exception")
+            self.journal.failed(outcome)
         if not run.abandoned:
             self._end(run, outcome)
 
@@ -150,6 +189,7 @@ class RunningJobs:
         if run.timer is not None:
             run.timer.cancel()
         run.claim.run_seconds = time.monotonic() - run.began
+        run.task = None  # whose context has the run: a cycle that only the garbage collector would free
         del self._runs[run.claim]
         self._on_end(outcome)
 
@@ -200,13 +240,10 @@ class RunningJobs:
         self.journal.error(
             "abandoned the handler of job %s (%s): it was cancelled and still runs, its result will be dropped",
             run.claim.job.id, run.claim.job.name,
-            extra={"job": run.claim.job.id, "job_name": run.claim.job.name},
+            extra=fields_of(run.claim, final=False),
         )  # fmt: skip
-        _forget(run.task)
+        forget(run.task)
+        for task, owner in self.made.items():
+            if owner is run and task.cancelling():
+                forget(task)  # the handler waits for it, and it has ignored the cancellation
         return True
-
-
-def _forget(task: asyncio.Task[Any]) -> None:
-    """Removes the task from the event loop's list, so that `asyncio.run` does not wait for it at its end."""
-    asyncio.tasks._unregister_task(task)  # pyright: ignore[reportPrivateUsage] documented for extensions of asyncio
-    setattr(task, "_log_destroy_pending", False)  # noqa: B010 - unknown to type checkers; Python's gather sets it too

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from jobwire import spelling
 from jobwire.boundary import Strategy
+from jobwire.checks import function, is_async, takes
 from jobwire.errors import InvalidOption
 from jobwire.native import NATIVE
 from jobwire.worker.stats import Observer
@@ -45,10 +46,7 @@ def strategies_of(backoff: Strategy | Mapping[str, Strategy] | None) -> Mapping[
 
 
 def _check_strategy(field: str, strategy: Any) -> None:
-    if not callable(strategy) or isinstance(strategy, type) or not takes(strategy, 3):
-        raise InvalidOption(field, strategy, _STRATEGY)
-    if inspect.iscoroutinefunction(strategy):
-        raise InvalidOption(field, strategy, "must be a plain function, not a coroutine function")
+    function(field, strategy, 3, _STRATEGY, plain=True)
 
 
 def observers_of(value: Sequence[Observer]) -> tuple[Observer, ...]:
@@ -59,9 +57,11 @@ def observers_of(value: Sequence[Observer]) -> tuple[Observer, ...]:
 
 
 def observer_of(field: str, value: Any) -> Observer:
-    for method in ("started", "settled"):
+    rule = "must be an object with the methods started(claim) and settled(outcome, verdict)"
+    for method, arguments in (("started", 1), ("settled", 2)):
         if isinstance(value, type) or not callable(getattr(value, method, None)):
-            raise InvalidOption(field, value, "must be an object with the methods started(claim) and settled(...)")
+            raise InvalidOption(field, value, rule)
+        function(f"{field}.{method}", getattr(value, method), arguments, rule, plain=True)
     return value
 
 
@@ -69,8 +69,19 @@ def lifespan_of(value: Any) -> Any:
     """Returns the function that makes a worker's lifespan. Without one, it makes a context that does nothing."""
     if value is None:
         return contextlib.nullcontext
+    rule = "must be a function without arguments that returns an async context"
     if not callable(value) or not takes(value, 0):
-        raise InvalidOption("lifespan", value, "must be a function without arguments that returns an async context")
+        raise InvalidOption("lifespan", value, rule)
+    return async_context("lifespan", value, rule)
+
+
+def async_context(field: str, value: Any, rule: str) -> Any:
+    """Returns a function that makes async contexts. It may be an async generator function that contextlib has not made
+    one of. Refuses functions that make something else, as far as that can be seen."""
+    if inspect.isasyncgenfunction(value):
+        return contextlib.asynccontextmanager(value)
+    if is_async(value) or inspect.isgeneratorfunction(inspect.unwrap(value)):
+        raise InvalidOption(field, value, rule)
     return value
 
 
@@ -85,7 +96,7 @@ def check_handler(handler: Any) -> bool:
         raise InvalidOption("handler", handler, "has a yield in it, so that calling it runs nothing; return the result")
     if not takes(handler, 1):
         raise InvalidOption("handler", handler, "must take one argument, the job")
-    return any(inspect.iscoroutinefunction(one) for one in kinds)
+    return is_async(handler)
 
 
 def check_picklable(handler: Any) -> None:
@@ -95,16 +106,3 @@ def check_picklable(handler: Any) -> None:
     except Exception as error:  # an object's own pickling may raise anything
         rule = "must be a function at the top of a module for executor='process', which sends it to another process"
         raise InvalidOption("handler", handler, f"{rule} ({error})") from None
-
-
-def takes(function: Callable[..., Any], arguments: int) -> bool:
-    """Returns True if the function accepts that many positional arguments, or has no signature to judge by."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions written in C have none
-        return True
-    try:
-        signature.bind(*range(arguments))
-    except TypeError:
-        return False
-    return True

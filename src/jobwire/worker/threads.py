@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import os
 import queue
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from jobwire.errors import shown
+from jobwire.forking import leave_if_forked
+from jobwire.journal import fields_of
+from jobwire.worker.handler_tasks import maker
 
 logger = logging.getLogger("jobwire.worker")
 
@@ -44,6 +48,7 @@ class _Thread:
 
     def _run(self) -> None:
         _here.owner = self._owner
+        process = os.getpid()
         while (item := self._inbox.get()) is not None:
             work, future, loop = item
             result: Any = None
@@ -52,6 +57,7 @@ class _Thread:
                 result = work()
             except BaseException as raised:
                 error = raised
+            leave_if_forked(process, "a handler")
             try:
                 loop.call_soon_threadsafe(_deliver, future, result, error)
             except RuntimeError:
@@ -64,7 +70,7 @@ def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | No
         return
     if error is None:
         future.set_result(result)
-    elif isinstance(error, (StopIteration, GeneratorExit)):
+    elif issubclass(type(error), (StopIteration, GeneratorExit)):  # isinstance would ask the exception for its class
         future.set_exception(RuntimeError(f"the handler raised {shown(error)}"))  # a future refuses this error itself
     else:
         future.set_exception(error)
@@ -91,7 +97,11 @@ class Threads:
             # and ends when it finds this in its inbox.
             if future.cancelled():
                 thread.end()
-                logger.warning("abandoned thread %s: its handler still runs, its result will be dropped", thread.name)
+                run = maker.get()
+                logger.warning(
+                    "abandoned thread %s: its handler still runs, its result will be dropped",
+                    thread.name, extra={} if run is None else fields_of(run.claim, final=False),
+                )  # fmt: skip
             else:
                 self._idle.append(thread)
 

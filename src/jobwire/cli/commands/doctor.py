@@ -40,7 +40,7 @@ def doctor(
     """
     from jobwire.cli.exit_codes import REFUSED, UNREACHABLE, USAGE, WrongUsage, code_of
     from jobwire.cli.output import complain
-    from jobwire.cli.profiles import located
+    from jobwire.cli.profiles import located, understood
     from jobwire.errors import InvalidOption, StoreUnavailable
 
     if urls and (url is not None or store is not None):
@@ -48,6 +48,14 @@ def doctor(
     wanted: Sequence[str | None] = urls or [located(url, store)]
     codes: set[int] = set()
     for number, one in enumerate(wanted):
+        try:
+            understood(one)
+        except WrongUsage as error:
+            if len(wanted) == 1:
+                raise
+            complain(str(error))
+            codes.add(USAGE)
+            continue
         try:
             sound = _visit(one, fix=fix, yes=yes, as_json=as_json, apart=number > 0)
             codes.add(0 if sound else REFUSED)

@@ -46,6 +46,7 @@ from jobwire.boundary import (
     Snoozed,
     Verdict,
 )
+from jobwire.counted import counted
 from jobwire.errors import JobwireError, MalformedPayload, StoreUnavailable
 from jobwire.model import State
 
@@ -190,7 +191,8 @@ class BridgeConsumer:
         for claim in others:
             args += ("U", claim.job.id, claim.token)
         ids = [claim.job.id for claim in others]
-        _log.warning("type %s: pushed back %d jobs whose target is another worker: %s", self._type, len(ids), ids)
+        pushed_back = counted(len(ids), "job")
+        _log.warning("type %s: pushed back %s whose target is another worker: %s", self._type, pushed_back, ids)
         with suppress(StoreUnavailable):  # then their leases expire and they are recovered
             await self._call(0, (0, len(others)), args)
         return ours

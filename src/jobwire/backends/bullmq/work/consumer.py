@@ -34,6 +34,7 @@ from jobwire.boundary import (
     Throttled,
     Verdict,
 )
+from jobwire.counted import counted
 from jobwire.errors import JobwireError, StoreUnavailable
 from jobwire.model import State
 from jobwire.native import BullMQWorker, of_kind
@@ -137,7 +138,8 @@ class BullConsumer:
 
     def _log_discarded(self, ids: list[bytes]) -> None:
         if ids:
-            _log.warning("queue %s: discarded %d entries that are not jobs: %s", self._keys.queue, len(ids), ids)
+            entries = counted(len(ids), "entry", " that is not a job", " that are not jobs")
+            _log.warning("queue %s: discarded %s: %s", self._keys.queue, entries, ids)
 
     async def _fail_for_children(self, claim: Claim, code: int) -> Verdict:
         """Fails a run that can't complete because of the job's children, as BullMQ does."""
