@@ -71,8 +71,12 @@ class IllegalTransition(WrongState):
             status, possible = JobStatus(current), JOB[JobStatus(current)]
         else:
             status, possible = CampaignStatus(current), CAMPAIGN[CampaignStatus(current)]
-        rest = f"it can become {' or '.join(possible)}" if possible else "it has ended and can't change any more"
-        super().__init__(f"{what} is {status} and can't become {wanted}: {rest}")
+        if wanted == CampaignStatus.RUNNING and wanted in possible:  # by the other one of two verbs
+            sentence = f"{what} is {status}: {'start' if status == CampaignStatus.QUEUED else 'resume'} it instead"
+        else:
+            rest = f"it can become {' or '.join(possible)}" if possible else "it has ended and can't change any more"
+            sentence = f"{what} is {status} and can't become {wanted}: {rest}"
+        super().__init__(sentence)
         self.what = what
         self.current = current
         self.wanted = wanted

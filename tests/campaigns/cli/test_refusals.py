@@ -259,7 +259,7 @@ class TestWithACampaign:
 
     def test_changes_that_the_state_does_not_allow(self, run, name):
         is_sentence(run("pause", name), 1, "campaign 'spring' is QUEUED and can't become PAUSED")
-        is_sentence(run("resume", name), 1, "campaign 'spring' is QUEUED and can't become RUNNING")
+        is_sentence(run("resume", name), 1, "campaign 'spring' is QUEUED: start it instead")
         run("start", name)
         is_sentence(run("start", name), 1, "campaign 'spring' is RUNNING and can't become RUNNING")
         run("cancel", name)
