@@ -170,7 +170,6 @@ class Campaigns(Table[Campaign]):
 
 def bounded(field: str, value: Any, *, minimum: int, maximum: int = LARGEST) -> int:
     """Returns an integer that a column can hold."""
-    number = checks.whole(field, value, minimum=minimum)
-    if number > maximum:
+    if isinstance(value, int) and value > maximum:
         raise InvalidOption(field, value, f"must be at most {maximum}")
-    return number
+    return checks.whole(field, value, minimum=minimum)
