@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from campaigns.scripted_transport import ScriptedTransport
-from jobwire.campaigns.sending import deliver
+from jobwire.campaigns.sending import deliver, delivery_rate
 from jobwire.campaigns.transports import FloodWait, Permanent, Retryable
 
 
@@ -41,7 +41,12 @@ async def test_messages_of_one_moment_share_a_call(service, campaign, working, r
     assert await _jobs(database) == [("SENT", 1, None, 120)]
 
 
-async def test_no_more_messages_are_claimed_than_may_be_sent_at_once(service, campaign, working, reaches, database):
+async def test_no_more_messages_are_claimed_than_may_be_sent_at_once(  # noqa: PLR0917 - fixtures
+    service, campaign, working, reaches, database, monkeypatch
+):
+    # On a busy machine a claim may come too late for its slot. It is then kept until another slot, beside the next ones.
+    monkeypatch.setattr(delivery_rate, "LATEST", 60.0)
+
     class Looking(Together):
         claimed = 0
 
