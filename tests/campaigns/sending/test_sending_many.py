@@ -44,7 +44,7 @@ async def test_messages_of_one_moment_share_a_call(service, campaign, working, r
 async def test_no_more_messages_are_claimed_than_may_be_sent_at_once(  # noqa: PLR0917 - fixtures
     service, campaign, working, reaches, database, monkeypatch
 ):
-    # On a busy machine a claim may come too late for its slot. It is then kept until another slot, beside the next ones.
+    # On a busy machine a claim may come too late for its slot. It is kept until the next slot, beside others.
     monkeypatch.setattr(delivery_rate, "LATEST", 60.0)
 
     class Looking(Together):
