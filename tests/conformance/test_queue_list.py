@@ -95,5 +95,5 @@ async def test_many_jobs_are_cancelled(queue, needs):
 
 
 async def test_one_id_in_the_place_of_many_is_refused(queue):
-    with pytest.raises(InvalidOption, match="not one id"):
+    with pytest.raises(InvalidOption, match="not one value"):
         await queue.admin.remove_many("17")

@@ -13,6 +13,8 @@ import os
 import sys
 import threading
 
+_WAIT_FOR_THREADS = ".shutdown_default_executor"
+"""The end of the name of asyncio's own task that waits for the threads of `asyncio.to_thread`."""
 _PATIENCE = 5.0
 
 logger = logging.getLogger("jobwire.worker")
@@ -28,7 +30,8 @@ def leave_soon(code: int = 0) -> None:
 def _leave(code: int, loop: asyncio.AbstractEventLoop) -> None:
     main = threading.main_thread()
     # While tasks run, so does the loop, and its idle threads are there only because of that.
-    what, names = "tasks", [getattr(task.get_coro(), "__qualname__", "unknown") for task in asyncio.all_tasks(loop)]
+    tasks = [getattr(task.get_coro(), "__qualname__", "unknown") for task in asyncio.all_tasks(loop)]
+    what, names = "tasks", [name for name in tasks if not name.endswith(_WAIT_FOR_THREADS)]
     if not loop.is_running() or not names:
         what, names = "threads", [one.name for one in threading.enumerate() if not (one.daemon or one is main)]
     logger.error(
