@@ -107,6 +107,7 @@ class Store:
         self._since: datetime | None = None
         self._rests_until = 0.0
         self._outdated = False
+        self._changed = self._began = 0.0
         self._silent = False
         self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._queues: dict[str, Queue] = {}
@@ -164,11 +165,12 @@ class Store:
         is_near = self._rests_until - time.monotonic() < within
         if self._outdated or (age > _OLD and is_near):
             self._outdated = False
-            looked = self._looked
             self._wake.set()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(within, self._timeout)):
-                    await looked.wait()
+                    await self._looked.wait()
+                    while self._began < self._changed:  # that look had begun before the change
+                        await self._looked.wait()
         return self.look
 
     async def next_look(self, within: float) -> None:
@@ -178,8 +180,11 @@ class Store:
                 await self._looked.wait()
 
     def outdate(self) -> None:
-        """Makes the next page wait for a new look, after something was changed."""
+        """Makes the next page wait for a new look, after something was changed. It begins at once, whatever the break
+        after the last one is."""
         self._outdated = True
+        self._changed = time.monotonic()
+        self._answers.set()
         self._kept.clear()
 
     @property
@@ -204,6 +209,7 @@ class Store:
 
     async def _run(self) -> None:
         while True:
+            self._answers.clear()
             began = time.monotonic()
             try:
                 async with asyncio.timeout(self._timeout * _WHOLE_LOOK):
@@ -217,6 +223,7 @@ class Store:
             self._adapt(took)
             if self.look.trouble is None:
                 took += await self._look_closer()
+            self._began = began
             self._looked.set()
             self._looked = asyncio.Event()
             if self.watchers:
@@ -224,7 +231,6 @@ class Store:
             self._wake.clear()
             rest = min(took * _SHARE, _LONGEST_REST)
             self._rests_until = time.monotonic() + rest
-            self._answers.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(rest):
                     await self._answers.wait()

@@ -23,7 +23,7 @@ async def draw(call: Call) -> View:
     where = {"store": store.name, "queue": queue.name}
     return View(
         "jobs.html",
-        _title(named(queue.name), chosen, found, figures),
+        _title(named(queue.name), chosen, found, figures, is_whole=not cursor and found.cursor is None),
         {
             "store": store,
             "queue": queue.name,
@@ -42,9 +42,12 @@ async def draw(call: Call) -> View:
     )
 
 
-def _title(queue: str, chosen: Selection, found: Found, figures: QueueFigures) -> str:
+def _title(queue: str, chosen: Selection, found: Found, figures: QueueFigures, *, is_whole: bool) -> str:
     state = chosen.state.value.replace("_", " ")
     if chosen:
-        more = "" if found.cursor is None else f" of the {found.looked_at:,} looked at"
-        return f"{queue}: {counted(len(found.jobs), f'{state} job', ' matches', ' match')}{more}"
-    return f"{queue}: {counted(figures.counts.get(chosen.state, len(found.jobs)), f'{state} job')}"
+        if found.cursor is not None:
+            return f"{queue}: {len(found.jobs):,} of the {found.looked_at:,} {state} jobs looked at match"
+        return f"{queue}: {counted(len(found.jobs), f'{state} job', ' matches', ' match')}"
+    # The page was read after the last look, so it knows better what it holds.
+    number = len(found.jobs) if is_whole else max(figures.counts.get(chosen.state, 0), len(found.jobs))
+    return f"{queue}: {counted(number, f'{state} job')}"
