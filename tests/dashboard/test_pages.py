@@ -47,10 +47,11 @@ async def test_every_page_shows_what_the_queue_holds(browse, queue, lived_in):
     assert "letters" in overview.links
     assert re.search(r'<td class="figure wide">[\d.]+ m?s</td>', overview.html), "no running time"
     page = await browser.open("queue")
-    assert page.title.startswith("letters: 1 job waits, the oldest for")
+    assert page.title.startswith("letters: 1 job waits, for ")
     for state, data in (("waiting", "now"), ("delayed", "later"), ("completed", "ann"), ("failed", "nobody")):
         listed = await browser.open("jobs", state=state)
         assert listed.title == f"letters: 1 {state} job"
+        assert ("<th>Name</th>" in listed.html) == queue.capabilities.has(Feature.JOB_NAMES)
         assert data in listed.text
         job = await browser.open("job", id=lived_in[State(state)].id)
         assert job.status == 200
@@ -231,11 +232,12 @@ async def test_it_can_be_mounted_anywhere(connection, queue):
     try:
         overview = Page(await browser.client.get("/ops/jobs"))
         assert overview.url.path == "/ops/jobs/"
-        for tag, attributes in overview.elements:
-            for name in ("href", "src"):
-                if attributes.get(name) and tag != "a":
-                    found = await browser.client.get(overview.url.join(attributes[name]))
-                    assert found.status_code == 200
+        for page in (overview, Page(await browser.client.get("/ops/jobs/not/a/page"))):
+            for tag, attributes in page.elements:
+                for name in ("href", "src"):
+                    if attributes.get(name) and (tag != "a" or page is not overview):
+                        found = await browser.client.get(page.url.join(attributes[name]))
+                        assert found.status_code == (404 if attributes[name] == "#main" else 200)
         page = Page(await browser.client.get(overview.url.join(overview.links["letters"])))
         assert (page.status, page.url.path) == (200, "/ops/jobs/queue")
         assert [one.path for one in browser.client.cookies.jar] == ["/ops/jobs/"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 from jobwire.counted import counted
@@ -15,6 +16,8 @@ MOST_TEXT, _SHORT_TEXT = 100_000, 100
 """Characters of all texts of a tree, and of one text after that."""
 _DEEPEST = 12
 _LONGEST_LABEL = 200
+_MOST_INNER = 200
+"""Fields or items of one container inside another, so that a long list leaves room for the fields after it."""
 _OPEN = 2
 """Levels that are open at first."""
 
@@ -62,7 +65,7 @@ def _node(label: str, value: Any, depth: int, left: _Left, hide: Redaction) -> N
     if depth >= _DEEPEST:
         return Node(label, "text", brief(value, hide, left.take(LONGEST_TEXT)))
     children: list[Node] = []
-    for name, inner in items:
+    for name, inner in islice(items, _MOST_INNER if depth else None):
         if left.nodes <= 0:
             break
         if kind == "object" and hide.hides(name):

@@ -48,6 +48,6 @@ def _title(queue: str, chosen: Selection, found: Found, figures: QueueFigures, *
         if found.cursor is not None:
             return f"{queue}: {len(found.jobs):,} of the {found.looked_at:,} {state} jobs looked at match"
         return f"{queue}: {counted(len(found.jobs), f'{state} job', ' matches', ' match')}"
-    # The page was read after the last look, so it knows better what it holds.
+    # The jobs were read after the last look, so its count may be older.
     number = len(found.jobs) if is_whole else max(figures.counts.get(chosen.state, 0), len(found.jobs))
     return f"{queue}: {counted(number, f'{state} job')}"
