@@ -17,6 +17,7 @@ from jobwire.dashboard.pages import queue as queue_page
 from jobwire.dashboard.queue_names import QueueNames
 from jobwire.dashboard.series import Series
 from jobwire.dashboard.store import MOST_COUNTED, Store
+from jobwire.errors import StoreUnavailable
 
 
 @pytest.fixture
@@ -146,6 +147,33 @@ async def test_a_look_follows_at_once_when_something_was_changed(connection, mon
         async with asyncio.timeout(10):
             await shown
             await looks.get()  # a look that was under way knows nothing of the change
+    finally:
+        await store.close()
+
+
+async def test_a_store_that_answers_again_is_looked_at_at_once(connection, monkeypatch):
+    store = Store("shop", connection, 5.0)
+    looks: asyncio.Queue[None] = asyncio.Queue()
+    answers = iter([False, False])
+
+    async def look():
+        looks.put_nowait(None)
+        raise StoreUnavailable("no answer")
+
+    async def has_queue(name):
+        if not next(answers, True):
+            raise StoreUnavailable("no answer")
+        return False
+
+    monkeypatch.setattr(store, "_look", look)
+    monkeypatch.setattr(connection, "has_queue", has_queue)
+    monkeypatch.setattr(store_module, "_SHARE", 10**9)  # any look is followed by the longest break
+    monkeypatch.setattr(store_module, "_ASK_AGAIN", 0.01)
+    store.start()
+    try:
+        async with asyncio.timeout(10):
+            await looks.get()
+            await looks.get()
     finally:
         await store.close()
 

@@ -49,6 +49,8 @@ _CANCEL_AGAIN = 0.5
 _PATIENCE = 0.25
 """Seconds for a question to a store that has not answered the last short one, so that pages with stale figures don't
 wait for each of their parts."""
+_ASK_AGAIN = 3.0
+"""Seconds between two small questions to a store that does not answer."""
 MOST_SEARCHED = 5000
 """Jobs that are searched for schedules, in stores that have no list of them."""
 _MOST_OPEN = 500
@@ -231,14 +233,34 @@ class Store:
             self._wake.clear()
             rest = min(took * _SHARE, _LONGEST_REST)
             self._rests_until = time.monotonic() + rest
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(rest):
-                    await self._answers.wait()
+            await self._rest(rest)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(
                     0 if self._answers.is_set() else WATCHED_EVERY if self.watchers else UNWATCHED_EVERY
                 ):
                     await self._wake.wait()
+
+    async def _rest(self, seconds: float) -> None:
+        """Waits for the end of the break after a look, or until something was changed. If the store is silent, it is
+        asked something small again and again, and looked at as soon as it answers. One that answers and is only too
+        slow for a look has its break."""
+        until = time.monotonic() + seconds
+        is_silent = self.look.trouble is not None and not await self._replies()
+        while not self._answers.is_set() and (left := until - time.monotonic()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left, _ASK_AGAIN) if is_silent else left):
+                    await self._answers.wait()
+            if is_silent and await self._replies():
+                self._answers.set()
+
+    async def _replies(self) -> bool:
+        """Returns True if the store answers a small question at once."""
+        try:
+            async with asyncio.timeout(min(self._timeout, _PATIENCE)):
+                await self.connection.has_queue("-")
+        except (JobwireError, TimeoutError, OSError):
+            return False
+        return True
 
     async def _look(self) -> None:
         names = await self._names.go_on(self.connection.search_queues)
