@@ -187,6 +187,9 @@ async def test_a_page_of_jobs_counts_what_it_shows_and_not_what_the_last_look_fo
     browser = Browser(app, {})
     try:
         assert (await browser.open("jobs", queue=queue.name)).title == f"{queue.name}: 2 waiting jobs"
+        await queue.add_many([NewJob(number) for number in range(98)])
+        page = await browser.open("jobs", queue=queue.name)
+        assert page.title == f"{queue.name}: 50+ waiting jobs"
     finally:
         await browser.close()
         await app.state.board.close()

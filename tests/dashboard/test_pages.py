@@ -11,6 +11,7 @@ from starlette.routing import Mount
 from dashboard.browsing import Browser, Page
 from dashboard.hostile_texts import TEXTS
 from dashboard.test_hostile_texts import assert_only_text
+from jobwire import Backoff, Queue, Worker, connect
 from jobwire.boundary import Feature
 from jobwire.dashboard import dashboard
 from jobwire.flow import Flow, FlowJob
@@ -117,6 +118,20 @@ async def test_filters_find_jobs_by_name_error_and_age(browse, lived_in):
     wrong = await browser.open("jobs", state="failed", older="soon")
     assert (wrong.status, "write a duration such as" in wrong.text) == (400, True)
     assert (await browser.open("jobs", state="lost")).status == 400
+
+
+async def test_a_job_that_waits_for_its_next_attempt_is_listed_with_its_error(unique, eventually):
+    async def fail(job):
+        raise LookupError("user ann is gone")
+
+    async with connect(f"memory:{unique}") as connection, Queue("letters", connection) as queue:
+        job = await queue.add({"to": "ann"}, attempts=2, backoff=Backoff.fixed(3600))
+        async with Worker("letters", fail, connection):
+            await eventually(lambda: _is(queue, job, State.DELAYED))
+        browser = Browser(dashboard({"shop": connection}), {})
+        assert "after user ann is gone" in (await browser.open("jobs", state="delayed")).text
+        await browser.close()
+        await browser.app.state.board.close()
 
 
 async def test_a_failed_job_is_retried_from_its_page(browse, queue, lived_in, caplog):

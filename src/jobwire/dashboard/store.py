@@ -306,6 +306,11 @@ class Store:
         reason = "it did not answer in time" if isinstance(error, TimeoutError) else redact(str(error))
         self.look = replace(self.look, trouble=reason)
 
+    async def count(self, queue: str) -> QueueFigures:
+        """Returns the figures of one queue as they are now. Raises StoreUnavailable if there is no answer in time."""
+        reading = await self.ask(lambda: self.connection.figures([queue], most=self._most))
+        return _marked(reading.queues[0])
+
     # --- asking -----------------------------------------------------------------------------------------------------
 
     async def ask(self, question: Callable[[], Awaitable[T]]) -> T:

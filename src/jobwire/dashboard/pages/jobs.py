@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobwire.counted import counted
+from jobwire.dashboard.at_least import AtLeast
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.links import link
 from jobwire.dashboard.pages.outcome import said
@@ -49,5 +50,6 @@ def _title(queue: str, chosen: Selection, found: Found, figures: QueueFigures, *
             return f"{queue}: {len(found.jobs):,} of the {found.looked_at:,} {state} jobs looked at match"
         return f"{queue}: {counted(len(found.jobs), f'{state} job', ' matches', ' match')}"
     # The jobs were read after the last look, so its count may be older.
-    number = len(found.jobs) if is_whole else max(figures.counts.get(chosen.state, 0), len(found.jobs))
+    shown = len(found.jobs)
+    number = shown if is_whole else max(figures.counts.get(chosen.state, 0), AtLeast(shown))
     return f"{queue}: {counted(number, f'{state} job')}"
