@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.links import OVERVIEW, link
-from jobwire.dashboard.values import brief, capped, named
+from jobwire.dashboard.values import brief, capped, named, visible
 from jobwire.look.palette import DARK, FONT, NAMED, variables
 from jobwire.look.words import ago, measured, spoken
 from jobwire.serving.tokens import Role
@@ -41,6 +41,9 @@ class View:
     title: str
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: int = 200
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", visible(self.title))
 
 
 def moment(at: datetime | None) -> Markup:
@@ -80,6 +83,7 @@ _globals: dict[str, Any] = {
     "brief": brief,
     "capped": capped,
     "named": named,
+    "visible": visible,
     "OVERVIEW": OVERVIEW,
     "Role": Role,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,8 @@ _DEEPEST = 12
 _LONGEST_LABEL = 200
 _MOST_INNER = 200
 """Fields or items of one container inside another, so that a long list leaves room for the fields after it."""
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Characters that set the direction of the text after them."""
 _OPEN = 2
 """Levels that are open at first."""
 
@@ -114,13 +117,22 @@ def shown_text(text: str, hide: Redaction, longest: int = LONGEST_TEXT) -> tuple
     return hide.text(text, longest), capped(text, longest)[1]
 
 
+def visible(text: str) -> str:
+    """Returns the text with characters escaped that would turn round what stands after them, such as numbers.
+
+    >>> visible("mail\\u202e: 12 jobs wait")
+    'mail\\\\u202e: 12 jobs wait'
+    """
+    return _TURNING.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
 def named(queue: str) -> str:
     """Returns the name of a queue for a title or a sentence, cut if it is very long.
 
     >>> named("mail"), len(named("q" * 500))
     ('mail', 60)
     """
-    return queue if len(queue) <= 60 else f"{queue[:59]}…"
+    return visible(queue if len(queue) <= 60 else f"{queue[:59]}…")
 
 
 def capped(text: str, longest: int = LONGEST_TEXT) -> tuple[str, str]:
@@ -130,7 +142,7 @@ def capped(text: str, longest: int = LONGEST_TEXT) -> tuple[str, str]:
     ('abcd', '2 more characters')
     """
     left = len(text) - longest
-    return (text, "") if left <= 0 else (text[:longest], counted(left, "more character"))
+    return visible(text[:longest]), counted(left, "more character") if left > 0 else ""
 
 
 def brief(value: Any, hide: Redaction, longest: int = 120) -> str:
