@@ -121,8 +121,7 @@ async def measure(store: Store, draws: int, seconds: float) -> dict[str, Any]:
 
             async def drawn(address: str = address, name: str = name) -> None:
                 if name == "causes":
-                    shop.outdate()  # else the failures that the last drawing has read are taken
-                    shop._outdated = False
+                    shop._kept.clear()  # else the failures that the last drawing has read are taken
                 await (asgi.submit if name == "preview" else asgi.get)(app, address)
 
             await drawn()

@@ -12,10 +12,12 @@ from dashboard.test_live import streamed
 from jobwire import NewJob, State
 from jobwire.boundary import QueueFigures, Reading, Turnover
 from jobwire.dashboard import dashboard, queue_names
+from jobwire.dashboard import store as store_module
 from jobwire.dashboard.pages import queue as queue_page
 from jobwire.dashboard.queue_names import QueueNames
 from jobwire.dashboard.series import Series
 from jobwire.dashboard.store import MOST_COUNTED, Store
+from jobwire.errors import StoreUnavailable
 
 
 @pytest.fixture
@@ -123,3 +125,71 @@ async def test_failures_are_not_read_again_for_each_drawing_until_something_is_d
     answers = [await store.kept("failures", 60, question) for _ in range(3)]
     store.outdate()
     assert [*answers, await store.kept("failures", 60, question)] == [1, 1, 1, 2]
+
+
+async def test_a_look_follows_at_once_when_something_was_changed(connection, monkeypatch):
+    store = Store("shop", connection, 5.0)
+    looks: asyncio.Queue[None] = asyncio.Queue()
+    go_on = asyncio.Event()
+
+    async def look():
+        looks.put_nowait(None)
+        await go_on.wait()
+
+    monkeypatch.setattr(store, "_look", look)
+    monkeypatch.setattr(store_module, "_SHARE", 10**9)  # any look is followed by the longest break
+    store.start()
+    try:
+        await looks.get()
+        store.outdate()
+        shown = asyncio.create_task(store.fresh())
+        go_on.set()
+        async with asyncio.timeout(10):
+            await shown
+            await looks.get()  # a look that was under way knows nothing of the change
+    finally:
+        await store.close()
+
+
+async def test_a_store_that_answers_again_is_looked_at_at_once(connection, monkeypatch):
+    store = Store("shop", connection, 5.0)
+    looks: asyncio.Queue[None] = asyncio.Queue()
+    answers = iter([False, False])
+
+    async def look():
+        looks.put_nowait(None)
+        raise StoreUnavailable("no answer")
+
+    async def has_queue(name):
+        if not next(answers, True):
+            raise StoreUnavailable("no answer")
+        return False
+
+    monkeypatch.setattr(store, "_look", look)
+    monkeypatch.setattr(connection, "has_queue", has_queue)
+    monkeypatch.setattr(store_module, "_SHARE", 10**9)  # any look is followed by the longest break
+    monkeypatch.setattr(store_module, "_ASK_AGAIN", 0.01)
+    store.start()
+    try:
+        async with asyncio.timeout(10):
+            await looks.get()
+            await looks.get()
+    finally:
+        await store.close()
+
+
+async def test_a_page_of_jobs_counts_what_it_shows_and_not_what_the_last_look_found(connection, queue, monkeypatch):
+    await queue.add(1)
+    app = dashboard({"shop": connection})
+    await app.state.board.stores["shop"]._look()
+    monkeypatch.setattr(Store, "start", lambda self: None)
+    await queue.add(2)
+    browser = Browser(app, {})
+    try:
+        assert (await browser.open("jobs", queue=queue.name)).title == f"{queue.name}: 2 waiting jobs"
+        await queue.add_many([NewJob(number) for number in range(98)])
+        page = await browser.open("jobs", queue=queue.name)
+        assert page.title == f"{queue.name}: 50+ waiting jobs"
+    finally:
+        await browser.close()
+        await app.state.board.close()

@@ -287,6 +287,7 @@ async def test_a_count_changes_by_itself_and_after_a_restart_of_the_server(chrom
 
 async def test_counts_change_by_themselves_on_every_protocol(filled, chromium):
     context = await chromium.new_context()
+    context.set_default_timeout(90_000)  # a look that takes long is followed by a break of up to a minute
 
     async def watch(store, connection):
         name, _ = filled.jobs[store]

@@ -64,6 +64,16 @@ async def test_all_jobs_are_removed_in_the_background(browse, queue, caplog, eve
     assert done.endswith("store 'shop', queue 'letters': 1500 jobs removed; done")
 
 
+async def test_the_question_counts_the_jobs_that_there_are_now(browse, queue, monkeypatch):
+    monkeypatch.setattr(act_page, "MOST_JOBS", 10)
+    await queue.add_many([NewJob(number) for number in range(5)])
+    browser = browse(allow_actions=True)
+    page = await browser.open("jobs", state="waiting")
+    [form] = [one for one in page.forms if ("which", "matching") in one.fields]
+    await queue.add_many([NewJob(number) for number in range(20)])
+    assert (await browser.send(page, form, "remove")).title == "Remove all 25 waiting jobs of letters?"
+
+
 async def test_jobs_that_fail_again_or_do_not_match_are_left_alone(browse, queue, work, eventually, monkeypatch):
     monkeypatch.setattr(act_page, "MOST_JOBS", 10)
 

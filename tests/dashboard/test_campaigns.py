@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +15,8 @@ from dashboard.test_hostile_texts import assert_only_text
 from jobwire.campaigns import CampaignService, CampaignStatus, connect
 from jobwire.campaigns.transports import Permanent
 from jobwire.dashboard import Token, Tokens, dashboard
+from jobwire.dashboard import campaigns as campaigns_module
+from jobwire.dashboard.campaigns import CampaignsDatabase
 
 VIEWER, OPERATOR = "v" * 24, "o" * 24
 
@@ -33,6 +36,26 @@ async def browse(campaign_service):
     for app, browser in opened:
         await browser.close()
         await app.state.board.close()
+
+
+async def test_a_look_follows_at_once_when_something_was_changed(monkeypatch):
+    service = CampaignService("postgresql://127.0.0.1:1/nothing")
+    database = CampaignsDatabase("news", service, timeout=3, optional=False, owned=False)
+    looks: asyncio.Queue[None] = asyncio.Queue()
+
+    async def attempt():
+        looks.put_nowait(None)
+
+    monkeypatch.setattr(database, "_attempt", attempt)
+    monkeypatch.setattr(campaigns_module, "_SHARE", 10**9)  # any look is followed by the longest break
+    database.start()
+    try:
+        async with asyncio.timeout(10):
+            await looks.get()
+            database.outdate()
+            await looks.get()
+    finally:
+        await database.close()
 
 
 async def _page(browser, campaign):

@@ -53,7 +53,7 @@ async def browser(tmp_path, unique):
 async def test_all_queues_are_shown_with_their_percentiles_and_causes(browser):
     page = await browser.open("history", queue=None)
     assert page.title == "2 queues: 10,300 jobs finished in 5 days, 1.9% of them failed"
-    assert "2,060 jobs finished in the busiest day" in page.text
+    assert "2,060 jobs finished on the busiest day" in page.text
     assert "mail" in page.links
     assert "1 s" in page.text
     assert "TimeoutError" in page.text

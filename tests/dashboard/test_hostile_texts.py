@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard.browsing import Browser
 from dashboard.hostile_texts import MARKERS, TEXTS
-from jobwire import Queue
+from jobwire import Queue, connect
 from jobwire.boundary import Feature
+from jobwire.dashboard import dashboard
 from jobwire.errors import InvalidOption
 
 ALLOWED = {
@@ -59,6 +61,22 @@ async def test_hostile_texts_are_shown_as_text(browse, queue, work, finished):
     pages += [await browser.open("jobs", queue=text, state=text) for text in TEXTS]
     assert_only_text(pages)
     assert all(marker in pages[3].text for marker in MARKERS)  # the page of the job shows them all
+
+
+async def test_a_name_cannot_turn_round_the_sentence_that_it_stands_in(unique):
+    turning = "exe.\u202egnp"
+    async with connect(f"memory:{unique}") as connection, Queue(turning, connection) as queue:
+        await queue.add(1, id=turning, name=turning)
+        await queue.admin.pause()
+        browser = Browser(dashboard({"shop": connection}, allow_actions=True), {})
+        pages = [await browser.open()]
+        pages += [await browser.open(page, queue=turning) for page in ("queue", "jobs", "workers")]
+        [form] = [one for one in pages[2].forms if ("which", "matching") in one.fields]
+        pages.append(await browser.send(pages[2], form, "remove"))
+        assert pages[-1].title == r"Remove 1 job of exe.\u202egnp?"
+        assert [page.title for page in pages if "\u202e" in page.text] == []
+        await browser.close()
+        await browser.app.state.board.close()
 
 
 def assert_only_text(pages):

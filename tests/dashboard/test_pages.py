@@ -11,6 +11,7 @@ from starlette.routing import Mount
 from dashboard.browsing import Browser, Page
 from dashboard.hostile_texts import TEXTS
 from dashboard.test_hostile_texts import assert_only_text
+from jobwire import Backoff, Queue, Worker, connect
 from jobwire.boundary import Feature
 from jobwire.dashboard import dashboard
 from jobwire.flow import Flow, FlowJob
@@ -47,10 +48,11 @@ async def test_every_page_shows_what_the_queue_holds(browse, queue, lived_in):
     assert "letters" in overview.links
     assert re.search(r'<td class="figure wide">[\d.]+ m?s</td>', overview.html), "no running time"
     page = await browser.open("queue")
-    assert page.title.startswith("letters: 1 job waits, the oldest for")
+    assert page.title.startswith("letters: 1 job waits, for ")
     for state, data in (("waiting", "now"), ("delayed", "later"), ("completed", "ann"), ("failed", "nobody")):
         listed = await browser.open("jobs", state=state)
         assert listed.title == f"letters: 1 {state} job"
+        assert ("<th>Name</th>" in listed.html) == queue.capabilities.has(Feature.JOB_NAMES)
         assert data in listed.text
         job = await browser.open("job", id=lived_in[State(state)].id)
         assert job.status == 200
@@ -116,6 +118,20 @@ async def test_filters_find_jobs_by_name_error_and_age(browse, lived_in):
     wrong = await browser.open("jobs", state="failed", older="soon")
     assert (wrong.status, "write a duration such as" in wrong.text) == (400, True)
     assert (await browser.open("jobs", state="lost")).status == 400
+
+
+async def test_a_job_that_waits_for_its_next_attempt_is_listed_with_its_error(unique, eventually):
+    async def fail(job):
+        raise LookupError("user ann is gone")
+
+    async with connect(f"memory:{unique}") as connection, Queue("letters", connection) as queue:
+        job = await queue.add({"to": "ann"}, attempts=2, backoff=Backoff.fixed(3600))
+        async with Worker("letters", fail, connection):
+            await eventually(lambda: _is(queue, job, State.DELAYED))
+        browser = Browser(dashboard({"shop": connection}), {})
+        assert "after user ann is gone" in (await browser.open("jobs", state="delayed")).text
+        await browser.close()
+        await browser.app.state.board.close()
 
 
 async def test_a_failed_job_is_retried_from_its_page(browse, queue, lived_in, caplog):
@@ -231,11 +247,12 @@ async def test_it_can_be_mounted_anywhere(connection, queue):
     try:
         overview = Page(await browser.client.get("/ops/jobs"))
         assert overview.url.path == "/ops/jobs/"
-        for tag, attributes in overview.elements:
-            for name in ("href", "src"):
-                if attributes.get(name) and tag != "a":
-                    found = await browser.client.get(overview.url.join(attributes[name]))
-                    assert found.status_code == 200
+        for page in (overview, Page(await browser.client.get("/ops/jobs/not/a/page"))):
+            for tag, attributes in page.elements:
+                for name in ("href", "src"):
+                    if attributes.get(name) and (tag != "a" or page is not overview):
+                        found = await browser.client.get(page.url.join(attributes[name]))
+                        assert found.status_code == (404 if attributes[name] == "#main" else 200)
         page = Page(await browser.client.get(overview.url.join(overview.links["letters"])))
         assert (page.status, page.url.path) == (200, "/ops/jobs/queue")
         assert [one.path for one in browser.client.cookies.jar] == ["/ops/jobs/"]

@@ -18,18 +18,23 @@ from jobwire import connect
 from jobwire import dashboard as package
 from jobwire.dashboard import troubles
 from jobwire.dashboard.findings import examined
+from jobwire.dashboard.flow_picture import in_order
 from jobwire.dashboard.lifetime import spans_of
+from jobwire.dashboard.pages.queue import title_of
 from jobwire.dashboard.redaction import HIDDEN, Redaction
-from jobwire.dashboard.series import BIN, BINS, Series
+from jobwire.dashboard.render import clock
+from jobwire.dashboard.series import BIN, BINS, Rates, Series
 from jobwire.dashboard.store import Store
 from jobwire.dashboard.values import brief, tree
 from jobwire.figures import QueueFigures
-from jobwire.model import Event, EventKind, Job, State
+from jobwire.model import Event, EventKind, Job, JobTree, State
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("module", ["actions", "at_least", "charts", "history", "links", "redaction", "values"])
+@pytest.mark.parametrize(
+    "module", ["actions", "at_least", "charts", "history", "links", "redaction", "troubles", "values"]
+)
 def test_the_examples_in_the_docstrings_hold(module):
     results = doctest.testmod(importlib.import_module(f"jobwire.dashboard.{module}"))
     assert (results.failed, results.attempted > 0) == (0, True), results
@@ -117,6 +122,41 @@ def test_many_failures_are_a_trouble():
         "mail: 30% of the jobs that finish fail, 30 a minute",
         "failures?store=shop&queue=mail",
     )
+
+
+@pytest.mark.parametrize(
+    ("added", "completed", "failed", "title"),
+    [
+        (30, 30, 0, "mail keeps up: 30 jobs a minute"),
+        (30, 29, 1, "mail keeps up: 30 jobs a minute, 1 of them fail"),
+        (30, 10, 20, "mail: 20 of 30 jobs a minute fail"),
+        (30, 9, 0, "mail: 30 jobs a minute are added and 9 finish"),  # the others are delayed, such as after a failure
+        (0, 30, 0, "mail keeps up: 30 jobs a minute"),
+        (0, 0, 0, "mail is idle"),
+    ],
+    ids=range(6),
+)
+def test_a_queue_without_waiting_jobs_is_called_what_it_is(added, completed, failed, title):
+    figures = QueueFigures("mail", counts(), None, False)
+    assert title_of(figures, Rates(added, completed + failed, failed)) == title
+
+
+def test_the_children_of_a_flow_are_in_the_order_of_their_names():
+    names = ["page 10", "cover", "page 2", "page 1"]
+    trees = [JobTree(Job(str(number), "pages", name, None)) for number, name in enumerate(names)]
+    assert [one.job.name for one in in_order(trees)] == ["cover", "page 1", "page 2", "page 10"]
+
+
+def test_an_event_of_another_day_has_its_date():
+    now = datetime.now(UTC)
+    assert f">{now:%H:%M:%S}<" in clock(now)
+    assert ">17 Nov 08:05:09<" in clock(datetime(2020, 11, 17, 8, 5, 9, tzinfo=UTC))
+
+
+def test_a_long_list_leaves_room_for_the_fields_after_it():
+    shown = tree({"lines": list(range(5000)), "to": "ann"}, Redaction())
+    assert [child.label for child in shown.children] == ["lines", "to"]
+    assert shown.children[0].note == "5,000 items, 4,800 of them not shown"
 
 
 def at(seconds):

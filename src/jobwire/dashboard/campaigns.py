@@ -84,6 +84,7 @@ class CampaignsDatabase:
         self._stack = AsyncExitStack()
         self._wake = asyncio.Event()
         self._looked = asyncio.Event()
+        self._changed = asyncio.Event()
         self._outdated = False
         self._task: asyncio.Task[None] | None = None
 
@@ -96,7 +97,7 @@ class CampaignsDatabase:
 
     def start(self) -> None:
         if self._task is None or self._task.done():
-            self._wake, self._looked = asyncio.Event(), asyncio.Event()
+            self._wake, self._looked, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
             self._task = asyncio.create_task(self._run(), name=f"jobwire dashboard campaigns {self.name}")
 
     async def close(self) -> None:
@@ -137,8 +138,10 @@ class CampaignsDatabase:
         return self.look
 
     def outdate(self) -> None:
-        """Makes the next page wait for a new look, after something was changed."""
+        """Makes the next page wait for a new look, after something was changed. It begins at once, whatever the break
+        after the last one is."""
         self._outdated = True
+        self._changed.set()
 
     @property
     def age(self) -> float:
@@ -154,13 +157,18 @@ class CampaignsDatabase:
         if self._owned:
             await self._stack.enter_async_context(self.service)
         while True:
+            self._changed.clear()
             began = time.monotonic()
             await self._attempt()
             took = time.monotonic() - began
             self._looked.set()
             self._looked = asyncio.Event()
             self._wake.clear()
-            await asyncio.sleep(min(took * _SHARE, 60))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(took * _SHARE, 60)):
+                    await self._changed.wait()
+            if self._changed.is_set():
+                continue
             every = _WATCHED_EVERY if self._watchers else _UNWATCHED_EVERY
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every if self.found else _ABSENT_EVERY):

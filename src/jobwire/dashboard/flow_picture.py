@@ -5,7 +5,8 @@ A box is as high as two lines of text, and a job stands in the middle of the job
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -42,6 +43,15 @@ def picture(tree: JobTree, chosen: JobKey, link_to: Callable[[Job], str], words:
     return Markup('<svg class="flow" width="{}" height="{}" viewBox="0 0 {} {}" aria-label="{}">{}{}</svg>').format(
         _n(width), _n(height), _n(width), _n(height), words, lines, drawn
     )
+
+
+def in_order(children: Iterable[JobTree]) -> list[JobTree]:
+    """Returns jobs by queue, name and id, with numbers in their order: some stores keep children without one."""
+    return sorted(children, key=lambda one: [_parts(text) for text in (one.job.queue, one.job.name, one.job.id)])
+
+
+def _parts(text: str) -> list[tuple[int, str]]:
+    return [(int(part[:18]) if part.isdecimal() else -1, part) for part in re.split(r"([0-9]+)", text[:200])]
 
 
 def _place(tree: JobTree, depth: int, rows: list[int]) -> Placed:

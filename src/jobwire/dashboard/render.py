@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.links import OVERVIEW, link
-from jobwire.dashboard.values import brief, capped, named
+from jobwire.dashboard.values import brief, capped, named, visible
 from jobwire.look.palette import DARK, FONT, NAMED, variables
 from jobwire.look.words import ago, measured, spoken
 from jobwire.serving.tokens import Role
@@ -42,13 +42,28 @@ class View:
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: int = 200
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", visible(self.title))
+
 
 def moment(at: datetime | None) -> Markup:
     """Returns a time as the distance from now, with the whole time beside it for those who need it."""
     if at is None:
         return Markup('<span class="quiet">–</span>')
-    whole = f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), whole, ago(at))
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), _whole(at), ago(at))
+
+
+def clock(at: datetime | None) -> Markup:
+    """Returns a time of day in UTC, with the day if that is not today."""
+    if at is None:
+        return Markup("")
+    time, now = at.astimezone(UTC), datetime.now(UTC)
+    shown = f"{time:%H:%M:%S}" if time.date() == now.date() else f"{time.day} {time:%b %H:%M:%S}"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), _whole(time), shown)
+
+
+def _whole(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 _environment = Environment(
@@ -61,12 +76,14 @@ _environment = Environment(
 _globals: dict[str, Any] = {
     "link": link,
     "moment": moment,
+    "clock": clock,
     "spoken": spoken,
     "measured": measured,
     "counted": counted,
     "brief": brief,
     "capped": capped,
     "named": named,
+    "visible": visible,
     "OVERVIEW": OVERVIEW,
     "Role": Role,
 }
@@ -103,9 +120,16 @@ def _values(view: View, call: Call) -> dict[str, Any]:
         "statics": STATIC_VERSION,
         "said": "",
         "area": _AREAS.get(view.template, "queues"),
+        "root": _up(call),
         **view.values,
     }
     return {**values, "m": _environment.get_template("macros.html").make_module(values)}
+
+
+def _up(call: Call) -> str:
+    """Returns the way from the page's folder to the dashboard's: a page that does not exist may be anywhere."""
+    scope = call.request.scope
+    return "../" * (scope["path"].removeprefix(scope.get("root_path", "")).count("/") - 1)
 
 
 def _static() -> dict[str, tuple[bytes, str]]:

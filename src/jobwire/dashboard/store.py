@@ -49,6 +49,8 @@ _CANCEL_AGAIN = 0.5
 _PATIENCE = 0.25
 """Seconds for a question to a store that has not answered the last short one, so that pages with stale figures don't
 wait for each of their parts."""
+_ASK_AGAIN = 3.0
+"""Seconds between two small questions to a store that does not answer."""
 MOST_SEARCHED = 5000
 """Jobs that are searched for schedules, in stores that have no list of them."""
 _MOST_OPEN = 500
@@ -107,6 +109,7 @@ class Store:
         self._since: datetime | None = None
         self._rests_until = 0.0
         self._outdated = False
+        self._changed = self._began = 0.0
         self._silent = False
         self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._queues: dict[str, Queue] = {}
@@ -164,11 +167,12 @@ class Store:
         is_near = self._rests_until - time.monotonic() < within
         if self._outdated or (age > _OLD and is_near):
             self._outdated = False
-            looked = self._looked
             self._wake.set()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(within, self._timeout)):
-                    await looked.wait()
+                    await self._looked.wait()
+                    while self._began < self._changed:  # that look had begun before the change
+                        await self._looked.wait()
         return self.look
 
     async def next_look(self, within: float) -> None:
@@ -178,8 +182,11 @@ class Store:
                 await self._looked.wait()
 
     def outdate(self) -> None:
-        """Makes the next page wait for a new look, after something was changed."""
+        """Makes the next page wait for a new look, after something was changed. It begins at once, whatever the break
+        after the last one is."""
         self._outdated = True
+        self._changed = time.monotonic()
+        self._answers.set()
         self._kept.clear()
 
     @property
@@ -204,6 +211,7 @@ class Store:
 
     async def _run(self) -> None:
         while True:
+            self._answers.clear()
             began = time.monotonic()
             try:
                 async with asyncio.timeout(self._timeout * _WHOLE_LOOK):
@@ -217,6 +225,7 @@ class Store:
             self._adapt(took)
             if self.look.trouble is None:
                 took += await self._look_closer()
+            self._began = began
             self._looked.set()
             self._looked = asyncio.Event()
             if self.watchers:
@@ -224,15 +233,34 @@ class Store:
             self._wake.clear()
             rest = min(took * _SHARE, _LONGEST_REST)
             self._rests_until = time.monotonic() + rest
-            self._answers.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(rest):
-                    await self._answers.wait()
+            await self._rest(rest)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(
                     0 if self._answers.is_set() else WATCHED_EVERY if self.watchers else UNWATCHED_EVERY
                 ):
                     await self._wake.wait()
+
+    async def _rest(self, seconds: float) -> None:
+        """Waits for the end of the break after a look, or until something was changed. If the store is silent, it is
+        asked something small again and again, and looked at as soon as it answers. One that answers and is only too
+        slow for a look has its break."""
+        until = time.monotonic() + seconds
+        is_silent = self.look.trouble is not None and not await self._replies()
+        while not self._answers.is_set() and (left := until - time.monotonic()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left, _ASK_AGAIN) if is_silent else left):
+                    await self._answers.wait()
+            if is_silent and await self._replies():
+                self._answers.set()
+
+    async def _replies(self) -> bool:
+        """Returns True if the store answers a small question at once."""
+        try:
+            async with asyncio.timeout(min(self._timeout, _PATIENCE)):
+                await self.connection.has_queue("-")
+        except (JobwireError, TimeoutError, OSError):
+            return False
+        return True
 
     async def _look(self) -> None:
         names = await self._names.go_on(self.connection.search_queues)
@@ -277,6 +305,11 @@ class Store:
     def _failed(self, error: BaseException) -> None:
         reason = "it did not answer in time" if isinstance(error, TimeoutError) else redact(str(error))
         self.look = replace(self.look, trouble=reason)
+
+    async def count(self, queue: str) -> QueueFigures:
+        """Returns the figures of one queue as they are now. Raises StoreUnavailable if there is no answer in time."""
+        reading = await self.ask(lambda: self.connection.figures([queue], most=self._most))
+        return _marked(reading.queues[0])
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

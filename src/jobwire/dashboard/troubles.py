@@ -102,10 +102,10 @@ def of_queue(
         sentence = f"{name}: {wait} and no worker is connected"
         yield Trouble(1, sentence, link("workers", store=store, queue=queue), "workers", store=store)
     elif waiting and workers is None and age > UNTAKEN and not figures.counts.get(State.ACTIVE) and _untaken(bins):
-        sentence = f"{name}: {wait}, the oldest for {spoken(age)}, and no worker takes them"
+        sentence = f"{name}: {waiting_for(held, age)}, and no worker takes {'it' if held == 1 else 'them'}"
         yield Trouble(1, sentence, link("workers", store=store, queue=queue), "workers", store=store)
     elif waiting and age > LONG:
-        yield Trouble(3, f"{name}: {wait}, the oldest for {spoken(age)}", page, "look", store=store)
+        yield Trouble(3, f"{name}: {waiting_for(held, age)}", page, "look", store=store)
     if blocked is not None:
         sentence = f"{name}: a job waits for a job of {named(blocked.child.queue)} that has failed"
         yield Trouble(2, sentence, link("flow", store=store, queue=queue, id=blocked.parent), "flow", store=store)
@@ -113,6 +113,15 @@ def of_queue(
     if rates is not None and share is not None and share >= MANY_FAIL and rates.failed * 2 >= _FEWEST:
         sentence = f"{name}: {share:.0%} of the jobs that finish fail, {rates.failed:,.0f} a minute"
         yield Trouble(2, sentence, link("failures", store=store, queue=queue), "causes", store=store)
+
+
+def waiting_for(jobs: int, age: float) -> str:
+    """Returns how many jobs wait, and for how long.
+
+    >>> waiting_for(1, 240), waiting_for(312, 240)
+    ('1 job waits, for 4 min', '312 jobs wait, the oldest for 4 min')
+    """
+    return f"{counted(jobs, 'job', ' waits', ' wait')}, {'' if jobs == 1 else 'the oldest '}for {spoken(age)}"
 
 
 def _just_came(bins: Sequence[Bin]) -> bool:

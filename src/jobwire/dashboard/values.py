@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 from jobwire.counted import counted
@@ -15,6 +17,10 @@ MOST_TEXT, _SHORT_TEXT = 100_000, 100
 """Characters of all texts of a tree, and of one text after that."""
 _DEEPEST = 12
 _LONGEST_LABEL = 200
+_MOST_INNER = 200
+"""Fields or items of one container inside another, so that a long list leaves room for the fields after it."""
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Characters that set the direction of the text after them."""
 _OPEN = 2
 """Levels that are open at first."""
 
@@ -62,7 +68,7 @@ def _node(label: str, value: Any, depth: int, left: _Left, hide: Redaction) -> N
     if depth >= _DEEPEST:
         return Node(label, "text", brief(value, hide, left.take(LONGEST_TEXT)))
     children: list[Node] = []
-    for name, inner in items:
+    for name, inner in islice(items, _MOST_INNER if depth else None):
         if left.nodes <= 0:
             break
         if kind == "object" and hide.hides(name):
@@ -111,13 +117,22 @@ def shown_text(text: str, hide: Redaction, longest: int = LONGEST_TEXT) -> tuple
     return hide.text(text, longest), capped(text, longest)[1]
 
 
+def visible(text: str) -> str:
+    """Returns the text with characters escaped that would turn round what stands after them, such as numbers.
+
+    >>> visible("mail\\u202e: 12 jobs wait")
+    'mail\\\\u202e: 12 jobs wait'
+    """
+    return _TURNING.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
 def named(queue: str) -> str:
     """Returns the name of a queue for a title or a sentence, cut if it is very long.
 
     >>> named("mail"), len(named("q" * 500))
     ('mail', 60)
     """
-    return queue if len(queue) <= 60 else f"{queue[:59]}…"
+    return visible(queue if len(queue) <= 60 else f"{queue[:59]}…")
 
 
 def capped(text: str, longest: int = LONGEST_TEXT) -> tuple[str, str]:
@@ -127,7 +142,7 @@ def capped(text: str, longest: int = LONGEST_TEXT) -> tuple[str, str]:
     ('abcd', '2 more characters')
     """
     left = len(text) - longest
-    return (text, "") if left <= 0 else (text[:longest], counted(left, "more character"))
+    return visible(text[:longest]), counted(left, "more character") if left > 0 else ""
 
 
 def brief(value: Any, hide: Redaction, longest: int = 120) -> str:

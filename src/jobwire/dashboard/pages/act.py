@@ -60,6 +60,8 @@ async def preview(call: Call, fields: Fields) -> Response:
             return await queue.get(job_id)
 
     jobs = await store.ask(lambda: asyncio.gather(*map(get, ids[:SHOWN])))
+    if more and not chosen:
+        figures = await store.count(queue.name)
     number = _number(ids, chosen, figures, more=more)
     view = View(
         "preview.html",

@@ -80,7 +80,8 @@ def _title(queue: str, causes: list[Cause], found: Found, failed: int) -> str:
     if not causes:
         return f"{queue}: no failed jobs"
     if found.cursor is not None:
-        return f"{queue}: {counted(len(causes), 'cause')} of the newest {found.looked_at:,} of {failed:,} failures"
+        of_all = f"{found.looked_at:,} of {max(failed, found.looked_at):,} failures"
+        return f"{queue}: {counted(len(causes), 'cause')} of the newest {of_all}"
     if len(causes) == 1:
         return f"{queue}: {counted(causes[0].number, 'job')} failed, all with {causes[0].kind}"
     return f"{queue}: {counted(len(found.jobs), 'job')} failed for {len(causes)} causes"

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from jobwire.boundary import Feature
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
-from jobwire.dashboard.flow_picture import picture
+from jobwire.dashboard.flow_picture import in_order, picture
 from jobwire.dashboard.links import link
 from jobwire.dashboard.pages.queue import figures_of, tabs
 from jobwire.dashboard.render import View
@@ -89,7 +89,7 @@ def _cut(tree: JobTree, left: list[int]) -> JobTree:
     """Returns the tree with no more jobs than are left."""
     left[0] -= 1
     children: list[JobTree] = []
-    for child in tree.children:
+    for child in in_order(tree.children):
         if left[0] <= 0:
             break
         children.append(_cut(child, left))

@@ -64,16 +64,16 @@ def _days(text: str) -> int:
 
 
 def _charts(points: Sequence[Point], one: QueueHistory | None, *, by_hours: bool) -> list[Chart]:
-    unit = "hour" if by_hours else "day"
+    unit, during = ("hour", "in") if by_hours else ("day", "on")
 
     def when(point: Point) -> str:
         return f"{point.at:%H:%M}" if by_hours else f"{point.at.day} {point.at:%b}"
 
     best, worst = max(points, key=lambda point: point.finished), max(points, key=lambda point: point.failed)
-    busiest = f"{counted(best.finished, 'job')} finished in the busiest {unit}, {when(best)}"
+    busiest = f"{counted(best.finished, 'job')} finished {during} the busiest {unit}, {when(best)}"
     charts = [Chart(busiest, stacked(points, f"Finished jobs by {unit}"), ("completed", "failed"))]
     if one is None and worst.failed:
-        title = f"{counted(worst.failed, 'job')} failed in the worst {unit}, {when(worst)}"
+        title = f"{counted(worst.failed, 'job')} failed {during} the worst {unit}, {when(worst)}"
         charts.append(Chart(title, failed(points, f"Failed jobs by {unit}"), ("failed",)))
     if one is not None and one.wait is not None:
         picture = durations(points, lambda point: point.wait, f"Waiting time by {unit}")

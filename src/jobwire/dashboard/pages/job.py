@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from jobwire.boundary import Feature
 from jobwire.counted import counted
 from jobwire.dashboard.board import Call
+from jobwire.dashboard.flow_picture import in_order
 from jobwire.dashboard.lifetime import spans_of
 from jobwire.dashboard.pages.outcome import said
 from jobwire.dashboard.pages.queue import figures_of, tabs
@@ -94,7 +95,7 @@ async def _family(store: Store, queue: Queue, job: Job) -> JobTree | None:
             found = await flow.get(queue.name, job.id, depth=2, width=MOST_CHILDREN)
         except JobNotFound:
             return None
-    return found if found.children else None
+    return JobTree(found.job, tuple(in_order(found.children))) if found.children else None
 
 
 async def _events(store: Store, queue: Queue, job: Job) -> Sequence[Event]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobwire.counted import counted
+from jobwire.dashboard.at_least import AtLeast
 from jobwire.dashboard.board import Call
 from jobwire.dashboard.links import link
 from jobwire.dashboard.pages.outcome import said
@@ -23,7 +24,7 @@ async def draw(call: Call) -> View:
     where = {"store": store.name, "queue": queue.name}
     return View(
         "jobs.html",
-        _title(named(queue.name), chosen, found, figures),
+        _title(named(queue.name), chosen, found, figures, is_whole=not cursor and found.cursor is None),
         {
             "store": store,
             "queue": queue.name,
@@ -42,9 +43,13 @@ async def draw(call: Call) -> View:
     )
 
 
-def _title(queue: str, chosen: Selection, found: Found, figures: QueueFigures) -> str:
+def _title(queue: str, chosen: Selection, found: Found, figures: QueueFigures, *, is_whole: bool) -> str:
     state = chosen.state.value.replace("_", " ")
     if chosen:
-        more = "" if found.cursor is None else f" of the {found.looked_at:,} looked at"
-        return f"{queue}: {counted(len(found.jobs), f'{state} job', ' matches', ' match')}{more}"
-    return f"{queue}: {counted(figures.counts.get(chosen.state, len(found.jobs)), f'{state} job')}"
+        if found.cursor is not None:
+            return f"{queue}: {len(found.jobs):,} of the {found.looked_at:,} {state} jobs looked at match"
+        return f"{queue}: {counted(len(found.jobs), f'{state} job', ' matches', ' match')}"
+    # The jobs were read after the last look, so its count may be older.
+    shown = len(found.jobs)
+    number = shown if is_whole else max(figures.counts.get(chosen.state, 0), AtLeast(shown))
+    return f"{queue}: {counted(number, f'{state} job')}"

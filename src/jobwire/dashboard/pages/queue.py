@@ -21,12 +21,13 @@ from jobwire.dashboard.store import Store
 from jobwire.dashboard.values import named
 from jobwire.errors import StoreUnavailable
 from jobwire.figures import QueueFigures
-from jobwire.look.words import spoken
 from jobwire.model import Job, State
 from jobwire.queue import Queue
 
 MOST_FAILED = 5
 """Failed jobs that the page of a queue shows."""
+_KEEPS_UP = 0.8
+"""Share of the added jobs that must finish in a queue that keeps up."""
 
 
 async def draw(call: Call) -> View:
@@ -84,6 +85,7 @@ def tabs(store: Store, figures: QueueFigures) -> dict[str, object]:
             "schedules": store.has(Feature.SCHEDULES),
             "events": store.has(Feature.EVENTS),
             "pause": store.has(Feature.PAUSE),
+            "names": store.has(Feature.JOB_NAMES),
         },
     }
 
@@ -101,17 +103,30 @@ def title_of(figures: QueueFigures, rates: Rates | None = None) -> str:
     if figures.paused:
         return f"{name} is paused" + (f"; {counted(held, 'job', ' waits', ' wait')}" if held else "")
     if waiting:
-        age = f", the oldest for {spoken(figures.oldest_age)}" if figures.oldest_age is not None else ""
-        return f"{name}: {counted(waiting, 'job', ' waits', ' wait')}{age}"
+        if figures.oldest_age is None:
+            return f"{name}: {counted(waiting, 'job', ' waits', ' wait')}"
+        return f"{name}: {troubles.waiting_for(waiting, figures.oldest_age)}"
     if rates is not None and rates.finished >= 1:
-        share = f", {rates.failure_share:.0%} of them fail" if rates.failed >= 1 and rates.failure_share else ""
-        return f"{name} keeps up: {rates.finished:,.0f} jobs a minute{share}"
+        return f"{name}{_pace(rates)}"
     if active:
         return f"{name}: {counted(active, 'job', ' runs', ' run')} and none wait"
     if parents := figures.counts.get(State.WAITING_CHILDREN, 0):
         return f"{name}: {counted(parents, 'job', ' waits for its', ' wait for their')} children"
     failed = figures.counts.get(State.FAILED, 0)
     return f"{name} is idle" + (f"; {counted(failed, 'job', ' has', ' have')} failed" if failed else "")
+
+
+def _pace(rates: Rates) -> str:
+    """Returns how a queue in which no job waits does. If fewer jobs finish than are added, the others are delayed: when
+    they are added, or for another attempt."""
+    failing = f"{rates.failed:,.0f} of {rates.finished:,.0f} jobs a minute fail"
+    if rates.failure_share is not None and rates.failure_share >= troubles.MANY_FAIL:
+        return f": {failing}"
+    if rates.finished < rates.added * _KEEPS_UP:
+        return f": {rates.added:,.0f} jobs a minute are added and {rates.finished:,.0f} finish"
+    return f" keeps up: {rates.finished:,.0f} jobs a minute" + (
+        f", {rates.failed:,.0f} of them fail" if rates.failed >= 1 else ""
+    )
 
 
 def _per_minute(rate: float | None) -> str:
