@@ -110,6 +110,8 @@ async def _unreadable(_: Request, error: Any) -> Response:
 
 
 async def _http(_: Request, error: Any) -> Response:
+    if error.status_code == 400:  # FastAPI's, for what no JSON parser reads: other encodings, numbers of 5,000 digits
+        return answer(422, "body: can't be read as JSON", field="body", rule="can't be read as JSON")
     return answer(error.status_code, str(error.detail), error.headers)
 
 
