@@ -203,6 +203,13 @@ def test_a_template_is_read_from_stdin(run, tables, monkeypatch, tmp_path):
     assert "Grüße⏎⏎an {username}" in run("templates").out
 
 
+def test_a_campaign_whose_start_is_unknown_is_shown_as_started(run, campaign, database):
+    campaign(1)
+    database.execute("UPDATE campaigns SET status = 'PAUSED', total_jobs = 1")
+    assert "0 sent, 0 failed of 1" in run("status", "spring").out
+    assert "it is unknown when it was started\n0 sent, 0 failed of 1 message\n" in run("report", "spring").out
+
+
 def test_a_worker_reports_its_life_to_the_service_manager(spawn, tables, unique, monkeypatch):
     monkeypatch.setenv("NOTIFY_SOCKET", f"@{unique}")
     monkeypatch.setenv("WATCHDOG_USEC", "600000")

@@ -81,17 +81,28 @@ def _record(found: CampaignReport) -> dict[str, Any]:
 
 
 def _show(found: CampaignReport) -> None:
-    from jobwire.cli.commands.campaign.views import columns, lasting, moment, one_line, per_minute, quoted, waits
+    from jobwire.cli.commands.campaign.views import (
+        columns,
+        lasting,
+        moment,
+        one_line,
+        per_minute,
+        quoted,
+        waits,
+        was_started,
+    )
     from jobwire.cli.output import console
 
     campaign, rows = found.campaign, found.counts
     typer.echo(f"campaign {quoted(campaign.name)} is {campaign.status}, mode {campaign.mode}")
     if note := waits(campaign):
         typer.echo(note)
-    if campaign.started_at is None:
+    if not was_started(campaign):
         typer.echo("it was not started")
         return
-    if campaign.completed_at is not None:
+    if campaign.started_at is None:
+        typer.echo("it is unknown when it was started")
+    elif campaign.completed_at is not None:
         took = lasting((campaign.completed_at - campaign.started_at).total_seconds())
         typer.echo(f"from {moment(campaign.started_at)} to {moment(campaign.completed_at)}, {took}")
     else:
