@@ -109,12 +109,15 @@ def _show(found: CampaignReport) -> None:
         typer.echo(f"since {moment(campaign.started_at)}")
     typer.echo(f"{campaign.sent:,} sent, {campaign.failed:,} failed of {counted(campaign.total_jobs, 'message')}")
     if left := rows.queued + rows.sending:
-        ended = campaign.completed_at is not None
-        typer.echo(f"{left:,} {'were never sent' if ended else 'are not sent yet'}")
-    if rows.retried:
-        typer.echo(f"{rows.retried:,} took more than one attempt")
+        one = left == 1
+        if campaign.completed_at is not None:
+            typer.echo(f"{left:,} {'was' if one else 'were'} never sent")
+        else:
+            typer.echo(f"{left:,} {'is' if one else 'are'} not sent yet")
     if (purged := campaign.sent - rows.sent) > 0:
         typer.echo(f"{counted(purged, 'row')} of sent messages purged: they are in the counts above only")
+    if rows.retried:
+        typer.echo(f"{rows.retried:,} took more than one attempt")
     if rows.sent:
         reached = "all at once" if found.per_minute is None else f"{per_minute(found.per_minute)} reached"
         typer.echo(
