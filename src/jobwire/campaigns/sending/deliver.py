@@ -34,6 +34,7 @@ from jobwire.campaigns.transports import (
     TransportBroken,
     TransportError,
 )
+from jobwire.campaigns.transports.transport import readable, reason_code
 from jobwire.coalesce import Coalescer
 from jobwire.errors import InvalidOption, Snooze, StoreUnavailable
 from jobwire.worker.active import ActiveJob
@@ -262,8 +263,10 @@ def backoff(attempt: int) -> float:
 
 
 def _text(error: TransportError) -> str:
-    """Returns the text that is stored with a message: the reason's code, by which reports count, and the sentence."""
-    return f"{error.reason}: {error}"
+    """Returns the text that is stored with a message: the reason's code, by which reports count, and the sentence. A
+    subclass of a transport's own may have no reason, or a text that no database can hold."""
+    reason = reason_code(str(getattr(error, "reason", None) or "")) or error.REASON
+    return readable(f"{reason}: {error}")
 
 
 def _no_message(error: InvalidOption) -> Permanent:
