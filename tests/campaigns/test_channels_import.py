@@ -121,6 +121,12 @@ async def test_a_file_without_its_header_is_refused(connection, load, content, w
     assert await _usernames(connection) == {}
 
 
+async def test_a_batch_is_named_as_a_campaign_is(connection, load):
+    with pytest.raises(InvalidOption, match="batch: must not contain control characters"):
+        await load("username\nfirst\n", batch="a\nb")
+    assert await _usernames(connection) == {}
+
+
 async def test_a_header_alone_and_a_byte_order_mark_are_fine(connection, load):
     assert (await load("\ufeffusername\n")).lines == 0
     assert (await load("\ufeffusername\ngood")).added == 1

@@ -404,3 +404,14 @@ async def test_what_a_transaction_did_is_gone_if_it_is_rolled_back(connection, s
         assert (await store.jobs.sent(connection, claim)).status == "SENT"
     assert await _campaign(store, connection, campaign_id) == ("RUNNING", 0, 0, 1, 0)
     assert (await store.jobs.sent(connection, claim)).status == "SENT"
+
+
+async def test_delays_of_one_settlement_may_be_whole_numbers_and_others(connection, store, campaign_of):
+    _, jobs = await campaign_of(3)
+    claims = await store.jobs.claim_many(connection, jobs)
+    settled = await store.jobs.settle(connection, [
+        Settlement(claims[jobs[0]], Outcome.RELEASED, delay=12),
+        Settlement(claims[jobs[1]], Outcome.RETRY, "later", 5.0),
+        Settlement(claims[jobs[2]], Outcome.SENT),
+    ])  # fmt: skip
+    assert [settled[job].status for job in jobs] == ["QUEUED", "QUEUED", "SENT"]

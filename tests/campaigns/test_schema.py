@@ -11,7 +11,7 @@ import pytest
 from campaigns.spec_database import BULL_JOB_ID, COUNTED, ILLEGAL, LEGAL, TABLES
 from jobwire.campaigns import Adopted, NewerSchema, NotOurTable, connect, init
 from jobwire.campaigns.schema.install import migrate, migrations
-from jobwire.errors import InvalidOption, StoreUnavailable
+from jobwire.errors import InvalidOption, StoreRefused, StoreUnavailable
 
 LAST = migrations()[-1][0]
 CATALOG = """
@@ -254,6 +254,7 @@ async def test_rows_that_break_rules_are_brought_to_the_nearest_legal_value_and_
         "channels neither active nor inactive": 1,
         "channels active after five errors or more": 1,
         "channels with a username written in another way": 1,
+        "channels without a username": 1,
         "active channels whose username is not one": 2,
         "active channels with the username of an older one": 1,
         "repeated listings of a channel in a batch": 1,
@@ -303,7 +304,7 @@ async def test_rows_that_break_rules_are_brought_to_the_nearest_legal_value_and_
     assert await channels.fetchall() == [
         ("x1", "@tired", False, 7), ("x2", "@negative", True, 0), ("x3", "@neither", False, 0),
         ("x4", "@linked", True, 0),
-        ("x5", "not a name", False, 0), ("x6", "@twice", True, 0), ("x7", "@Twice", False, 0), ("x8", "", False, 0),
+        ("x5", "not a name", False, 0), ("x6", "@twice", True, 0), ("x7", "@Twice", False, 0), ("x8", "(x8)", False, 0),
     ]  # fmt: skip
     templates = await bare.execute(
         "SELECT name, content, media_type, media_url FROM templates WHERE id > 't2' ORDER BY id"
@@ -312,6 +313,59 @@ async def test_rows_that_break_rules_are_brought_to_the_nearest_legal_value_and_
     before = await _dump(bare, unique)
     assert (await init(bare, schema=unique)).adopted == ()
     assert await _dump(bare, unique) == before
+
+
+async def test_usernames_that_an_application_keeps_unique_are_adopted(bare, unique):
+    await bare.execute(
+        TABLES
+        + """ALTER TABLE channels ADD UNIQUE (username);
+        INSERT INTO channels (id, username, created_at) VALUES ('a', '@news', '2025-01-02'),
+            ('b', 'News', '2025-01-01'), ('c', 't.me/shop', '2025-01-02'),
+            ('d', 'shop', '2025-01-01'), ('e', NULL, now()), ('f', NULL, now())"""
+    )
+    report = await init(bare, schema=unique)
+    channels = await bare.execute("SELECT id, username, is_active FROM channels ORDER BY id")
+    assert await channels.fetchall() == [
+        ("a", "@news", True), ("b", "News", False), ("c", "t.me/shop", False), ("d", "@shop", True),
+        ("e", "(e)", False), ("f", "(f)", False),
+    ]  # fmt: skip
+    assert {one.found: one.count for one in report.adopted} == {
+        "channels with a username written in another way": 1,
+        "channels without a username": 2,
+        "active channels whose username is not one": 4,
+    }
+
+
+async def test_times_that_an_application_sets_itself_have_a_default(bare, unique):
+    await bare.execute(
+        TABLES
+        + """ALTER TABLE templates ADD "updatedAt" timestamp(3) NOT NULL;
+        ALTER TABLE batches ADD updated_at timestamptz NOT NULL"""
+    )
+    await init(bare, schema=unique)
+    await bare.execute("SET timezone TO 'Asia/Tokyo'")
+    await bare.execute("INSERT INTO templates (id, name, content) VALUES ('t', 'x', 'y')")
+    await bare.execute("INSERT INTO batches (id, name) VALUES ('b', 'x')")
+    query = """SELECT "updatedAt" - created_at AT TIME ZONE 'UTC' < '1s' FROM templates"""
+    assert await _one(bare, query) == (True,)
+    assert await _one(bare, "SELECT updated_at = created_at FROM batches") == (True,)
+
+
+@pytest.mark.parametrize(
+    ("odd", "words"),
+    [
+        ('CREATE VIEW old AS SELECT "bullJobId" FROM jobs', "view old depends on column bullJobId"),
+        (
+            "ALTER TABLE campaigns ALTER params TYPE text; UPDATE campaigns SET params = ''",
+            "invalid input .* type json",
+        ),
+        ("CREATE INDEX channels_username ON channels (category)", '"channels_username" already exists'),
+    ],
+)
+async def test_what_can_not_be_adopted_is_refused_with_the_reason(bare, unique, odd, words):
+    await bare.execute(TABLES + BULL_JOB_ID + ";" + LEGAL + odd)
+    with pytest.raises(StoreRefused, match=f"the tables in schema '{unique}' stay at version .: .*{words}"):
+        await init(bare, schema=unique)
 
 
 async def test_the_names_and_types_of_an_orm_are_adopted(bare, unique):

@@ -10,6 +10,7 @@ import pytest
 
 from jobwire.campaigns import (
     CampaignStatus,
+    Ended,
     IllegalTransition,
     JobStatus,
     NotFound,
@@ -171,5 +172,5 @@ async def test_the_rate_changes_until_the_campaign_has_ended(connection, store):
     with pytest.raises(Exception, match="rate: must be at least 1"):
         await store.campaigns.set_rate(connection, "x", 0)
     await store.campaigns.cancel(connection, "x")
-    with pytest.raises(Exception, match="can't be changed: campaign 'x' is CANCELLED"):
+    with pytest.raises(Ended, match="campaign 'x' is CANCELLED: it has ended"):
         await store.campaigns.set_rate(connection, "x", 6)

@@ -85,6 +85,14 @@ def test_braces_count_once_and_a_caption_may_be_empty():
     assert MessageTemplate("", **PHOTO).limit == 1024
 
 
+@pytest.mark.parametrize("value", ["", " \n"])
+def test_a_text_is_not_empty_with_its_parameters(value):
+    with pytest.raises(InvalidOption, match="content: would be an empty text with these parameters"):
+        MessageTemplate(" {text}").check_params({"text": value})
+    MessageTemplate("{text}{username}").check_params({"text": value})
+    MessageTemplate("{text}", **PHOTO).check_params({"text": value})
+
+
 @pytest.mark.parametrize(
     ("params", "field", "words"),
     [

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from jobwire.campaigns.schema.install import Adopted, InitReport, NewerSchema, NotInstalled, NotOurTable, init
     from jobwire.campaigns.sending.worker import CampaignWorker
     from jobwire.campaigns.service import CampaignService
-    from jobwire.campaigns.states import CampaignStatus, IllegalTransition, JobStatus
+    from jobwire.campaigns.states import CampaignStatus, Ended, IllegalTransition, JobStatus
     from jobwire.campaigns.store import Store
     from jobwire.campaigns.templates import MessageTemplate
 
@@ -63,6 +63,7 @@ __all__ = [
     "Claim",
     "DatabaseSettings",
     "Delivery",
+    "Ended",
     "FedJob",
     "IllegalTransition",
     "ImportRefused",
@@ -117,7 +118,7 @@ _HOMES = {
     "sending.worker": ("CampaignWorker",),
     "service": ("CampaignService",),
     "schema.install": ("Adopted", "InitReport", "NewerSchema", "NotInstalled", "NotOurTable", "init"),
-    "states": ("CampaignStatus", "IllegalTransition", "JobStatus"),
+    "states": ("CampaignStatus", "Ended", "IllegalTransition", "JobStatus"),
     "store": ("Store",),
     "templates": ("MessageTemplate",),
 }

@@ -36,3 +36,12 @@ def username_of(text: str) -> str:
     if not 4 <= len(name) <= 32:
         raise ValueError("must have 4 to 32 characters")
     raise ValueError("must begin with a letter")
+
+
+def is_username(text: str) -> bool:
+    """Returns whether a text is a username as it is stored. Those of adopted channels that are inactive may not be.
+
+    >>> is_username("@news"), is_username("news")
+    (True, False)
+    """
+    return text.startswith("@") and _NAME.fullmatch(text[1:]) is not None

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from jobwire import checks
 from jobwire.campaigns.models import Batch, Campaign, Template
+from jobwire.campaigns.names import checked_name
 from jobwire.campaigns.store import Store, store_of
 from jobwire.campaigns.store.campaigns import MOST_RETRIES, NewCampaign, bounded
 from jobwire.campaigns.store.table import Connection
@@ -15,7 +16,6 @@ from jobwire.campaigns.templates import MessageTemplate
 from jobwire.errors import InvalidOption
 
 MODES = ("TEST", "LIVE")
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ async def add_template(
     name of another template."""
     message = MessageTemplate(content, media_type, media_url)
     store = store_of(schema)
-    _name(name)
+    checked_name("name", name)
     async with connection.transaction():
         await store.templates.refuse_taken(connection, name)
         return await store.templates.add(connection, name, message)
@@ -67,7 +67,7 @@ async def create_campaign(
     parameter of the template, a `{category}` that some channels of the batch don't have, a message that would be too
     long for one of the channels, and the name of another campaign.
     """
-    _name(name)
+    checked_name("name", name)
     if mode not in MODES:
         hint = f"; did you mean {mode.upper()}?" if str(mode).upper() in MODES else ""
         raise InvalidOption("mode", mode, f"must be TEST or LIVE{hint}")
@@ -128,11 +128,3 @@ def _used(message: MessageTemplate, params: Any) -> dict[str, Any]:
     a parameter that is missing there is refused with its name."""
     given = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
     return message.check_params({name: value for name, value in given.items() if name in message.names})
-
-
-def _name(name: Any) -> str:
-    if len(checks.text("name", name)) > LONGEST_NAME:
-        raise InvalidOption("name", name, f"must have at most {LONGEST_NAME} characters")
-    if any(character < " " for character in name):
-        raise InvalidOption("name", name, "must not contain control characters")
-    return name

@@ -32,7 +32,7 @@ from jobwire.campaigns.models import Batch, Campaign, Channel, Template
 from jobwire.campaigns.report import CampaignReport, Delivery, Reason, deliveries, failure_reasons, report_of
 from jobwire.campaigns.schema.install import InitReport, init, require_tables
 from jobwire.campaigns.sending.queues import PGBOSS, CampaignQueues
-from jobwire.campaigns.states import CampaignStatus, IllegalTransition
+from jobwire.campaigns.states import CampaignStatus, Ended, IllegalTransition
 from jobwire.campaigns.store import store_of
 from jobwire.campaigns.store.batches import BatchChannels
 from jobwire.campaigns.store.table import PAGE, Connection
@@ -171,8 +171,11 @@ class CampaignService:
 
     async def set_rate(self, campaign: str, rate: int) -> Campaign:
         """Changes the delivery rate, in messages per minute, of a campaign that has not ended."""
-        async with self._connections.use() as connection, connection.transaction():
-            found = await self._store.campaigns.get(connection, campaign)
+        async with (
+            self._connections.use() as connection,
+            connection.transaction(),
+            self._changing(connection, campaign) as found,
+        ):
             return await self._store.campaigns.set_rate(connection, found.id, rate)
 
     # Looking --------------------------------------------------------------------------------------------------------
@@ -268,3 +271,5 @@ class CampaignService:
             yield found
         except IllegalTransition as error:
             raise IllegalTransition(f"campaign {found.name!r}", error.current, error.wanted) from None
+        except Ended as error:
+            raise Ended(f"campaign {found.name!r}", error.current) from None

@@ -85,6 +85,18 @@ class IllegalTransition(WrongState):
         return type(self), (self.what, self.current, self.wanted)
 
 
+class Ended(WrongState):
+    """The campaign has ended, and nothing of it can be changed any more."""
+
+    def __init__(self, what: str, current: str) -> None:
+        super().__init__(f"{what} is {current}: it has ended and can't be changed any more")
+        self.what = what
+        self.current = current
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.current)
+
+
 def sources(wanted: CampaignStatus) -> list[str]:
     """Returns the states from which a campaign can become the wanted one.
 

@@ -99,6 +99,10 @@ class MessageTemplate:
         for name in needed:
             if name not in params:
                 raise InvalidOption(f"params.{name}", None, "is missing: the template uses it")
+        if self.media_url is None and len(needed) == len(self.names):
+            text = self.render(checked, {})
+            if not text.strip():
+                raise InvalidOption("content", self.content, "would be an empty text with these parameters")
         length = sum(utf16_length(text) + (utf16_length(str(checked[name])) if name in needed else 0)
                      for text, name in self._parts)  # fmt: skip
         self._check_length(length + longest_of_channels)

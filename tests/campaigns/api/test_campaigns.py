@@ -82,7 +82,7 @@ async def test_a_change_of_state_is_made_or_refused_with_both_states(*, api, new
 
 
 @pytest.mark.parametrize("status", CampaignStatus)
-async def test_the_rate_of_a_campaign_that_has_not_ended_is_changed(*, api, new, database, status):
+async def test_the_rate_of_a_campaign_that_has_not_ended_is_changed(*, api, new, unique, database, status):
     campaign = (await api.post("/campaigns", json=new())).json()["id"]
     await database.execute("UPDATE campaigns SET status = %s WHERE id = %s", [status, campaign])
     given = await api.put(f"/campaigns/{campaign}/rate", json={"rate": 7})
@@ -90,8 +90,9 @@ async def test_the_rate_of_a_campaign_that_has_not_ended_is_changed(*, api, new,
     if CAMPAIGN[status]:
         assert (given.status_code, given.json()["delivery_rate"], now) == (200, 7, 7)
     else:
-        assert (given.status_code, now) == (422, 60)
-        assert given.json()["rule"] == f"can't be changed: campaign '{campaign}' is {status}"
+        assert (given.status_code, now) == (409, 60)
+        error = f"campaign '{unique}' is {status}: it has ended and can't be changed any more"
+        assert given.json() == {"error": error, "field": "status", "value": status}
 
 
 async def test_of_many_starts_at_once_one_succeeds_and_is_named_in_the_queue(*, as_role, new, database, schemas):

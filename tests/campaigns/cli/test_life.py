@@ -203,6 +203,20 @@ def test_a_template_is_read_from_stdin(run, tables, monkeypatch, tmp_path):
     assert "Grüße⏎⏎an {username}" in run("templates").out
 
 
+def test_a_campaign_whose_start_is_unknown_is_shown_as_started(run, campaign, database):
+    campaign(1)
+    database.execute("UPDATE campaigns SET status = 'PAUSED', total_jobs = 2, sent = 1")
+    database.execute("INSERT INTO jobs SELECT 'j', campaigns.id, channels.id, 'QUEUED', 2 FROM campaigns, channels")
+    assert "1 sent, 0 failed of 2" in run("status", "spring").out
+    assert run("report", "spring").out.splitlines()[2:] == [
+        "it is unknown when it was started",
+        "1 sent, 0 failed of 2 messages",
+        "1 is not sent yet",
+        "1 row of sent messages purged: they are in the counts above only",
+        "1 took more than one attempt",
+    ]
+
+
 def test_a_worker_reports_its_life_to_the_service_manager(spawn, tables, unique, monkeypatch):
     monkeypatch.setenv("NOTIFY_SOCKET", f"@{unique}")
     monkeypatch.setenv("WATCHDOG_USEC", "600000")

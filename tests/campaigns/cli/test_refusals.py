@@ -285,7 +285,7 @@ class TestWithACampaign:
         is_sentence(run("preview", name), 4, "has no active channel")
 
     def test_a_file_of_deliveries_that_can_not_be_written(self, run, name, tmp_path):
-        is_sentence(run("report", name, "--deliveries", "no/where.csv"), 1, "no such file or directory")
+        is_sentence(run("report", name, "--deliveries", "no/where.csv"), 1, "no/where.csv: no such file or directory")
         is_sentence(run("report", name, "--deliveries", tmp_path), 1, "is a directory")
         (tmp_path / "old.csv").write_text("kept")
         assert run("report", "sprng", "--deliveries", "old.csv").code == 4

@@ -80,6 +80,16 @@ async def test_a_message_to_a_channel_that_does_not_exist_fails_with_the_reason(
     assert errors["j1"] == errors["j2"] == "CHANNEL_MISSING: the channel does not exist any more"
 
 
+async def test_a_message_to_a_channel_without_a_username_fails_with_the_reason(adopt, send_all):
+    service = await adopt("""UPDATE channels SET username = NULL WHERE id = 'ch1';
+        UPDATE channels SET username = 'no name' WHERE id = 'ch2'""")
+    assert await send_all(lost_after=1) == []
+    done = await service.status("running")
+    assert (done.status, done.sent, done.failed) == ("COMPLETED", 1, 3)
+    errors = {one.job_id: one.error_message for one in await service.deliveries("running")}
+    assert errors["j1"] == errors["j2"] == "USERNAME_INVALID: the channel's username is not of the form @name"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -9,7 +9,10 @@ import pytest
 from campaigns.scripted_transport import ScriptedTransport, Wait
 from jobwire.campaigns import IllegalTransition
 from jobwire.campaigns.sending import deliver
+from jobwire.campaigns.store.jobs import Jobs
+from jobwire.campaigns.store.sending import SendingProgress
 from jobwire.campaigns.transports import Retryable
+from jobwire.errors import StoreUnavailable
 
 
 async def _rows(database):
@@ -84,3 +87,25 @@ async def test_rates_changed_while_the_queue_is_fed_lose_and_repeat_nothing(serv
         done = await reaches(made.id, "COMPLETED")
     assert (done.sent, done.failed) == (300, 0)
     assert sorted(one.channel_id for one in transport.sent) == sorted(f"ch1_{i}" for i in range(1, 301))
+
+
+@pytest.mark.parametrize(("table", "statement"), [(SendingProgress, "reserve"), (Jobs, "claim_many")])
+async def test_an_outage_of_the_database_costs_a_message_no_attempt(  # noqa: PLR0917 - fixtures
+    service, campaign, working, reaches, database, campaign_schemas, monkeypatch, table, statement
+):
+    made = await campaign(20, retry_limit=0)
+    usual, refused = getattr(table, statement), []
+
+    async def away_at_first(*arguments, **options):
+        if not refused:
+            refused.append(arguments)
+            raise StoreUnavailable("away")
+        return await usual(*arguments, **options)
+
+    monkeypatch.setattr(table, statement, away_at_first)
+    await service.start(made.id)
+    async with working(ScriptedTransport()):
+        done = await reaches(made.id, "COMPLETED", timeout=20)
+    queues = campaign_schemas["queue_schema"]
+    failed = await database.execute(f"SELECT count(*) FROM {queues}.job WHERE state IN ('failed', 'retry')")
+    assert (done.sent, len(refused), await failed.fetchone()) == (20, 1, (0,))

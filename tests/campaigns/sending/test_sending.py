@@ -12,6 +12,7 @@ from jobwire.campaigns import CampaignWorker, IllegalTransition
 from jobwire.campaigns.sending import deliver
 from jobwire.campaigns.sending.queues import SEND, START
 from jobwire.campaigns.transports import FloodWait, PeerBlocked, Permanent, Retryable, TransportBroken
+from jobwire.campaigns.transports import sender as sender_module
 
 
 @pytest.fixture
@@ -171,6 +172,32 @@ async def test_a_flood_limit_of_one_channel_delays_its_message_only(service, cam
     assert [one.channel_id for one in transport.asked].count("ch1_7") == 2
     found = await database.execute("SELECT max(attempts) FROM jobs")
     assert await found.fetchone() == (1,)
+
+
+class Careless(Permanent):
+    """An error whose author has not called the base class."""
+
+    def __init__(self) -> None:
+        self.reason = None
+
+    def __str__(self) -> str:
+        return "no\0\ud800"
+
+
+class CarelessWait(FloodWait):
+    def __init__(self) -> None:
+        self.channel_only = True
+
+
+async def test_errors_of_careless_classes_are_stored(service, campaign, working, reaches, monkeypatch):
+    monkeypatch.setattr(sender_module, "UNKNOWN_WAIT", 1.0)
+    made = await campaign(3)
+    async with working(ScriptedTransport({"ch1_1": [Careless()], "ch1_2": [CarelessWait()]})):
+        await service.start(made.id)
+        done = await reaches(made.id, "COMPLETED", timeout=20)
+    assert (done.sent, done.failed) == (2, 1)
+    [reason] = (await service.report(made.id)).reasons
+    assert (reason.reason, reason.example) == ("PERMANENT", "PERMANENT: no?")
 
 
 async def test_a_broken_transport_fails_the_campaign_and_loses_no_message(

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from jobwire.campaigns.channels_import import ImportRefused
 from jobwire.campaigns.errors import Ambiguous, NotFound
-from jobwire.campaigns.states import IllegalTransition
+from jobwire.campaigns.states import Ended, IllegalTransition
 from jobwire.errors import Closed, InvalidOption, StoreRefused, StoreUnavailable, WrongState, shown
 
 logger = logging.getLogger("jobwire.campaigns.api")
@@ -82,6 +82,8 @@ async def _ambiguous(_: Request, error: Any) -> Response:
 async def _wrong_state(_: Request, error: Any) -> Response:
     if isinstance(error, IllegalTransition):
         return answer(409, str(error), field="status", value=str(error.current), wanted=str(error.wanted))
+    if isinstance(error, Ended):
+        return answer(409, str(error), field="status", value=str(error.current))
     return answer(409, str(error))
 
 
@@ -110,6 +112,8 @@ async def _unreadable(_: Request, error: Any) -> Response:
 
 
 async def _http(_: Request, error: Any) -> Response:
+    if error.status_code == 400:  # FastAPI's, for what no JSON parser reads: other encodings, numbers of 5,000 digits
+        return answer(422, "body: can't be read as JSON", field="body", rule="can't be read as JSON")
     return answer(error.status_code, str(error.detail), error.headers)
 
 

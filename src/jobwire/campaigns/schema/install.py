@@ -20,6 +20,7 @@ from psycopg import sql
 
 from jobwire.campaigns.database import check_schema
 from jobwire.errors import StoreRefused, StoreUnavailable
+from jobwire.redact import redact
 
 Connection = psycopg.AsyncConnection[Any]
 
@@ -125,18 +126,24 @@ async def init(connection: Connection, *, schema: str = "public") -> InitReport:
 
 async def migrate(connection: Connection, schema: str, until: int) -> InitReport:
     """Runs the migrations up to the given number."""
-    before = await version(connection, schema)
+    before = reached = await version(connection, schema)
     adopted: list[Adopted] = []
     try:
         for number, text in migrations():
             if before < number <= until:
                 adopted += await _run(connection, schema, number, text)
+                reached = number
     except psycopg.errors.LockNotAvailable as error:
         raise StoreUnavailable(
             f"a campaign table in schema {schema!r} is in use for longer than {_LOCK_WAIT}; run init again later"
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreRefused(f"the user may not create or change tables in schema {schema!r}: {error}") from error
+    except psycopg.OperationalError:
+        raise
+    except psycopg.DatabaseError as error:
+        words = " ".join(redact(str(error)).split())
+        raise StoreRefused(f"the tables in schema {schema!r} stay at version {reached}: {words}") from error
     return InitReport(schema, before, max(before, until), tuple(adopted))
 
 

@@ -34,6 +34,7 @@ from jobwire.campaigns.transports import (
     TransportBroken,
     TransportError,
 )
+from jobwire.campaigns.transports.transport import readable, reason_code
 from jobwire.coalesce import Coalescer
 from jobwire.errors import InvalidOption, Snooze, StoreUnavailable
 from jobwire.worker.active import ActiveJob
@@ -43,8 +44,10 @@ logger = logging.getLogger("jobwire.campaigns")
 LONGEST_BACKOFF = 3600.0
 _AT_ONCE = 50
 """Messages of one statement. With more the database would wait for this process, and this process for the database."""
+_AWAY = (StoreUnavailable, psycopg.OperationalError)
+"""Errors of a database that is away. The second: a deadlock, a timeout, a full disk."""
 _TRY_AGAIN = 1.0
-"""Seconds between attempts to settle while the database is away."""
+"""Seconds between attempts to claim or settle while the database is away."""
 
 Timed = tuple[SendMessage, float]
 """A message and the time of its slot."""
@@ -84,21 +87,31 @@ class Delivery:
 
     async def __call__(self, job: ActiveJob[Any]) -> dict[str, Any]:
         asked = SendMessage.of(job.data)
-        slot = await self._rate.slot(asked.campaign_id)
-        if slot is None:
-            await self._asides.put(asked.job_id)
-            return {"status": "TOO_EARLY"}
-        claim, sent = await self._claims.put((asked, slot))
+        try:
+            slot = await self._rate.slot(asked.campaign_id)
+            if slot is None:
+                await self._asides.put(asked.job_id)
+                return {"status": "TOO_EARLY"}
+            claim, sent = await self._claims.put((asked, slot))
+        except _AWAY as error:  # nothing was sent
+            raise Snooze(_TRY_AGAIN, f"the database is unavailable: {error}") from error
         if claim is None:
             return {"status": "SKIPPED"}
         if sent is None:
-            if is_late(slot) and await self._rate.slot(asked.campaign_id) is None:
+            if is_late(slot) and not await self._has_slot(asked.campaign_id):
                 await self._settlements.put(Settlement(claim, Outcome.RELEASED))
                 return {"status": "TOO_EARLY"}
             sent = await self._send(asked, claim)
         if isinstance(sent, TransportError):
             return await self._failed(claim, sent)
         return _answer(sent)
+
+    async def _has_slot(self, campaign_id: str) -> bool:
+        """Waits for a slot of the campaign. Returns False if none is near, or the database is away."""
+        try:
+            return await self._rate.slot(campaign_id) is not None
+        except _AWAY:
+            return False
 
     async def _claim_only(self, asked: Sequence[Timed]) -> Sequence[tuple[Claim | None, Sent]]:
         return [(claim, None) for claim in await self._claim([one for one, _ in asked])]
@@ -234,7 +247,7 @@ async def _until_done(act: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             return await act()
-        except (StoreUnavailable, psycopg.OperationalError) as error:  # the second: a deadlock, a timeout, a full disk
+        except _AWAY as error:
             logger.warning("the outcome of a message can't be stored, which is tried again: %s", error)
             await asyncio.sleep(_TRY_AGAIN)
 
@@ -250,8 +263,10 @@ def backoff(attempt: int) -> float:
 
 
 def _text(error: TransportError) -> str:
-    """Returns the text that is stored with a message: the reason's code, by which reports count, and the sentence."""
-    return f"{error.reason}: {error}"
+    """Returns the text that is stored with a message: the reason's code, by which reports count, and the sentence. A
+    subclass of a transport's own may have no reason, or a text that no database can hold."""
+    reason = reason_code(str(getattr(error, "reason", None) or "")) or error.REASON
+    return readable(f"{reason}: {error}")
 
 
 def _no_message(error: InvalidOption) -> Permanent:

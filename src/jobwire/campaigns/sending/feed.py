@@ -14,6 +14,7 @@ import contextlib
 import logging
 from datetime import timedelta
 
+from jobwire.campaigns.channel_names import is_username
 from jobwire.campaigns.connections import Connections
 from jobwire.campaigns.errors import NotFound
 from jobwire.campaigns.models import Campaign, FeedPlan, Template
@@ -39,7 +40,8 @@ AT_ONCE = 1000
 SLICE = 200
 """Messages that are prepared at a time. Between two slices the worker goes on sending."""
 NO_CHANNEL = "CHANNEL_MISSING: the channel does not exist any more"
-"""The error of a message whose channel is missing. Only adopted tables have such messages."""
+NO_USERNAME = "USERNAME_INVALID: the channel's username is not of the form @name"
+"""The errors of messages whose channel is missing or has no username. Only adopted tables have such messages."""
 
 
 class Feeder:
@@ -105,10 +107,12 @@ class Feeder:
     ) -> int:
         until = plan.first + timedelta(seconds=room * step)
         taken = await self._store.jobs.feed(connection, plan.campaign_id, due_at=until, limit=room)
-        fed = [job for job in taken if job.username is not None]
+        fed = [job for job in taken if job.username is not None and is_username(job.username)]
         if len(fed) < len(taken):
             orphans = [job.job_id for job in taken if job.username is None]
+            nameless = [job.job_id for job in taken if job.username is not None and not is_username(job.username)]
             await self._store.jobs.fail_queued(connection, orphans, NO_CHANNEL)
+            await self._store.jobs.fail_queued(connection, nameless, NO_USERNAME)
         if not fed:
             return len(taken)
         options = message_options(plan.retry_limit)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from jobwire import checks
 from jobwire.campaigns.ids import new_id
 from jobwire.campaigns.models import Batch
+from jobwire.campaigns.names import checked_name
 from jobwire.campaigns.store.table import PAGE, Connection, Table
 
 
@@ -45,7 +46,7 @@ class Batches(Table[Batch]):
         the others wait for the end of its transaction, so call it in one."""
         await self.lock_name(connection, checks.text("batch", key))
         found = await self.rows(connection, "get", {"key": key})
-        return await self.get(connection, key) if found else await self.add(connection, key)
+        return await self.get(connection, key) if found else await self.add(connection, checked_name("batch", key))
 
     async def add_channels(self, connection: Connection, batch_id: str, channel_ids: Sequence[str]) -> int:
         """Lists channels in a batch. Returns how many were not in it before."""

@@ -16,7 +16,7 @@ from jobwire import checks
 from jobwire.campaigns.errors import NotFound
 from jobwire.campaigns.ids import new_id
 from jobwire.campaigns.models import Campaign
-from jobwire.campaigns.states import CampaignStatus, IllegalTransition, sources
+from jobwire.campaigns.states import CampaignStatus, Ended, IllegalTransition, sources
 from jobwire.campaigns.store.sending import MINUTE
 from jobwire.campaigns.store.table import PAGE, Connection, Table
 from jobwire.errors import InvalidOption
@@ -148,8 +148,7 @@ class Campaigns(Table[Campaign]):
         }
         changed = await self.one(connection, "set_rate", values)
         if changed is None:
-            current = await self._status(connection, campaign_id)
-            raise InvalidOption("rate", rate, f"can't be changed: campaign {campaign_id!r} is {current}")
+            raise Ended(f"campaign {campaign_id!r}", await self._status(connection, campaign_id))
         return changed
 
     async def _change(

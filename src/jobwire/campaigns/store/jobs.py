@@ -76,7 +76,8 @@ class Jobs(Table[Job]):
             values |= {
                 "outcomes": plain_array([one.outcome.value for one in settlements]),
                 "errors": [None if one.error is None else one.error or "unknown" for one in settlements],
-                "delays": [one.delay for one in settlements],
+                # The driver takes no list of whole numbers and others. Telegram's waits are whole.
+                "delays": [None if one.delay is None else float(one.delay) for one in settlements],
             }
         return {one.job_id: one for one in await self.made(connection, "settle", values, Settled)}
 

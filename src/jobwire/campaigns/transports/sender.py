@@ -184,11 +184,13 @@ class Sender:
         return found
 
     def _bounded(self, error: FloodWait) -> FloodWait:
-        seconds = bounded_wait(error.seconds)
-        if seconds == error.seconds:
+        asked = getattr(error, "seconds", None)  # a subclass may not have called its base class
+        seconds = bounded_wait(asked)
+        if seconds == asked:
             return error
-        logger.warning("%s asked to wait for %s s; waiting for %g s", self._name, shown(error.seconds), seconds)
-        found = FloodWait(seconds, str(error), reason=error.reason, channel_only=error.channel_only)
+        logger.warning("%s asked to wait for %s s; waiting for %g s", self._name, shown(asked), seconds)
+        alone = getattr(error, "channel_only", False)
+        found = FloodWait(seconds, str(error), reason=getattr(error, "reason", ""), channel_only=alone)
         found.__cause__ = error
         return found
 

@@ -135,7 +135,7 @@ class TransportError(JobwireError):
     REASON: ClassVar[str] = "TRANSPORT_ERROR"
 
     def __init__(self, message: str | None = None, *, reason: str = "") -> None:
-        super().__init__(_readable(message) if message else None)
+        super().__init__(readable(message) if message else None)
         self.reason = reason_code(reason) or self.REASON
         """A code in capitals, by which reports count failures."""
 
@@ -193,7 +193,7 @@ def reason_code(text: str) -> str:
     return code if _REASON.fullmatch(code) else ""
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """Returns a text that a database can hold, shortened."""
     plain = text.encode(errors="replace").decode().replace("\x00", "")
     return plain if len(plain) <= LONGEST_TEXT else plain[: LONGEST_TEXT - 1] + "…"

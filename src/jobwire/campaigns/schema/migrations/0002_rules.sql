@@ -35,15 +35,34 @@ WITH changed AS (UPDATE channels SET is_active = false WHERE is_active IS NULL R
 INSERT INTO pg_temp.adopted SELECT count(*), 'channels neither active nor inactive', 'they are inactive' FROM changed;
 WITH changed AS (UPDATE channels SET is_active = false WHERE is_active AND error_count >= 5 RETURNING 1)
 INSERT INTO pg_temp.adopted SELECT count(*), 'channels active after five errors or more', 'they are inactive' FROM changed;
-WITH changed AS (
-    UPDATE channels
-    SET username = '@' || (regexp_match(username, '^\s*(?:(?:https?://)?(?:t|telegram)\.me/|@)?(\w+)/?\s*$', 'i'))[1]
-    WHERE username !~ '^@[A-Za-z][A-Za-z0-9_]{3,31}$'
-        AND username ~* '^\s*(?:(?:https?://)?(?:t|telegram)\.me/|@)?[a-z][a-z0-9_]{3,31}/?\s*$'
-    RETURNING 1)
-INSERT INTO pg_temp.adopted
-SELECT count(*), 'channels with a username written in another way', 'it is written as @name' FROM changed;
-UPDATE channels SET username = '' WHERE username IS NULL;
+-- The application may keep usernames unique. One that another row has as @name then stays as it is written, and a
+-- missing one can't be empty twice.
+DO $$
+DECLARE
+    spelling text := '^\s*(?:(?:https?://)?(?:t|telegram)\.me/|@)?([a-z][a-z0-9_]{3,31})/?\s*$';
+    changed bigint;
+BEGIN
+    BEGIN
+        UPDATE channels SET username = '@' || (regexp_match(username, spelling, 'i'))[1]
+        WHERE username !~ '^@[A-Za-z][A-Za-z0-9_]{3,31}$' AND username ~* spelling;
+        GET DIAGNOSTICS changed = ROW_COUNT;
+    EXCEPTION WHEN unique_violation THEN
+        WITH other AS (
+            SELECT id, '@' || (regexp_match(username, spelling, 'i'))[1] AS name, created_at FROM channels
+            WHERE username !~ '^@[A-Za-z][A-Za-z0-9_]{3,31}$' AND username ~* spelling),
+        ranked AS (
+            SELECT id, name, row_number() OVER (PARTITION BY lower(name) ORDER BY created_at NULLS LAST, id) AS place
+            FROM other)
+        UPDATE channels c SET username = ranked.name FROM ranked
+        WHERE ranked.id = c.id AND ranked.place = 1
+            AND NOT EXISTS (SELECT 1 FROM channels taken WHERE lower(taken.username) = lower(ranked.name));
+        GET DIAGNOSTICS changed = ROW_COUNT;
+    END;
+    INSERT INTO pg_temp.adopted
+    VALUES (changed, 'channels with a username written in another way', 'it is written as @name');
+END $$;
+WITH changed AS (UPDATE channels SET username = format('(%s)', id) WHERE coalesce(username, '') = '' RETURNING 1)
+INSERT INTO pg_temp.adopted SELECT count(*), 'channels without a username', 'it is their id in brackets' FROM changed;
 WITH changed AS (
     UPDATE channels SET is_active = false, last_error = coalesce(last_error, 'not a username (adopted)')
     WHERE is_active AND username !~ '^@[A-Za-z][A-Za-z0-9_]{3,31}$' RETURNING 1)

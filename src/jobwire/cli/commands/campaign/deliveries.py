@@ -29,8 +29,10 @@ def new_file(file: Path) -> Generator[Callable[[Sequence[Delivery]], None]]:
         with _written(partial) as write:
             yield write
         partial.replace(final)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(partial):
+            error.filename = str(file)
         raise
 
 

@@ -81,29 +81,43 @@ def _record(found: CampaignReport) -> dict[str, Any]:
 
 
 def _show(found: CampaignReport) -> None:
-    from jobwire.cli.commands.campaign.views import columns, lasting, moment, one_line, per_minute, quoted, waits
+    from jobwire.cli.commands.campaign.views import (
+        columns,
+        lasting,
+        moment,
+        one_line,
+        per_minute,
+        quoted,
+        waits,
+        was_started,
+    )
     from jobwire.cli.output import console
 
     campaign, rows = found.campaign, found.counts
     typer.echo(f"campaign {quoted(campaign.name)} is {campaign.status}, mode {campaign.mode}")
     if note := waits(campaign):
         typer.echo(note)
-    if campaign.started_at is None:
+    if not was_started(campaign):
         typer.echo("it was not started")
         return
-    if campaign.completed_at is not None:
+    if campaign.started_at is None:
+        typer.echo("it is unknown when it was started")
+    elif campaign.completed_at is not None:
         took = lasting((campaign.completed_at - campaign.started_at).total_seconds())
         typer.echo(f"from {moment(campaign.started_at)} to {moment(campaign.completed_at)}, {took}")
     else:
         typer.echo(f"since {moment(campaign.started_at)}")
     typer.echo(f"{campaign.sent:,} sent, {campaign.failed:,} failed of {counted(campaign.total_jobs, 'message')}")
     if left := rows.queued + rows.sending:
-        ended = campaign.completed_at is not None
-        typer.echo(f"{left:,} {'were never sent' if ended else 'are not sent yet'}")
-    if rows.retried:
-        typer.echo(f"{rows.retried:,} took more than one attempt")
+        one = left == 1
+        if campaign.completed_at is not None:
+            typer.echo(f"{left:,} {'was' if one else 'were'} never sent")
+        else:
+            typer.echo(f"{left:,} {'is' if one else 'are'} not sent yet")
     if (purged := campaign.sent - rows.sent) > 0:
         typer.echo(f"{counted(purged, 'row')} of sent messages purged: they are in the counts above only")
+    if rows.retried:
+        typer.echo(f"{rows.retried:,} took more than one attempt")
     if rows.sent:
         reached = "all at once" if found.per_minute is None else f"{per_minute(found.per_minute)} reached"
         typer.echo(

@@ -62,11 +62,18 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
 def counts(campaign: Campaign) -> str:
     """Returns the counters: `418 sent, 2 failed of 1,000`. The messages are counted when the first worker sees the
     campaign."""
-    if campaign.started_at is None:
+    if not was_started(campaign):
         return "not started"
     if not campaign.total_jobs and campaign.status in (CampaignStatus.RUNNING, CampaignStatus.PAUSED):
         return "its messages are not counted yet"
     return f"{campaign.sent:,} sent, {campaign.failed:,} failed of {campaign.total_jobs:,}"
+
+
+def was_started(campaign: Campaign) -> bool:
+    """Returns False for a campaign that waits for its start, or has ended without one. When an adopted campaign was
+    started may be unknown."""
+    begun = (CampaignStatus.RUNNING, CampaignStatus.PAUSED, CampaignStatus.COMPLETED)
+    return campaign.started_at is not None or campaign.total_jobs > 0 or campaign.status in begun
 
 
 def waits(campaign: Campaign) -> str:

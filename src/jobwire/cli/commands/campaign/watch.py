@@ -45,7 +45,7 @@ def watch(
 
 
 def _show_end(ended: Row) -> None:
-    from jobwire.cli.commands.campaign.views import counts, lasting, quoted, waits
+    from jobwire.cli.commands.campaign.views import counts, lasting, quoted, waits, was_started
     from jobwire.cli.output import remark
 
     took = ""
@@ -54,7 +54,7 @@ def _show_end(ended: Row) -> None:
     typer.echo(f"campaign {quoted(ended.name)} is {ended.status}{took}: {counts(ended)}")
     if ended.error:
         typer.echo(waits(ended), err=True)
-    if ended.started_at is not None:
+    if was_started(ended):
         remark("who got what: jobwire campaign report --deliveries FILE.csv")
 
 
