@@ -180,7 +180,7 @@ class BullDiagnosis:
             LOCKS.found(
                 f"{counted(len(some), 'key')}{seen}: {few([one.words for one in some])}",
                 queue=queue,
-                fix=f"delete {counted(len(some), 'lock')} or unique keys of queue {queue} that no job owns",
+                fix=f"delete {counted(len(some), 'key')} of queue {queue} that no job owns",
             )
             for queue, some in by_queue.items()
         ]
