@@ -8,6 +8,7 @@ from datetime import datetime
 
 from jobwire.boundary import Feature, QueueFigures
 from jobwire.connection import Connection
+from jobwire.errors import StoreRefused
 from jobwire.model import State
 
 _AT_ONCE = 8
@@ -15,12 +16,20 @@ _AT_ONCE = 8
 
 async def figures_of(connection: Connection, names: Sequence[str]) -> list[QueueFigures]:
     """Reads the figures of queues, several at the same time, with exact counts. The oldest waiting job is the next one,
-    or the last in line if that was added earlier. Opens no Queue, which would register it."""
+    or the last in line if that was added earlier. Opens no Queue, which would register it.
+
+    A queue that the store can't read, since a program has put something else in its place, does not hide the others.
+    """
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def read(name: str) -> QueueFigures:
         async with slots:
-            return await _figures(connection, name)
+            try:
+                return await _figures(connection, name)
+            except StoreRefused as error:
+                if len(names) == 1:
+                    raise
+                return QueueFigures(name, {}, None, None, refused=str(error))
 
     return list(await asyncio.gather(*map(read, names)))
 

@@ -319,7 +319,9 @@ class Queue:
 
     async def unschedule(self, key: str) -> bool:
         """Stops a repeating job. Returns False if there was none."""
-        wanted = text("key", key)
+        # A peer's schedule may have an empty key: Node pg-boss stores those without one so.
+        nameless = key == "" and any(not one.key for one in await self.schedules())
+        wanted = key if nameless else text("key", key)
         return await (await self._schedules()).unschedule(self.name, wanted)
 
     async def schedules(self) -> Sequence[Schedule]:

@@ -43,6 +43,10 @@ class Fault(Exception):
     """Raised for a broken rule. `urls.parse` adds the URL without its passwords."""
 
 
+class UnknownOption(Fault):
+    """Raised for an option that does not exist. It may be a misspelt password, so no value is shown."""
+
+
 def split_options(protocol: str, transport: str, query: str) -> tuple[dict[str, str], str]:
     """Returns jobwire's own options, checked, and the rest of the query string unchanged."""
     own = own_options(protocol, transport)
@@ -71,14 +75,14 @@ def own_options(protocol: str, transport: str) -> list[str]:
     return [*own, "tls"] if transport in _HAVE_TLS else list(own)
 
 
-def unknown_option(key: str, known: Sequence[str], protocol: str) -> Fault:
+def unknown_option(key: str, known: Sequence[str], protocol: str) -> UnknownOption:
     """Returns the error for an option that neither jobwire nor the driver has."""
     meant = _PEERS_OPTIONS.get(key, "") or closest(key, known)
     own = _OPTIONS.get(protocol, ("",))[0]
     hint = f"did you mean {meant}?" if meant else f"{protocol} takes {own} and what its driver takes"
     if not meant and len(known) < _FEW:
         hint = f"{protocol} takes {', '.join(known) or 'none'}"
-    return Fault(f"has an unknown option {key[:_SHOWN]}; {hint}")
+    return UnknownOption(f"has an unknown option {key[:_SHOWN]}; {hint}")
 
 
 def _is_meant_for_us(key: str, own: list[str], transport: str) -> bool:

@@ -37,7 +37,7 @@ from urllib.parse import unquote
 from jobwire.errors import InvalidOption
 from jobwire.protocols import PROTOCOLS
 from jobwire.redact import redact_url
-from jobwire.url_options import Fault, decoded, own_options, split_options, unknown_option
+from jobwire.url_options import Fault, UnknownOption, decoded, own_options, split_options, unknown_option
 
 DEFAULT_URL = "bullmq+embedded:"
 DEFAULT_FOLDER = Path(".jobwire")
@@ -107,8 +107,8 @@ def parse(url: str) -> Address:
     try:
         return _address(given)
     except Fault as fault:
-        rule = str(fault)
-    raise InvalidOption("url", redact_url(given), rule)
+        error = _refused(redact_url(given), fault)
+    raise error
 
 
 def parse_without_address(url: str | None) -> Address:
@@ -125,8 +125,8 @@ def parse_without_address(url: str | None) -> Address:
     try:
         return _protocol_and_options(given)
     except Fault as fault:
-        rule = str(fault)
-    raise InvalidOption("url", redact_url(given), rule)
+        error = _refused(redact_url(given), fault)
+    raise error
 
 
 def _protocol_and_options(url: str) -> Address:
@@ -257,5 +257,11 @@ def check_driver_options(address: Address, known: Collection[str], *, ignore_cas
         key = unquote(pair.partition("=")[0])
         if (key.lower() if ignore_case else key) not in known:
             own = own_options(address.protocol, address.transport)
-            fault = unknown_option(key, [*own, *sorted(known)], address.protocol)
-            raise InvalidOption("url", address.redacted, str(fault))
+            raise _refused(address.redacted, unknown_option(key, [*own, *sorted(known)], address.protocol))
+
+
+def _refused(redacted: str, fault: Fault) -> InvalidOption:
+    if isinstance(fault, UnknownOption):
+        address, mark, query = redacted.partition("?")
+        redacted = address + mark + re.sub("=[^&]*", "=***", query)
+    return InvalidOption("url", redacted, str(fault))

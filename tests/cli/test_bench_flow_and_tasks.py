@@ -15,12 +15,12 @@ from jobwire import Feature, Flow, FlowJob, Queue
 Call = Callable[..., Any]
 
 APP = """
-from jobwire import App, Rate
+from jobwire import App, Backoff, Rate
 
 app = App("memory:")
 empty = App("memory:")
 
-@app.task(queue="emails", attempts=3, rate=Rate(10, per=60))
+@app.task(queue="emails", attempts=3, backoff=Backoff.exponential(2), rate=Rate(10, per=60))
 async def send(to: str, copies: int = 1) -> None: ...
 
 @app.task(queue="reports")
@@ -81,7 +81,11 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_tasks_of_an_app_are_listed(call: Call, shop: str) -> None:
     send, render = call("tasks", f"{shop}:app", "--json").lines
-    assert (send["task"], send["queue"], send["options"]) == ("send", "emails", {"rate": "10/60s", "attempts": 3})
+    assert (send["task"], send["queue"], send["options"]) == (
+        "send",
+        "emails",
+        {"rate": "10/60s", "attempts": 3, "backoff": "exponential:2s"},
+    )
     assert "to: str, copies: int = 1" in send["parameters"]
     assert render["task"] == "render"
     shown = call("tasks", f"{shop}:app").out.splitlines()

@@ -51,6 +51,28 @@ def test_secrets_come_from_the_environment_and_are_encoded(folder: Path, monkeyp
     monkeypatch.setenv("TEST_SECRET", "p@ss/w:rd?")
     assert located(None, "prod") == "bullmq+redis://app:p%40ss%2Fw%3Ard%3F@prod.example/0"
     assert expanded("pgboss+${TEST_SECRET}", "it") == "pgboss+p@ss/w:rd?"
+    option = expanded("pgboss+postgresql://host/app?password=${TEST_SECRET}&schema=x", "it")
+    assert option == "pgboss+postgresql://host/app?password=p%40ss%2Fw%3Ard%3F&schema=x"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "bullmq+redis://host:${TEST_SECRET}/0",
+        "bullmq+redis://host/${TEST_SECRET}",
+        "pgboss+postgresql://host/app?pasword=${TEST_SECRET}",
+        "${TEST_SECRET}",
+    ],
+)
+def test_a_url_that_is_refused_is_shown_without_its_secrets(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, call: Call, url: str
+) -> None:
+    (folder / "jobwire.toml").write_text(f'[stores]\nprod = "{url}"\n')
+    monkeypatch.setenv("TEST_SECRET", "hunter2")
+    said = call("counts", "emails", "--store", "prod")
+    assert (said.code, said.out) == (2, ""), said
+    assert "hunter2" not in said.err
+    assert f"(got '{url.replace('pasword=${TEST_SECRET}', 'pasword=***')}')" in said.err
 
 
 @pytest.mark.parametrize(("value", "state"), [(None, "not set"), ("", "empty")])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import redis
 
-from jobwire import NewJob, Queue
+from jobwire import NewJob, Queue, urls
 
 Call = Callable[..., Any]
 
@@ -48,6 +50,20 @@ def test_the_oldest_waiting_job_counts_also_if_it_runs_last(call: Call, jobwire_
     oldest = on_queue(fill)
     [figures] = call("queues", "--url", jobwire_url, "--json").lines
     assert figures["oldest_waiting"] == oldest
+
+
+def test_a_queue_that_can_not_be_read_does_not_hide_the_others(call: Call, jobwire_url: str) -> None:
+    call("add", "emails", "1", "--url", jobwire_url)
+    call("add", "strange", "1", "--url", jobwire_url)
+    address = urls.parse(jobwire_url)
+    with redis.Redis.from_url(address.driver_url) as server:
+        server.set(f"{address.options['prefix']}:strange:wait", "not a list")
+    said = call("queues", "--url", jobwire_url)
+    assert said.code == 1, said
+    assert [line.split()[:2] for line in said.out.splitlines()[1:]] == [["emails", "1"], ["strange", "–"]]
+    assert said.err.startswith("jobwire: queue strange could not be read: "), said
+    as_json = call("queues", "--json", "--url", jobwire_url).out.splitlines()
+    assert [json.loads(line)["counts"].get("waiting") for line in as_json] == [1, None]
 
 
 def test_a_store_without_queues(call: Call, every_url: str) -> None:

@@ -80,3 +80,11 @@ def test_the_next_runs_follow_the_clock_of_the_zone_and_end_with_the_schedule() 
     hourly = Schedule("k", "q", "q", every=3600, next_run=noon, limit=3, runs=2)
     assert next_runs(hourly) == [noon, noon + timedelta(hours=1)]
     assert next_runs(Schedule("k", "q", "q", cron="at dawn", next_run=noon)) == [noon]
+
+
+@pytest.mark.parametrize("rule", [{"every": 3600}, {"cron": "0 * * * *"}], ids=str)
+def test_of_the_runs_that_a_schedule_has_missed_only_the_first_is_a_next_run(rule: dict[str, Any]) -> None:
+    due = datetime(2030, 3, 29, 12, tzinfo=UTC)
+    late = Schedule("k", "q", "q", next_run=due, **rule)
+    hours = [run.hour for run in next_runs(late, now=due + timedelta(hours=5, minutes=1))]
+    assert hours == [12, 18, 19, 20, 21]

@@ -123,11 +123,17 @@ async def test_a_fix_that_the_account_may_not_make_is_reported(
     assert await finding(bullmq_url, "locks") is not None
 
 
-async def test_a_key_of_another_type_is_a_note(bullmq_url: str, broken: Broken) -> None:
-    await broken.client.set(f"{broken.base}wait", "not a list")
-    notes = [one for one in (await look(bullmq_url)).findings if one.code == "not-examined"]
-    assert notes
+async def test_a_key_of_another_type_is_a_note_and_hides_no_trouble_of_other_queues(
+    bullmq_url: str, unique: str, broken: Broken
+) -> None:
+    await _job_vanishes(broken)
+    await broken.client.hset(f"{unique}:strange:meta", "opts.maxLenEvents", "10")
+    await broken.client.set(f"{unique}:strange:wait", "not a list")
+    findings = (await look(bullmq_url)).findings
+    notes = [one for one in findings if one.code == "not-examined"]
+    assert {one.queue for one in notes} == {"strange"}, findings
     assert all("WRONGTYPE" in one.evidence for one in notes)
+    assert [one.queue for one in findings if one.code == "orphans"] == ["emails"]
 
 
 @pytest.mark.slow

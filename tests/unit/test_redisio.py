@@ -13,6 +13,8 @@ from jobwire.backends.redisio.errors import failure_of, translated_errors
 from jobwire.backends.redisio.scripts import load
 from jobwire.errors import JobNotFound, StoreRefused, StoreUnavailable
 
+IN_A_PIPELINE = "Command # 1 (HSETNX bull:emails:meta opts.maxLenEvents 10000) of pipeline caused error: "
+"""How redis-py begins what the server says of a command in a pipeline."""
 IN_A_SCRIPT = "Error running script (call to f_40a4): @user_script:227: @user_script: 227: "
 """How Redis 6.2 begins what it says of a command in a script."""
 
@@ -29,6 +31,8 @@ IN_A_SCRIPT = "Error running script (call to f_40a4): @user_script:227: @user_sc
         driver.ResponseError("MISCONF Errors writing to the AOF"),
         driver.ResponseError("BUSY Redis is busy running a script"),
         driver.ResponseError("NOREPLICAS Not enough good replicas to write."),
+        driver.ResponseError(f"{IN_A_PIPELINE}('NOREPLICAS Not enough good replicas to write.',)"),
+        driver.ResponseError(f"{IN_A_PIPELINE}MISCONF Errors writing to the AOF"),
         driver.ResponseError(f"{IN_A_SCRIPT}-OOM command not allowed when used memory > 'maxmemory'."),
         driver.ResponseError(f"{IN_A_SCRIPT}-READONLY You can't write against a read only replica."),
         ConnectionResetError("reset"),
@@ -48,6 +52,7 @@ def test_what_may_pass_is_unavailable(error: Exception) -> None:
         driver.NoPermissionError("this user has no permissions"),
         driver.ResponseError("WRONGTYPE Operation against a key"),
         driver.ResponseError(f"{IN_A_SCRIPT}WRONGTYPE Operation against a key"),
+        driver.ResponseError(f"{IN_A_PIPELINE}('WRONGTYPE Operation against a key',)"),
         driver.ResponseError("unknown command 'HPEXPIRE'"),
         driver.DataError("Invalid input"),
     ],

@@ -233,9 +233,17 @@ def test_the_options_of_a_driver_are_taken(url: str) -> None:
     assert connect(url).address.redacted == url
 
 
-def test_a_password_stays_hidden_when_an_option_is_refused() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "pgboss+postgresql://app:hunter2@h/db?foo=1&password=hunter2",
+        "pgboss+postgresql://h/db?pasword=hunter2",
+        "bullmq+sentinel://h/m?sentinel_pasword=hunter2",
+    ],
+)
+def test_a_password_stays_hidden_when_an_option_is_refused(url: str) -> None:
     with pytest.raises(InvalidOption) as refused:
-        connect("pgboss+postgresql://app:hunter2@h/db?foo=1&password=hunter2")
+        connect(url)
     assert "hunter2" not in str(refused.value)
 
 

@@ -32,6 +32,8 @@ class QueueFigures:
     """States with more jobs than `counts` has: the counting was stopped."""
     turnover: Turnover | None = None
     """Jobs that came and went since the last reading. None if the changes of `counts` show that."""
+    refused: str = ""
+    """The reason if the store could not read the queue, which then has no counts."""
 
     @property
     def oldest_age(self) -> float | None:

@@ -25,7 +25,7 @@ NOT_EXAMINED = FindingKind(
     Severity.NOTE,
     "something could not be looked at",
     "trouble there stays unseen",
-    "give the account the right to read it, or look at it with another account",
+    "correct what the sentence above names: a missing right, or data that another program has put there",
 )
 CLOCK_OFFSET = FindingKind(
     "clock-offset",

@@ -7,7 +7,8 @@
     staging = "pgboss+${STAGING_DATABASE_URL}"
 
 The file is looked for in the current folder and in those above it. `${NAME}` stands for a variable of the environment,
-so that the file holds no secrets. Inside user name and password, characters that a URL can't hold are encoded.
+so that the file holds no secrets. In the user name, the password and the values of options, characters that a URL
+can't hold are encoded.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from jobwire import settings_file, spelling, urls
+from jobwire.campaigns.addresses import is_database
 from jobwire.cli.exit_codes import WrongUsage
 from jobwire.errors import InvalidOption
+from jobwire.redact import redact_url
 from jobwire.settings_file import FILE, KEYS
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -38,13 +41,23 @@ class Profiles:
     default: str | None = None
 
     def url_of(self, name: str) -> str:
-        """Returns the URL of a store, with the variables of the environment in it."""
+        """Returns the URL of a store, or of a database of campaigns, with the variables of the environment in it.
+
+        Raises WrongUsage if there is no such store, or if its URL can't be understood."""
         if name not in self.stores:
             near = spelling.closest(name, self.stores)
             known = f"it has {', '.join(sorted(self.stores))}" if self.stores else "it has none"
             hint = f"did you mean {near}?" if near else known
             raise WrongUsage(f"{self.file} has no store {name!r}; {hint}")
-        return expanded(self.stores[name], f"store {name!r} in {self.file}")
+        template, what = self.stores[name], f"store {name!r} in {self.file}"
+        url = expanded(template, what)
+        if is_database(url):
+            return url
+        try:
+            urls.parse(url)
+        except InvalidOption as error:  # shows the text of the file: a variable may be a secret, wherever it stands
+            raise WrongUsage(f"{what}: {error.rule} (got {redact_url(template)!r})") from None
+        return url
 
 
 def located(url: str | None, store: str | None) -> str | None:
@@ -119,6 +132,7 @@ def expanded(template: str, what: str) -> str:
     'bullmq+redis://app:p%40ss%2Fword@host/0'
     """
     start, end = _user_part(template)
+    query = template.find("?", end)
 
     def value(found: re.Match[str]) -> str:
         name = found[1]
@@ -128,7 +142,8 @@ def expanded(template: str, what: str) -> str:
         if not given:
             state = "empty" if name in os.environ else "not set"
             raise WrongUsage(f"{what} needs the environment variable {name}, which is {state}")
-        return quote(given, safe="") if start <= found.start() < end else given
+        of_option = 0 <= query < found.start() and template[found.start() - 1] == "="
+        return quote(given, safe="") if of_option or start <= found.start() < end else given
 
     return _VARIABLE.sub(value, template)
 

@@ -41,7 +41,8 @@ def record(schedule: Schedule) -> dict[str, Any]:
 def show(console: Console, schedule: Schedule) -> None:
     """Prints the schedule and its next runs."""
     what = "" if schedule.name == schedule.queue else f" ({printable(schedule.name)})"
-    title = Text.assemble((printable(schedule.key), "bold"), f"  {printable(schedule.queue)}{what}  {rule(schedule)}")
+    key = printable(schedule.key) or "''"  # as it is written on a command line
+    title = Text.assemble((key, "bold"), f"  {printable(schedule.queue)}{what}  {rule(schedule)}")
     console.print(title)
     if schedule.data not in (None, {}):
         console.print(Text(f"  data {compact(schedule.data)}"), overflow="ellipsis", no_wrap=True)

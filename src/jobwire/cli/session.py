@@ -12,10 +12,10 @@ from typing import TypeVar
 import click
 
 from jobwire.boundary import Feature
-from jobwire.cli.exit_codes import NothingFound
+from jobwire.cli.exit_codes import NothingFound, WrongUsage
 from jobwire.cli.output import remark
 from jobwire.connection import Connection, connect
-from jobwire.errors import JobwireError
+from jobwire.errors import InvalidOption, JobwireError
 from jobwire.queue import Queue
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def ask_store(url: str | None, question: Callable[[Connection], Awaitable[T]]) -
     """Connects to the store, runs the operation on the connection, closes it and returns the result."""
 
     async def session() -> T:
-        connection = connect(url)
+        connection = store_at(url)
         try:
             await connection.open()
             tell_where(connection)
@@ -55,6 +55,14 @@ def ask_store(url: str | None, question: Callable[[Connection], Awaitable[T]]) -
             await connection.close()
 
     return asyncio.run(session())
+
+
+def store_at(url: str | None) -> Connection:
+    """Returns a connection that is not yet open. Raises WrongUsage if the driver does not take the URL."""
+    try:
+        return connect(url)
+    except InvalidOption as error:
+        raise WrongUsage(str(error)) from None
 
 
 async def require_queue(connection: Connection, queue: str) -> None:

@@ -43,6 +43,17 @@ async def test_schedules(node, connection, pair, rows):
     assert await rows(query, ours) == await rows(query, theirs)
 
 
+async def test_a_schedule_that_node_stored_without_a_key_can_be_stopped(node, connection, pair):
+    from jobwire import Queue
+
+    theirs, _ = await pair()
+    await node.call("schedule", theirs, "5 4 * * *", {"n": 1})
+    async with Queue(theirs, connection) as queue:
+        assert [schedule.key for schedule in await queue.schedules()] == [""]
+        assert await queue.unschedule("")
+        assert await queue.schedules() == []
+
+
 async def test_redrive(node, boss, pair, rows):
     theirs, ours = await pair(retryLimit=0, policy="short")
     for name in (theirs, ours):

@@ -9,6 +9,7 @@ command, a key of a wrong type.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import errno
 import os
@@ -56,6 +57,7 @@ _WITHOUT_TEXT: dict[type[BaseException], str] = {TimeoutError: "no answer in tim
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
 _NOT_CONNECTED = re.compile(r"Error (-?\d+) connecting to (.+?)\. (.*?)\.?")
 _NO_SENTINEL = re.compile(r"(No master found for '.*?') : .*", re.DOTALL)
+_IN_A_PIPELINE = re.compile(r"Command # \d+ \((.*)\) of pipeline caused error: (.*)", re.DOTALL)
 # Before Redis 7 an error inside a script is wrapped in a sentence about the script, without a code in front.
 _IN_A_SCRIPT = re.compile(r"Error running script .*@user_script: ?\d+: -?")
 
@@ -94,7 +96,17 @@ def _plain(text: str) -> str:
     '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: cache:6379'
     >>> _plain("No master found for 'main' : <redis.asyncio.client.Redis(…)> - network:ConnectionError")
     "No master found for 'main': none of the sentinels can be used"
+    >>> _plain("Command # 2 (LRANGE bull:mail:wait 0 -1) of pipeline caused error: ('WRONGTYPE wrong kind of value',)")
+    'WRONGTYPE wrong kind of value (LRANGE bull:mail:wait)'
+    >>> _plain("Command # 1 (EVALSHA 7d1 2 a b secret...) of pipeline caused error: ('MISCONF no disk',)")
+    'MISCONF no disk'
     """
+    if (found := _IN_A_PIPELINE.fullmatch(text)) is not None:
+        command, reply = found[1].split(" "), found[2]
+        if reply.startswith(("('", '("')):  # redis-py 8 writes a tuple
+            reply = str(ast.literal_eval(reply)[0])
+        # Arguments behind the key may be data of jobs, and a script has no key there.
+        return reply if command[0].startswith("EVAL") else f"{reply.rstrip('.')} ({' '.join(command[:2])})"
     if (found := _NOT_CONNECTED.fullmatch(text)) is not None:
         number, server, reason = found.groups()
         if int(number) == errno.ECONNREFUSED:

@@ -41,7 +41,7 @@ def doctor(
     from jobwire.cli.exit_codes import REFUSED, UNREACHABLE, USAGE, WrongUsage, code_of
     from jobwire.cli.output import complain
     from jobwire.cli.profiles import located, understood
-    from jobwire.errors import InvalidOption, StoreUnavailable
+    from jobwire.errors import StoreUnavailable
 
     if urls and (url is not None or store is not None):
         raise WrongUsage("give URLs as arguments, or one store by --url or --store, not both")
@@ -59,7 +59,7 @@ def doctor(
         try:
             sound = _visit(one, fix=fix, yes=yes, as_json=as_json, apart=number > 0)
             codes.add(0 if sound else REFUSED)
-        except (StoreUnavailable, InvalidOption) as error:
+        except (StoreUnavailable, WrongUsage) as error:
             if len(wanted) == 1:
                 raise
             complain(str(error))
@@ -94,11 +94,10 @@ def _visit(url: str | None, *, fix: bool, yes: bool, as_json: bool, apart: bool)
 def _examine(url: str | None) -> Examination:
     import asyncio
 
-    from jobwire.cli.session import tell_where
-    from jobwire.connection import connect
+    from jobwire.cli.session import store_at, tell_where
     from jobwire.doctor import examine
 
-    connection = connect(url)
+    connection = store_at(url)
     tell_where(connection)
     return asyncio.run(examine(connection))
 

@@ -26,8 +26,8 @@ def queues(
     as_json: JsonLines = False,
 ) -> None:
     """List the queues of a store: jobs in each state, the age of the oldest waiting one, and which are paused."""
-    from jobwire.cli.exit_codes import NothingFound
-    from jobwire.cli.output import console, emit, printable
+    from jobwire.cli.exit_codes import REFUSED, NothingFound
+    from jobwire.cli.output import complain, console, emit, printable
     from jobwire.cli.profiles import located
     from jobwire.cli.queueview import record, table
     from jobwire.cli.session import ask_store
@@ -48,3 +48,8 @@ def queues(
             emit(record(one))
     else:
         console().print(table(figures))
+    refused = [one for one in figures if one.refused]
+    for one in refused:
+        complain(f"queue {printable(one.name)} could not be read: {one.refused}")
+    if refused:
+        raise typer.Exit(REFUSED)

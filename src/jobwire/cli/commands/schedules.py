@@ -150,7 +150,7 @@ def drop(queue: QueueName, key: Key, url: Url = None, store: StoreName = None) -
             await _find(opened, key)
 
     ask(queue, located(url, store), question)
-    typer.echo(f"dropped schedule {key} of {queue}")
+    typer.echo(f"dropped schedule {key or repr(key)} of {queue}")
 
 
 @app.command(epilog=examples("jobwire schedules run reports nightly"))

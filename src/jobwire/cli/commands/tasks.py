@@ -68,6 +68,16 @@ def _record(name: str, task: Task[..., Any]) -> dict[str, Any]:
         "queue": task.queue,
         "parameters": str(inspect.signature(task.function)),
         "executor": settings.executor,
-        "options": {key: value if isinstance(value, (int, float, bool)) else str(value)
+        "options": {key: value if isinstance(value, (int, float, bool)) else _words(value)
                     for key, value in shown.items() if value is not None},
     }  # fmt: skip
+
+
+def _words(value: object) -> str:
+    """Returns a backoff as it is written on a command line, and other values as text."""
+    from jobwire.backoff import Backoff
+
+    if not isinstance(value, Backoff):
+        return str(value)
+    limits = (f" jitter {value.jitter:g}" if value.jitter else "") + (f" cap {value.cap:g}s" if value.cap else "")
+    return f"{value.kind}:{value.name or f'{value.delay:g}s'}{limits}"

@@ -12,8 +12,9 @@ from jobwire.backends.bullmq.keys import Keys
 from jobwire.backends.redisio.diagnose import RedisChecks
 from jobwire.backends.redisio.each_node import in_steps, missing, some_keys
 from jobwire.boundary import Check, Finding, FindingKind, Severity, Thresholds
-from jobwire.boundary.finding_kinds import LOCKS, MIXED_VERSIONS, ORPHANS, UNTESTED_PEER
+from jobwire.boundary.finding_kinds import LOCKS, MIXED_VERSIONS, NOT_EXAMINED, ORPHANS, UNTESTED_PEER
 from jobwire.counted import counted, few
+from jobwire.errors import StoreRefused
 
 EVENTS = FindingKind(
     "events-growth",
@@ -78,7 +79,17 @@ class BullDiagnosis:
             return await self._versions(queues)
 
         async def orphans() -> Sequence[Finding]:
-            return [finding for queue in queues for finding in await self._orphans(queue)]
+            found: list[Finding] = []
+            unread: list[StoreRefused] = []
+            for queue in queues:
+                try:
+                    found += await self._orphans(queue)
+                except StoreRefused as refused:  # data of another program in the place of one queue hides no other
+                    unread.append(refused)
+                    found.append(NOT_EXAMINED.found(f"orphaned jobs: {refused}", queue=queue))
+            if unread and len(unread) == len(queues):
+                raise unread[0]
+            return found
 
         async def locks() -> Sequence[Finding]:
             return await self._locks(queues)
@@ -169,7 +180,7 @@ class BullDiagnosis:
             LOCKS.found(
                 f"{counted(len(some), 'key')}{seen}: {few([one.words for one in some])}",
                 queue=queue,
-                fix=f"delete {counted(len(some), 'lock')} or unique keys of queue {queue} that no job owns",
+                fix=f"delete {counted(len(some), 'key')} of queue {queue} that no job owns",
             )
             for queue, some in by_queue.items()
         ]
