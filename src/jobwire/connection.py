@@ -13,7 +13,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from jobwire import forking, urls
+from jobwire import checks, forking, urls
 from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Backend, Capabilities, Feature, QueueList, Reading
 from jobwire.checks import Seconds, seconds, text, whole
@@ -126,21 +126,23 @@ class Connection:
     async def search_queues(self, cursor: str | None = None) -> tuple[Sequence[str], str | None]:
         """Returns the names of some queues and the cursor with which the next call goes on, None at the end. A name may
         come twice. Each call is short, however much is in the store, while `queues` searches all of it."""
-        return await (await self._queue_list()).search(cursor)
+        return await (await self._queue_list()).search(checks.cursor("cursor", cursor))
 
     async def figures(self, queues: Sequence[str], *, most: int, since: datetime | None = None) -> Reading:
         """Returns counts, the oldest waiting job and more of many queues, in a few round trips. Stores nothing.
 
         If the store has to count jobs one by one, it counts at most `most` of a queue in each state, and returns how
         many came and went since `since`, the time of the last reading."""
-        return await (await self._queue_list()).figures(queues, whole("most", most, minimum=1), since)
+        names, start = _names(queues), None if since is None else checks.aware("since", since)
+        return await (await self._queue_list()).figures(names, whole("most", most, minimum=1), start)
 
     async def worker_counts(self, queues: Sequence[str]) -> Mapping[str, int | None]:
         """Returns the number of workers of each queue, None where the protocol does not list them."""
+        names = _names(queues)
         if not self.capabilities.has(Feature.WORKERS) or self.backend.workers is None:
-            return dict.fromkeys(queues)
+            return dict.fromkeys(names)
         await self.reach()
-        return await self.capabilities.part(self.backend.workers, Feature.WORKERS).counts(queues)
+        return await self.capabilities.part(self.backend.workers, Feature.WORKERS).counts(names)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -175,6 +177,10 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<Connection {self.address.redacted}>"
+
+
+def _names(queues: Sequence[str]) -> list[str]:
+    return [text("queues", name) for name in checks.items("queues", queues, "names")]
 
 
 def _address_of(url: str | None, client: object | None) -> urls.Address:

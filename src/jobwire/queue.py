@@ -33,6 +33,10 @@ _QUEUE_OPTIONS = ("size_limit", "events_max_len", "defaults", "wait_for_store", 
 _SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at", "end_at", "immediately")
 
 
+def _not_a_new_job(field: str, given: object) -> InvalidOption:
+    return InvalidOption(field, given, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
+
+
 @spelling.methods_refuse_typos("queue", "jobs", "claim", "wait")
 class Queue:
     """A queue that Python shares with every other client of its protocol.
@@ -141,6 +145,8 @@ class Queue:
 
     async def add_job(self, job: NewJob, *, transaction: Any = None) -> Job:
         """Adds one job that has been made as a NewJob. Otherwise like `add`."""
+        if type(job) is not NewJob:
+            raise _not_a_new_job("job", job)
         prepared = self._prepare(self._filled(job))
         if not self._access.is_open:
             await self._access.backend()
@@ -162,7 +168,7 @@ class Queue:
         given = checks.items("jobs", jobs, "NewJobs")
         if not _all_new({*map(type, given)}):
             index, job = next((index, job) for index, job in enumerate(given) if type(job) is not NewJob)
-            raise InvalidOption(f"jobs[{index}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
+            raise _not_a_new_job(f"jobs[{index}]", job)
         if self._defaults is not None or self._trace is not None:
             given = [self._filled(job) for job in given]
         backend, name, limit = self.connection.backend, self.name, self._size_limit
