@@ -50,17 +50,22 @@ class Connection:
         self.address = _address_of(url, client)
         self.backend = load_backend(self.address)
         self._wait = seconds("wait_for_store", wait_for_store)
-        self.is_open = False
+        self._opened = False
         self._closed = False
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         forking.follow(self, Connection._start_over)
 
     def _start_over(self) -> None:
-        self.is_open = False
+        self._opened = False
         self._opening = asyncio.Lock()
         self._loop = None
         self.backend = self.backend.twin()
+
+    @property
+    def is_open(self) -> bool:
+        """True once the connection is open, until it is closed or its event loop is."""
+        return self._opened and not (self._loop is not None and self._loop.is_closed())
 
     def leave_closed_loop(self) -> None:
         """Starts over, with another backend, if the event loop that this was opened in is closed, as in the second of
@@ -78,7 +83,7 @@ class Connection:
             async with self._opening:
                 if not self.is_open:
                     await self._open_backend(max(wait, self._wait))
-                    self.is_open, self._closed, self._loop = True, False, asyncio.get_running_loop()
+                    self._opened, self._closed, self._loop = True, False, asyncio.get_running_loop()
         return self
 
     async def reach(self) -> None:
@@ -164,7 +169,8 @@ class Connection:
         return self.backend.capabilities.part(self.backend.queue_list, Feature.QUEUES)
 
     async def close(self) -> None:
-        self.is_open, self._closed, self._loop = False, True, None
+        self.leave_closed_loop()
+        self._opened, self._closed, self._loop = False, True, None
         await self.backend.close()
 
     async def __aenter__(self) -> Self:
