@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
 
 from jobwire import checks, forking, urls
 from jobwire.backoff import reconnect_delay
@@ -180,6 +180,9 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a connection can't be pickled, nor a Queue or Worker; pass the URL, and make another there")
 
     def __repr__(self) -> str:
         return f"<Connection {self.address.redacted}>"

@@ -142,6 +142,10 @@ class Queue:
     ) -> None:
         await self.close()
 
+    def __deepcopy__(self, memo: object) -> Self:
+        """Returns this queue, so that a job that was read through it can be copied, as `dataclasses.asdict` does."""
+        return self
+
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} {self.connection.address.redacted}>"
 
