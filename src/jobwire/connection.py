@@ -68,8 +68,8 @@ class Connection:
         return self._opened and not (self._loop is not None and self._loop.is_closed())
 
     def leave_closed_loop(self) -> None:
-        """Starts over, with another backend, if the event loop that this was opened in is closed, as in the second of
-        two calls of `asyncio.run`."""
+        """Starts over, with another backend, if the event loop that this was last opened in is closed, as in the second
+        of two calls of `asyncio.run`."""
         if self._loop is not None and self._loop.is_closed():
             self._start_over()
 
@@ -170,7 +170,7 @@ class Connection:
 
     async def close(self) -> None:
         self.leave_closed_loop()
-        self._opened, self._closed, self._loop = False, True, None
+        self._opened, self._closed = False, True
         await self.backend.close()
 
     async def __aenter__(self) -> Self:

@@ -163,7 +163,7 @@ class Queue:
 
     async def add_job(self, job: NewJob, *, transaction: Any = None) -> Job:
         """Adds one job that has been made as a NewJob. Otherwise like `add`."""
-        if type(job) is not NewJob:
+        if not isinstance(job, NewJob):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
             raise _not_a_new_job("job", job)
         prepared = self._prepare(self._filled(job))
         if not self._access.is_open:
@@ -185,8 +185,9 @@ class Queue:
             raise spelling.unknown(option, value, ("transaction",), "add_many")
         given = checks.items("jobs", jobs, "NewJobs")
         if not _all_new({*map(type, given)}):
-            index, job = next((index, job) for index, job in enumerate(given) if type(job) is not NewJob)
-            raise _not_a_new_job(f"jobs[{index}]", job)
+            for index, job in enumerate(given):
+                if not isinstance(job, NewJob):
+                    raise _not_a_new_job(f"jobs[{index}]", job)
         if self._defaults is not None or self._trace is not None:
             given = [self._filled(job) for job in given]
         backend, name, limit = self.connection.backend, self.name, self._size_limit

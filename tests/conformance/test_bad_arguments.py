@@ -105,6 +105,14 @@ async def test_what_is_not_a_job_adds_nothing(queue):
     assert sum((await queue.counts()).values()) == 0
 
 
+async def test_a_job_of_a_class_of_the_callers_is_a_job(queue):
+    class Letter(NewJob):
+        pass
+
+    assert (await queue.add_job(Letter(1))).data == 1
+    assert [job.data for job in await queue.add_many([Letter(2), NewJob(3)])] == [2, 3]
+
+
 async def test_numbers_of_an_enum_are_numbers(queue):
     options = {"delay": Level.HIGH}
     if queue.capabilities.has(Feature.PRIORITIES):

@@ -11,6 +11,7 @@ import pytest
 from jobwire.connection import connect
 from jobwire.errors import Closed
 from jobwire.queue import Queue
+from jobwire.worker import Worker
 
 FIRST_USES = {
     "add": lambda queue: queue.add({"n": 1}),
@@ -114,3 +115,19 @@ def test_a_queue_that_was_not_closed_starts_over_in_the_next_event_loop(url):
         [sys.executable, "-c", _LOOP_AFTER_LOOP, url], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["letters", "4", "True"], "")
+
+
+def test_a_worker_is_used_in_one_event_loop_after_another(url, caplog):
+    async def run() -> int:
+        await queue.add(1)
+        return await worker.run_until_idle(30)
+
+    queue = Queue("letters", url)
+    worker = Worker("letters", lambda job: None, queue.connection)
+    assert [asyncio.run(closing(queue, run())) for _ in range(2)] == [1, 1]
+    assert caplog.record_tuples == []
+
+
+async def closing(queue, working):
+    async with queue:
+        return await working
