@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
-from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub is incomplete
+import hiredis
+
+_pack: Callable[[tuple[Any, ...]], bytes] = cast("Any", hiredis).pack_command  # its stub lacks the result
 
 
 def packed(command: tuple[Any, ...]) -> bytes:
     """Returns the command as it is sent. Hiredis refuses numbers of other types than int and float, such as those of an
     IntEnum, which are sent as the numbers that they are."""
     try:
-        return pack_command(command)
+        return _pack(command)
     except TypeError:
-        return pack_command(tuple(_plain(part) for part in command))
+        return _pack(tuple(_plain(part) for part in command))
 
 
 def _plain(part: Any) -> Any:
