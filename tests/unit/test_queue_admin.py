@@ -73,7 +73,9 @@ def test_a_queue_that_could_not_be_made_has_an_ordinary_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "live", [Queue("q", "memory:"), Worker("q", print, "memory:"), jobwire.connect("memory:")], ids=repr
+    "live",
+    [Queue("q", "memory:"), Worker("q", print, "memory:"), jobwire.connect("memory:")],
+    ids=["queue", "worker", "connection"],
 )
 def test_what_has_connections_can_not_be_pickled_and_names_what_to_do(live: object) -> None:
     with pytest.raises(TypeError, match="pass the URL"):
