@@ -14,6 +14,8 @@ from jobwire.errors import InvalidOption
 Seconds = float | int | timedelta
 LARGEST = 2**53 - 1
 """The largest integer that every store accepts, and that Node.js reads as it is written."""
+LAST_YEAR = 9899
+"""To a time in this year, every duration can be added."""
 
 
 def seconds(field_name: str, value: Seconds, *, minimum: float = 0.0) -> float:
@@ -90,11 +92,13 @@ def takes(function: Callable[..., Any], arguments: int) -> bool:
 
 
 def aware(field_name: str, value: Any) -> datetime:
-    """Returns a datetime. Refuses one without a time zone."""
+    """Returns a datetime. Refuses one without a time zone, and one near the end of Python's calendar."""
     if not isinstance(value, datetime):
         raise InvalidOption(field_name, value, "must be a datetime")
     if value.tzinfo is None:
         raise InvalidOption(field_name, value, "must have a time zone, e.g. datetime.now(timezone.utc)")
+    if value.year > LAST_YEAR:
+        raise InvalidOption(field_name, value, f"must not be after the year {LAST_YEAR}")
     return value
 
 

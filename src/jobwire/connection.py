@@ -11,9 +11,9 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
 
-from jobwire import forking, urls
+from jobwire import checks, forking, urls
 from jobwire.backoff import reconnect_delay
 from jobwire.boundary import Backend, Capabilities, Feature, QueueList, Reading
 from jobwire.checks import Seconds, seconds, text, whole
@@ -50,21 +50,26 @@ class Connection:
         self.address = _address_of(url, client)
         self.backend = load_backend(self.address)
         self._wait = seconds("wait_for_store", wait_for_store)
-        self.is_open = False
+        self._opened = False
         self._closed = False
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         forking.follow(self, Connection._start_over)
 
     def _start_over(self) -> None:
-        self.is_open = False
+        self._opened = False
         self._opening = asyncio.Lock()
         self._loop = None
         self.backend = self.backend.twin()
 
+    @property
+    def is_open(self) -> bool:
+        """True once the connection is open, until it is closed or its event loop is."""
+        return self._opened and not (self._loop is not None and self._loop.is_closed())
+
     def leave_closed_loop(self) -> None:
-        """Starts over, with another backend, if the event loop that this was opened in is closed, as in the second of
-        two calls of `asyncio.run`."""
+        """Starts over, with another backend, if the event loop that this was last opened in is closed, as in the second
+        of two calls of `asyncio.run`."""
         if self._loop is not None and self._loop.is_closed():
             self._start_over()
 
@@ -78,7 +83,7 @@ class Connection:
             async with self._opening:
                 if not self.is_open:
                     await self._open_backend(max(wait, self._wait))
-                    self.is_open, self._closed, self._loop = True, False, asyncio.get_running_loop()
+                    self._opened, self._closed, self._loop = True, False, asyncio.get_running_loop()
         return self
 
     async def reach(self) -> None:
@@ -126,21 +131,23 @@ class Connection:
     async def search_queues(self, cursor: str | None = None) -> tuple[Sequence[str], str | None]:
         """Returns the names of some queues and the cursor with which the next call goes on, None at the end. A name may
         come twice. Each call is short, however much is in the store, while `queues` searches all of it."""
-        return await (await self._queue_list()).search(cursor)
+        return await (await self._queue_list()).search(checks.cursor("cursor", cursor))
 
     async def figures(self, queues: Sequence[str], *, most: int, since: datetime | None = None) -> Reading:
         """Returns counts, the oldest waiting job and more of many queues, in a few round trips. Stores nothing.
 
         If the store has to count jobs one by one, it counts at most `most` of a queue in each state, and returns how
         many came and went since `since`, the time of the last reading."""
-        return await (await self._queue_list()).figures(queues, whole("most", most, minimum=1), since)
+        names, start = _names(queues), None if since is None else checks.aware("since", since)
+        return await (await self._queue_list()).figures(names, whole("most", most, minimum=1), start)
 
     async def worker_counts(self, queues: Sequence[str]) -> Mapping[str, int | None]:
         """Returns the number of workers of each queue, None where the protocol does not list them."""
+        names = _names(queues)
         if not self.capabilities.has(Feature.WORKERS) or self.backend.workers is None:
-            return dict.fromkeys(queues)
+            return dict.fromkeys(names)
         await self.reach()
-        return await self.capabilities.part(self.backend.workers, Feature.WORKERS).counts(queues)
+        return await self.capabilities.part(self.backend.workers, Feature.WORKERS).counts(names)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -162,7 +169,8 @@ class Connection:
         return self.backend.capabilities.part(self.backend.queue_list, Feature.QUEUES)
 
     async def close(self) -> None:
-        self.is_open, self._closed, self._loop = False, True, None
+        self.leave_closed_loop()
+        self._opened, self._closed = False, True
         await self.backend.close()
 
     async def __aenter__(self) -> Self:
@@ -173,8 +181,15 @@ class Connection:
     ) -> None:
         await self.close()
 
+    def __reduce__(self) -> Never:
+        raise TypeError("a connection can't be pickled, nor a Queue or Worker; pass the URL, and make another there")
+
     def __repr__(self) -> str:
         return f"<Connection {self.address.redacted}>"
+
+
+def _names(queues: Sequence[str]) -> list[str]:
+    return [text("queues", name) for name in checks.items("queues", queues, "names")]
 
 
 def _address_of(url: str | None, client: object | None) -> urls.Address:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, Protocol
@@ -100,6 +100,10 @@ class Job(Generic[Out_co]):
     """The job that waits for this one, in a flow."""
     raw: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     origin: Waiter | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leaves out the queue, which can't be pickled: another process can't wait for the job through it."""
+        return type(self), tuple(getattr(self, one.name) for one in fields(self) if one.name != "origin")
 
     async def wait(self, timeout: float | timedelta | None = None) -> Out_co:
         """Waits until the job has completed and returns its result. Raises JobFailed or WaitTimeout."""

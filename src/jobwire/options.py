@@ -305,6 +305,7 @@ class NewSchedule:
             text("tz", self.tz)
         if self.limit is not None:
             whole("limit", self.limit, minimum=1)
+        yes_or_no("immediately", self.immediately)
         if self.start_at is not None:
             aware("start_at", self.start_at)
             if self.immediately:

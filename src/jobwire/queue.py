@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
 from jobwire import checks, forking, spelling
 from jobwire.acted import require_done
-from jobwire.boundary import Added, Capabilities, Feature, PreparedJob, Schedules
+from jobwire.boundary import Added, Backend, Capabilities, Feature, PreparedJob, Schedules
 from jobwire.checks import Seconds, seconds, text, whole
 from jobwire.claimed import ClaimedJob
 from jobwire.claimer import Claimers
@@ -31,6 +31,10 @@ _ADD_TOGETHER = 500
 _all_new = frozenset({NewJob}).issuperset
 _QUEUE_OPTIONS = ("size_limit", "events_max_len", "defaults", "wait_for_store", "trace")
 _SCHEDULE_OPTIONS = ("every", "cron", "tz", "name", "data", "limit", "start_at", "end_at", "immediately")
+
+
+def _not_a_new_job(field: str, given: object) -> InvalidOption:
+    return InvalidOption(field, given, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
 
 
 @spelling.methods_refuse_typos("queue", "jobs", "claim", "wait")
@@ -81,7 +85,8 @@ class Queue:
         forking.follow(self, Queue._renew)
 
     def _renew(self) -> None:
-        """Makes the parts that belong to one process."""
+        """Makes the parts that belong to one process, and in it to one event loop: those of one backend."""
+        self._parts_of = self.connection.backend
         self._adds: Coalescer[PreparedJob, Added] = Coalescer(self._send, _ADD_TOGETHER)
         self._result_waits = ResultWaits(self.connection.backend, self.name)
         self._claimers = Claimers(self.name)
@@ -99,13 +104,26 @@ class Queue:
     async def open(self) -> Self:
         """Connects to the store and makes the queue known to peers."""
         await self._access.open(self._wait_for_store)
+        self._follow_backend()
         if self._adds.closed:
             self._adds = Coalescer(self._send, _ADD_TOGETHER)
         return self
 
+    async def _backend(self) -> Backend:
+        """Returns the backend, opened, once the parts are those of this event loop."""
+        backend = await self._access.backend()
+        self._follow_backend()
+        return backend
+
+    def _follow_backend(self) -> None:
+        if self._parts_of is not self.connection.backend:
+            self._renew()
+
     async def close(self) -> None:
         """Waits for the adds in progress, releases claimed jobs that are not settled, and disconnects."""
         self._access.close()
+        self.connection.leave_closed_loop()
+        self._follow_backend()
         await self._adds.close()
         await self._claimers.close()
         await self._result_waits.close()
@@ -124,6 +142,10 @@ class Queue:
     ) -> None:
         await self.close()
 
+    def __deepcopy__(self, memo: object) -> Self:
+        """Returns this queue, so that a job that was read through it can be copied, as `dataclasses.asdict` does."""
+        return self
+
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} {self.connection.address.redacted}>"
 
@@ -141,9 +163,11 @@ class Queue:
 
     async def add_job(self, job: NewJob, *, transaction: Any = None) -> Job:
         """Adds one job that has been made as a NewJob. Otherwise like `add`."""
+        if not isinstance(job, NewJob):  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
+            raise _not_a_new_job("job", job)
         prepared = self._prepare(self._filled(job))
         if not self._access.is_open:
-            await self._access.backend()
+            await self._backend()
         if transaction is not None:
             self.capabilities.require(Feature.TRANSACTIONAL_ADD)
             [added] = await self.connection.backend.add(self.name, [prepared], transaction)
@@ -161,8 +185,9 @@ class Queue:
             raise spelling.unknown(option, value, ("transaction",), "add_many")
         given = checks.items("jobs", jobs, "NewJobs")
         if not _all_new({*map(type, given)}):
-            index, job = next((index, job) for index, job in enumerate(given) if type(job) is not NewJob)
-            raise InvalidOption(f"jobs[{index}]", job, "must be a NewJob, e.g. NewJob({'to': 'a@example.com'})")
+            for index, job in enumerate(given):
+                if not isinstance(job, NewJob):
+                    raise _not_a_new_job(f"jobs[{index}]", job)
         if self._defaults is not None or self._trace is not None:
             given = [self._filled(job) for job in given]
         backend, name, limit = self.connection.backend, self.name, self._size_limit
@@ -215,7 +240,8 @@ class Queue:
         """
         wait = checks.timeout(timeout)
         settings = self._claimers.settings(self.connection.backend, lease, worker_id, native)
-        return await self._claimers.get(await self._access.backend(), settings, worker_id).claim(wait)
+        backend = await self._backend()
+        return await self._claimers.get(backend, settings, worker_id).claim(wait)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -280,7 +306,7 @@ class Queue:
     async def wait(self, job_id: str, timeout: Seconds | None = None) -> Any:
         """Waits until the job has completed and returns its result. Raises JobFailed, JobNotFound or WaitTimeout."""
         wanted, limit = checks.job_id(job_id), checks.timeout(timeout)
-        await self._access.backend()
+        await self._backend()
         return await self._result_waits.wait(wanted, limit)
 
     async def events(self, since: str | None = None) -> AsyncIterator[Event]:

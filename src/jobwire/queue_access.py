@@ -17,14 +17,15 @@ Part = TypeVar("Part")
 class QueueAccess:
     """Opens one queue, and returns its backend or a part of it. A Queue and its admin share one.
 
-    In a forked child process the connection opens again at its first use, so that access works there too.
+    In a forked child process, and when the event loop is closed, the connection gets another backend and opens again at
+    its first use, so that access works there too.
     """
 
     def __init__(self, queue: str, connection: Connection, events_max_len: int | None = None) -> None:
         self.queue = queue
         self.connection = connection
         self._events_max_len = events_max_len
-        self._registered = False
+        self._registered: Backend | None = None
         self._closed = False
         self._opening = asyncio.Lock()
         forking.follow(self, QueueAccess._after_fork)
@@ -38,7 +39,7 @@ class QueueAccess:
 
     @property
     def is_open(self) -> bool:
-        return self._registered and self.connection.is_open
+        return self._registered is self.connection.backend and self.connection.is_open
 
     async def open(self, wait_for_store: float) -> None:
         """Connects to the store and registers the queue, also if it has been closed."""
@@ -47,14 +48,14 @@ class QueueAccess:
             await self._register()
 
     async def _register(self) -> None:
-        if self._registered:
-            return
         backend = self.connection.backend
+        if self._registered is backend:
+            return
         await backend.register(self.queue)
         if self._events_max_len is not None:
             control = self.capabilities.part(backend.event_control, Feature.EVENT_CONTROL)
             await control.limit_events(self.queue, self._events_max_len)
-        self._registered, self._closed = True, False
+        self._registered, self._closed = backend, False
 
     async def backend(self) -> Backend:
         """Returns the backend, opened if this is the queue's first use. Raises Closed if the queue has been closed."""
@@ -73,4 +74,4 @@ class QueueAccess:
 
     def close(self) -> None:
         """Refuses further calls of `backend` and `part`. The connection stays as it is."""
-        self._registered, self._closed = False, True
+        self._registered, self._closed = None, True

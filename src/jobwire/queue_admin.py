@@ -165,7 +165,7 @@ class QueueAdmin:
 
     async def counts_by_priority(self, priorities: Iterable[int]) -> Mapping[int, int]:
         """Returns the number of waiting jobs of each of these priorities. 0 means those without one."""
-        wanted = [whole("priorities", priority, minimum=0) for priority in priorities]
+        wanted = [whole("priorities", one, minimum=0) for one in checks.items("priorities", priorities, "integers")]
         return await (await self._bulk()).counts_by_priority(self._queue, wanted)
 
     async def _bulk(self) -> Bulk:
@@ -235,7 +235,7 @@ class QueueAdmin:
 
     async def publish(self, event: str, fields: Mapping[str, str] | None = None) -> str:
         """Adds an event of the caller's own to the queue's stream, with texts as fields. Returns its id."""
-        given = dict(fields or {})
+        given = {} if fields is None else dict(checks.mapping("fields", fields))
         for name, value in given.items():
             if not isinstance(value, str) or name == "event":  # pyright: ignore[reportUnnecessaryIsInstance] callers may be untyped
                 raise InvalidOption(f"fields.{name}", value, "must be a text under a name other than 'event'")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from datetime import timedelta
+from enum import IntEnum
 
 import pytest
 
@@ -28,6 +30,13 @@ MORE = {
     "update_progress": (50,),
     "log": ("x",),
 }
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
 BAD_IDS = {"a number": 7, "none": None, "bytes": b"7", "empty": "", "a surrogate": "a\ud800", "a query": {"$ne": None}}
 
 
@@ -88,10 +97,45 @@ async def test_an_unknown_option_adds_nothing(queue, option):
 async def test_what_is_not_a_job_adds_nothing(queue):
     with pytest.raises(InvalidOption, match=r"jobs\[1\]: must be a NewJob"):
         await queue.add_many([NewJob(1), {"n": 2}])
+    with pytest.raises(InvalidOption, match=r"job: must be a NewJob"):
+        await queue.add_job({"n": 2})
     for option in ("unique", "parent", "target"):
         with pytest.raises(InvalidOption, match=option):
             await queue.add(1, **{option: "k"})
     assert sum((await queue.counts()).values()) == 0
+
+
+async def test_a_job_of_a_class_of_the_callers_is_a_job(queue):
+    class Letter(NewJob):
+        pass
+
+    assert (await queue.add_job(Letter(1))).data == 1
+    assert [job.data for job in await queue.add_many([Letter(2), NewJob(3)])] == [2, 3]
+
+
+async def test_numbers_of_an_enum_are_numbers(queue):
+    options = {"delay": Level.HIGH}
+    if queue.capabilities.has(Feature.PRIORITIES):
+        options["priority"] = Level.HIGH
+    [job, other] = await asyncio.gather(queue.add(Level.HIGH, **options), queue.add("beside it", delay=3600))
+    assert [(await queue.get(one.id)).data for one in (job, other)] == [2, "beside it"]
+    assert len(await queue.jobs("delayed", skip=Level.LOW)) == 1
+    if queue.capabilities.has(Feature.LOGS):
+        await queue.admin.log(job.id, "a line", keep=Level.LOW)
+        assert await queue.logs(job.id) == ["a line"]
+
+
+async def test_what_is_not_a_list_of_names_or_numbers_is_refused(queue, connection):
+    calls = {
+        "priorities": (Feature.BULK, queue.admin.counts_by_priority),
+        "fields": (Feature.EVENT_CONTROL, lambda bad: queue.admin.publish("mine", bad)),
+        "queues": (Feature.QUEUES, lambda bad: connection.figures(bad, most=10)),
+    }
+    for field, (feature, call) in calls.items():
+        with pytest.raises((InvalidOption, NotSupported)) as refusal:
+            await call(5)
+        named = isinstance(refusal.value, InvalidOption) and refusal.value.field == field
+        assert named or not queue.capabilities.has(feature)
 
 
 async def test_native_options_of_another_protocol_are_refused_when_the_worker_is_made(connection):

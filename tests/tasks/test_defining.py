@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobwire import ActiveJob, App, Backoff, Depends, InvalidOption, QueueHandler, Rate, Worker, by, current_job
+from jobwire import ActiveJob, App, Backoff, Depends, InvalidOption, QueueHandler, Rate, Worker, by, chord, current_job
 from jobwire.tasks import CallNext
 
 
@@ -121,6 +121,7 @@ def test_options_of_an_app() -> None:
         ({"middelware": []}, "middelware: is not an option of an App; did you mean middleware"),
         ({"unknown": "ignore"}, "unknown: must be fail or release"),
         ({"lifespan": 5}, "lifespan: must be a function"),
+        ({"defaults": 5}, "defaults: must be a dict"),
         ({"defaults": {"id": "7"}}, "defaults.id"),
         ({"defaults": {"attemps": 7}}, "attemps"),
         ({"middleware": [App]}, "is a class; give an object of it"),
@@ -147,6 +148,24 @@ def test_options_of_a_worker_that_an_app_has_itself(app: App, option: str) -> No
 
     with pytest.raises(InvalidOption, match=f"{option}: can't be given"):
         app.worker(**{option: "memory:"})
+
+
+async def test_what_is_not_a_list_is_refused_by_name(app: App) -> None:
+    @app.task
+    async def work(number: int, note: str = "") -> None: ...
+
+    for bad in (5, None):
+        with pytest.raises(InvalidOption, match="calls: must be a list"):
+            await work.add_many(bad)  # type: ignore[arg-type]
+        with pytest.raises(InvalidOption, match="members: must be a list"):
+            chord(bad, work.s(1))  # type: ignore[arg-type]
+    for bad, message in ((5, "queues: must be a list"), ([b"x"], "queues: must be a string")):
+        with pytest.raises(InvalidOption, match=message):
+            app.worker(bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match=r"calls\[0\]\.arguments: must be a string"):
+        await work.add_many([{1: 2}])
+    with pytest.raises(InvalidOption, match="must be valid Unicode"):
+        await work.add("a\ud800")  # type: ignore[arg-type]
 
 
 def test_no_job_runs_here() -> None:

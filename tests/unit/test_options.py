@@ -106,6 +106,11 @@ def test_aware_refuses_a_time_without_a_zone():
             aware("run_at", value)
 
 
+def test_aware_refuses_a_time_to_which_nothing_can_be_added():
+    assert aware("run_at", NOW.replace(year=9899))
+    refused("run_at", NewJob, data=None, run_at=datetime.max.replace(tzinfo=UTC))
+
+
 @pytest.mark.parametrize(
     ("field", "options"),
     [
@@ -281,6 +286,7 @@ def test_a_target_refuses_bad_options():
         ("start_at", {"every": 1, "start_at": NOW.replace(tzinfo=None)}),
         ("end_at", {"every": 1, "end_at": "tomorrow"}),
         ("immediately", {"every": 1, "start_at": NOW, "immediately": True}),
+        ("immediately", {"every": 1, "immediately": "no"}),
     ],
     ids=str,
 )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import inspect
 import pickle
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 import jobwire
-from jobwire import Queue, QueueAdmin, sync
+from jobwire import Queue, QueueAdmin, Worker, sync
 
 PRODUCERS = {
     *("open", "close", "add", "add_job", "add_many", "cancel", "claim", "get", "jobs", "iter_jobs", "counts"),
-    *("children", "logs", "wait", "events", "schedule", "unschedule", "schedules"),
+    *("children", "logs", "wait", "events", "schedule", "unschedule", "schedules", "search_schedules"),
 }
 OPERATORS = {
     *("retry", "retry_all", "promote", "promote_all", "remove", "drain", "clean", "obliterate"),
@@ -67,8 +70,28 @@ def test_a_queue_that_could_not_be_made_has_an_ordinary_error() -> None:
     for kind in QUEUES.values():
         with pytest.raises(jobwire.InvalidOption, match="queue"):
             kind("", "memory:")
-    with pytest.raises((TypeError, pickle.PicklingError)):
-        pickle.dumps(Queue("q", "memory:"))
+
+
+@pytest.mark.parametrize(
+    "live",
+    [Queue("q", "memory:"), Worker("q", print, "memory:"), jobwire.connect("memory:")],
+    ids=["queue", "worker", "connection"],
+)
+def test_what_has_connections_can_not_be_pickled_and_names_what_to_do(live: object) -> None:
+    with pytest.raises(TypeError, match="pass the URL"):
+        pickle.dumps(live)
+
+
+@pytest.mark.parametrize("kind", [Queue, sync.Queue])
+def test_a_job_that_was_read_through_a_queue_is_copied_and_pickled(kind: type[Any]) -> None:
+    queue: Any = kind("q", "memory:")
+    if kind is Queue:
+        job = asyncio.run(queue.add({"n": 1}))
+    else:
+        job = queue.add({"n": 1})
+        queue.close()
+    assert asdict(job)["data"] == {"n": 1}
+    assert pickle.loads(pickle.dumps(job)) == copy.deepcopy(job) == job
 
 
 async def test_the_admin_is_one_object_that_names_its_queue_without_its_password() -> None:

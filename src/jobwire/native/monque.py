@@ -30,7 +30,7 @@ class MonqueInstance:
         self.id = None if name is None else text("instance", name)
         self._limit = None if concurrency is None else whole("instance.concurrency", concurrency, minimum=1)
         self._busy = 0
-        self._freed = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
         self.known = False
         """True once one of its workers has checked that no other running instance has this id."""
         self.looking = asyncio.Lock()
@@ -49,13 +49,19 @@ class MonqueInstance:
     def free(self, slots: int) -> None:
         self._busy -= slots
         if slots and not self.full:
-            self._freed.set()
+            for one in self._waiting:
+                if not one.done():
+                    one.set_result(None)
 
     async def has_room(self) -> None:
         """Waits until a slot is free."""
         while self.full:
-            self._freed.clear()
-            await self._freed.wait()
+            freed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(freed)
+            try:
+                await freed
+            finally:
+                self._waiting.remove(freed)
 
 
 @native

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, ParamSpec, Self, TypeVar,
 
 from jobwire import spelling
 from jobwire.boundary import Capabilities
-from jobwire.checks import Seconds, text
+from jobwire.checks import Seconds, mapping, text
 from jobwire.connection import Connection, resolve
 from jobwire.errors import InvalidOption
 from jobwire.model import Job
@@ -104,7 +104,7 @@ class App:
         self.state = SimpleNamespace()
         self._lifespan = lifespan_of(lifespan)
         self._unknown = unknown
-        self._defaults: JobOptions = defaults or {}
+        self._defaults: JobOptions = mapping("defaults", defaults) if defaults is not None else {}
         defaults_of(self._defaults)
         self._registry = Registry(self.capabilities)
         self._hooks: list[Hook] = []

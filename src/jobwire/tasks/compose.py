@@ -201,7 +201,7 @@ def chord(members: Group[Any] | Iterable[Call[Any] | Chain[Any]], callback: Call
         raise InvalidOption(
             "members", members, "must be a group or a list of calls; chain(…) joins one call to another"
         )
-    return chain(members if isinstance(members, Group) else group(*members), callback)
+    return chain(members if isinstance(members, Group) else group(*checks.items("members", members, "calls")), callback)
 
 
 def _planned(member: Call[Any] | Chain[Any], job_id: str | None) -> Planned:

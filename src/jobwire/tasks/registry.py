@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from jobwire import spelling
 from jobwire.boundary import Capabilities, Feature
-from jobwire.checks import whole
+from jobwire.checks import items, text, whole
 from jobwire.errors import InvalidOption
 from jobwire.model import Job
 from jobwire.rate import Rate
@@ -107,7 +107,7 @@ class Registry:
             numbers = cast("Mapping[str, int]", wanted)
             found = {name: whole(f"queues.{name}", most, minimum=1) for name, most in numbers.items()}
         else:
-            found = dict.fromkeys(wanted)
+            found = dict.fromkeys(text("queues", name) for name in items("queues", wanted, "names"))
         for name in found:
             if name not in self._queues:
                 near = spelling.closest(name, self._queues)

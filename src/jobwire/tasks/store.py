@@ -28,13 +28,9 @@ class AppStore:
         self._owns = owns
         self._wait_for_store = wait_for_store
         self._queues: dict[str, Queue] = {}
-        self._queues_of = connection.backend
 
     def queue(self, name: str) -> Queue:
         """Returns the queue of this name."""
-        self.connection.leave_closed_loop()
-        if self._queues_of is not self.connection.backend:  # they belong to an event loop or process that is gone
-            self._queues, self._queues_of = {}, self.connection.backend
         if name not in self._queues:
             self._queues[name] = self.make_queue(name)
         return self._queues[name]

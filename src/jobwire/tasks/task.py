@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from jobwire import codec
 from jobwire.boundary import Feature
-from jobwire.checks import Seconds
+from jobwire.checks import Seconds, items, text
 from jobwire.errors import InvalidOption, MalformedPayload
 from jobwire.generics import Out_co
 from jobwire.model import Job, Schedule
@@ -120,7 +120,8 @@ class Task(Generic[P, R]):
     async def add_many(self, calls: Iterable[Any]) -> Sequence[Job[R]]:
         """Adds many jobs in one go: a dict of arguments for each, or the object itself for a task that takes one. All
         are checked before the first is added."""
-        jobs = [self.new_job(self._written(index, one), self._options) for index, one in enumerate(calls)]
+        given = items("calls", calls, "arguments")
+        jobs = [self.new_job(self._written(index, one), self._options) for index, one in enumerate(given)]
         added = await self._queue().add_many(jobs, transaction=self._transaction)
         return added.through(_Results(self)) if isinstance(added, AddedJobs) else [self.typed(job) for job in added]
 
@@ -130,7 +131,8 @@ class Task(Generic[P, R]):
                 return self.parameters.write((), {self.parameters.single: call})
             if not isinstance(call, Mapping):
                 raise InvalidOption("arguments", call, "must be a dict of arguments")
-            return self.parameters.write((), cast("Mapping[str, Any]", call))
+            named = cast("Mapping[str, Any]", call)
+            return self.parameters.write((), {text("arguments", name): value for name, value in named.items()})
         except InvalidOption as refused:
             raise InvalidOption(f"calls[{index}].{refused.field}", refused.value, refused.rule) from None
 

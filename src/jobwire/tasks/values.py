@@ -71,6 +71,8 @@ class Form:
             raise Misfit(_refusal(str(error))) from None
         except RecursionError:
             raise Misfit(Refusal("", "is nested too deeply")) from None
+        except UnicodeEncodeError:
+            raise Misfit(Refusal("", "must be valid Unicode (it has a lone surrogate)")) from None
 
     def write(self, value: Any) -> Any:
         """Returns the value as JSON: dicts, lists, texts, numbers, booleans and None. Raises Misfit."""

@@ -129,6 +129,16 @@ async def test_a_failed_try_leaves_its_result_and_waits_in_the_delayed_set(queue
     assert json.loads(await peer.redis.get(peer.key("jobs", "result", added.id)))["error"]["message"] == "busy"
 
 
+@pytest.mark.parametrize("stored", [-(2**60), "x", None])
+async def test_a_count_of_attempts_that_is_none_is_counted_from_zero(*, queue, peer, consume, claimed, stored):
+    job_id = await peer.dispatch("mail", 1, retry={"attempts": 1}, attempts=stored)
+    consumer = consume()
+    for _ in range(2):
+        [claim] = await claimed(consumer)
+        await consumer.settle([Failed(claim, "no")], 0)
+    assert (await queue.get(job_id)).native_state == "dead"
+
+
 async def test_numbers_that_javascript_can_not_hold_survive_a_retry(queue, peer, consume, claimed):
     job_id = await peer.dispatch("mail", {"big": 12345678901234567890}, retry={"attempts": 1})
     consumer = consume()

@@ -64,3 +64,23 @@ async def test_a_queue_wide_limit_without_a_duration_still_bounds_each_claim(
     await add(backend, *[NewJob(n) for n in range(50)])
     await redis.set(keys.limiter, LIMIT)
     assert len(await claim(consumer(backend), 50)) == LIMIT
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max": "5", "duration": "NaN"},
+        {"max": "9" * 40, "duration": "1000"},
+        {"opts.maxLenEvents": "many"},
+        {"opts.maxLenEvents": "9" * 40},
+    ],
+    ids=str,
+)
+async def test_settings_of_a_queue_that_are_no_numbers_stop_neither_producers_nor_workers(
+    backend: Backend, redis: Redis, keys: Keys, settings: dict[str, str]
+) -> None:
+    await redis.hset(keys.meta, mapping=settings)
+    await add(backend, *[NewJob(n) for n in range(4)])
+    assert len(await claim(consumer(backend, rate=None), 4)) == 4
+    assert backend.limits is not None
+    assert (await backend.limits.limits("q")).concurrency is None

@@ -227,6 +227,16 @@ async def test_a_broken_schedule_keeps_no_other_from_going_on(redis: Redis, keys
     assert [job_id.rsplit(":", 1)[0] for job_id in delayed] == ["repeat:whole"]
 
 
+@pytest.mark.parametrize("stored", ["NaN", "1e400", "-Infinity", "soon"])
+async def test_numbers_of_a_schedule_that_are_none_are_listed_as_none(
+    *, redis: Redis, keys: Keys, backend: Backend, stored: str
+) -> None:
+    await put(backend, "odd", every=60, limit=7)
+    await redis.hset(keys.scheduler("odd"), mapping=dict.fromkeys(("every", "ic", "limit"), stored))
+    [odd] = await backend.schedules.schedules("q")
+    assert (odd.every, odd.runs, odd.limit) == (None, None, None)
+
+
 async def test_schedules_are_listed_with_what_they_are(redis: Redis, keys: Keys, backend: Backend) -> None:
     start, end = soon(30), soon(500)
     await put(backend, "beat", {"t": 1}, every=2.5, limit=7, start_at=start, end_at=end)

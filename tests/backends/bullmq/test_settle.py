@@ -298,6 +298,21 @@ async def test_a_failed_job_keeps_the_stacks_of_its_runs(
     assert (fields[0], json.loads(fields[1]), fields[2:]) == (b"E2", ["stack 1", "stack 2"], [b"3", b"3"])
 
 
+@pytest.mark.parametrize("stored", ["nan", "inf", "1.5", "-9223372036854775808", "0x1F", "9" * 40])
+async def test_a_count_of_attempts_that_is_none_gives_a_job_no_endless_attempts(
+    *, backend: Backend, worker: Consumer, redis: Redis, keys: Keys, stored: str
+) -> None:
+    await add(backend, NewJob(1, attempts=3))
+    await redis.hset(keys.job("1"), "atm", stored)  # type: ignore[misc]
+    verdicts: list[Verdict] = []
+    for _ in range(4):
+        if claims := await claim(worker, 1):
+            verdicts += (await worker.settle([Failed(claims[0], "no")], 0)).verdicts
+    assert verdicts[-1] is Verdict.FAILED, verdicts
+    made = 31 if stored == "0x1F" else 0
+    assert await redis.hget(keys.job("1"), "atm") == str(made + len(verdicts)).encode()  # type: ignore[misc]
+
+
 async def test_a_custom_backoff_without_a_strategy_fails_with_the_reason(
     backend: Backend, worker: Consumer, redis: Redis, keys: Keys
 ) -> None:

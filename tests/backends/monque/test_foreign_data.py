@@ -104,6 +104,20 @@ async def test_an_id_that_no_worker_can_hold_fails_its_job_and_no_other(queue, w
     assert (await queue.counts())[State.FAILED] == 1
 
 
+@pytest.mark.parametrize("field", ["name", "status", "repeatInterval"])
+async def test_code_in_the_place_of_a_text_hides_no_other_job(*, connection, queue, work, peer, jobs, field):
+    jobs.insert_one(peer.fresh("emails", "odd") | {"repeatInterval": "@daily", field: Code("x")})
+    good = await queue.add("good")
+    assert (await queue.counts())[State.WAITING] >= 1
+    assert await connection.queues() == ["emails"]
+    [figures] = (await connection.figures(["emails"], most=10, since=now() - HOUR)).queues
+    assert figures.turnover.added >= 1
+    assert len(await queue.schedules()) <= 1
+    assert good.id in [job.id for job in await queue.jobs()]
+    async with work(lambda job: None):
+        await good.wait(timeout=20)
+
+
 async def test_an_id_that_is_not_utf8_fails_its_job_and_no_other(queue, work, peer, jobs):
     odd = bson.encode({"_id": "abcd", **peer.fresh("emails", "odd")}).replace(b"abcd", b"ab\xff\xfe")
     jobs.insert_one(RawBSONDocument(odd))

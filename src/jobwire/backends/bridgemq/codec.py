@@ -161,7 +161,7 @@ def read_job(
     worker: str | None = None,
 ) -> Job:
     """Returns the job of a document. Fields of a wrong type count as absent."""
-    made = integer(document.get("attempts"), 0)
+    made = attempts_made(document)
     outcome = result or {}
     error = mapping(outcome.get("error"))
     about = mapping(outcome.get("x"))
@@ -189,6 +189,11 @@ def read_job(
         worker=str(about["worker"]) if ended and about.get("worker") else worker,
         raw=document,
     )
+
+
+def attempts_made(document: Mapping[str, Any]) -> int:
+    """Returns how often the job has failed. What is not a count is 0, so that its attempts come to an end."""
+    return max(0, integer(document.get("attempts"), 0))
 
 
 def retries(document: Mapping[str, Any]) -> int:

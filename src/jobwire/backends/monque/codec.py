@@ -71,6 +71,11 @@ def key_of(job_id: str) -> Any:
     return ObjectId(given) if ObjectId.is_valid(given) else given
 
 
+def text_of(value: object) -> str | None:
+    """Returns a stored text, or None for anything else. Of the driver's types, Code is a str too, but not hashable."""
+    return value if isinstance(value, str) and not isinstance(value, Code) else None
+
+
 def hashable(key: Any) -> Hashable:
     """Returns an `_id` for use in sets and dicts. An `_id` may be a document, which is not hashable."""
     return key if isinstance(key, Hashable) else repr(key)
@@ -81,18 +86,17 @@ def id_fault(key: Any) -> str | None:
     the `_id` that they have read."""
     if isinstance(key, (ObjectId, bytes)) or (isinstance(key, int) and not isinstance(key, bool)):
         return None
-    if isinstance(key, str) and not isinstance(key, Code):
-        return "malformed job: _id is not valid UTF-8" if _UNREADABLE in key else None
+    if (text := text_of(key)) is not None:
+        return "malformed job: _id is not valid UTF-8" if _UNREADABLE in text else None
     return f"malformed job: _id is {_shown(key)}, not an ObjectId or a text"
 
 
 def fault_of(document: Mapping[str, Any]) -> str | None:
     """Returns the reason why the document can't be run as a job, or None."""
-    status = document.get("status")
-    if not isinstance(document.get("name"), str):
+    if text_of(document.get("name")) is None:
         return f"malformed job: name is {_shown(document.get('name'))}, not a text"
-    if not isinstance(status, str) or status not in STATES:
-        return f"malformed job: unknown status {_shown(status)}"
+    if native_status(document) not in STATES:
+        return f"malformed job: unknown status {_shown(document.get('status'))}"
     for field in ("failCount", "nextRunAt"):
         if field not in document:
             return f"malformed job: {field} is missing"
@@ -103,7 +107,7 @@ def fault_of(document: Mapping[str, Any]) -> str | None:
         return f"malformed job: failCount is {_shown(count)}, not a count"
     for field in _TEXTS:
         value = document.get(field)
-        if value is not None and not isinstance(value, str):
+        if value is not None and text_of(value) is None:
             return f"malformed job: {field} is {_shown(value)}, not a text"
     return None
 
@@ -127,20 +131,18 @@ def private(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def native_status(document: Mapping[str, Any]) -> str:
     """Returns the status, or an empty text if it is not a text."""
-    status = document.get("status")
-    return status if isinstance(status, str) else ""
+    return text_of(document.get("status")) or ""
 
 
 def cron_of(document: Mapping[str, Any]) -> str | None:
     """Returns the cron expression of a recurring job. An empty one counts as none, as in the peer."""
-    text = document.get("repeatInterval")
-    return text if isinstance(text, str) and text else None
+    return text_of(document.get("repeatInterval")) or None
 
 
 def job_of(document: Mapping[str, Any], side: Mapping[str, Any] | None, *, now: int, attempts: int) -> Job:
     """Returns the job of a document. `side` is its document in the side data. Never raises, whatever is stored."""
     status = document.get("status")
-    state = STATES.get(status, State.FAILED) if isinstance(status, str) else State.FAILED
+    state = STATES.get(native_status(document), State.FAILED)
     due = ms_of(document.get("nextRunAt"))
     if state is State.WAITING and due is not None and due > now:
         state = State.DELAYED

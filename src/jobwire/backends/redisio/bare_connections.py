@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub is incomplete
 from redis.exceptions import ResponseError
 
 from jobwire.backends.idle_socket import has_input
+from jobwire.backends.redisio.packing import packed
 
 
 class BareConnections:
@@ -27,7 +27,7 @@ class BareConnections:
         """Sends the command and returns its reply unchanged. Closes the connection on any error but an error reply."""
         connection = await self._take()
         try:
-            await connection.send_packed_command([pack_command(command)], check_health=False)
+            await connection.send_packed_command([packed(command)], check_health=False)
             reply = await connection.read_response()
         except ResponseError:
             self._idle.append(connection)
@@ -43,7 +43,7 @@ class BareConnections:
         connection = await self._take()
         replies: list[Any] = []
         try:
-            await connection.send_packed_command([pack_command(each) for each in commands], check_health=False)
+            await connection.send_packed_command([packed(each) for each in commands], check_health=False)
             for _ in commands:
                 try:
                     replies.append(await connection.read_response())

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from hiredis import pack_command  # pyright: ignore[reportUnknownVariableType] its stub is incomplete
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import NoPermissionError, ResponseError
 
 from jobwire.backends.redisio.errors import translated_errors
+from jobwire.backends.redisio.packing import packed
 
 if TYPE_CHECKING:
     from jobwire.backends.redisio.connect import RedisStore
@@ -54,7 +54,7 @@ class BlockingLink:
             connection = await self._connected(within)
             try:
                 async with asyncio.timeout(within):
-                    await connection.send_packed_command([pack_command(each) for each in commands], check_health=False)
+                    await connection.send_packed_command([packed(each) for each in commands], check_health=False)
                 self._check_not_dropped(connection)
                 self.unanswered = len(commands)
             except BaseException:

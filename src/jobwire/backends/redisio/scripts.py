@@ -21,7 +21,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from jobwire.backends.redisio.connect import RedisStore
 from jobwire.backends.redisio.errors import failure_of
-from jobwire.errors import JobwireError, StoreRefused
+from jobwire.errors import StoreRefused
 
 _INCLUDE = re.compile(r"^--@include (\S+)[ \t]*$", re.MULTILINE)
 Argument = str | bytes | int | float
@@ -135,7 +135,7 @@ class Scripts:
                     unknown = await self._answer(batch, by_hash=True)
                     if unknown:
                         await self._answer(unknown, by_hash=False)
-                except JobwireError as error:
+                except Exception as error:  # the callers raise it
                     for one in batch:
                         if not one.answer.done():
                             one.answer.set_exception(error)

@@ -40,7 +40,7 @@ def with_run(
     stored: Any = private.get("attempts")
     before = map(codec.mapping, cast("list[Any]", stored) if isinstance(stored, list) else ())
     run = {
-        "attempt": codec.integer(document.get("attempts"), 0) + 1,
+        "attempt": codec.attempts_made(document) + 1,
         "startedAt": started_ms,
         "endedAt": now_ms,
         "readyAt": ready_ms,
@@ -58,7 +58,7 @@ def after_failure(
     """Returns the job's data with one more failed attempt, or none if it starts again at its next tick. `ready_ms` is
     when the next attempt becomes ready. With `reroute`, without the server of its target."""
     changed: dict[str, Any] = dict(document)
-    changed["attempts"] = made = 0 if reset_attempts else codec.integer(document.get("attempts"), 0) + 1
+    changed["attempts"] = made = 0 if reset_attempts else codec.attempts_made(document) + 1
     if ready_ms is not None:
         changed["x"] = {**codec.mapping(document.get("x")), "ready": {"attempt": made + 1, "at": ready_ms}}
     if reroute:

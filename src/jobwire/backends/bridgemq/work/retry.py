@@ -39,7 +39,7 @@ def decide(
     rng: Callable[[], float] = random.random,
 ) -> Decision:
     retry = codec.mapping(document.get("retry"))
-    made = codec.integer(document.get("attempts"), 0)
+    made = codec.attempts_made(document)
     name = error_name(failed)
     if _lists(retry.get("skipOn"), name):
         return Decision(None)

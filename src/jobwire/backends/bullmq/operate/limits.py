@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobwire.backends.bullmq.codec import milliseconds, number
 from jobwire.backends.bullmq.connection import Server
+from jobwire.checks import LARGEST
 from jobwire.durations import LONGEST
 from jobwire.model import Limits
 from jobwire.rate import Rate
@@ -58,4 +59,4 @@ def _rate(limit: int | None, period: int | None) -> Rate | None:
     """Returns the limit that is stored. None if it is not a limit: other clients may store any numbers."""
     if limit is None or limit < 1 or period is None or period < 1:
         return None
-    return Rate(limit, min(period / 1000, LONGEST))
+    return Rate(min(limit, LARGEST), min(period / 1000, LONGEST))

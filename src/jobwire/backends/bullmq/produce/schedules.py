@@ -10,6 +10,7 @@ zone of the process that claims the job.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -177,9 +178,10 @@ def _json(value: bytes) -> Any:
 
 def _number(value: bytes | None) -> float | None:
     try:
-        return float(value) if value is not None else None
+        found = float(value) if value is not None else math.nan
     except ValueError:
         return None
+    return found if math.isfinite(found) else None
 
 
 def moment_ms(value: Any) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from jobwire.backends.monque.codec import STATES
+from jobwire.backends.monque.codec import STATES, text_of
 from jobwire.backends.monque.connection.clock import moment
 from jobwire.backends.monque.connection.indexes import CLAIM_INDEX, hinted
 from jobwire.backends.monque.connection.store import CALL, Document, Store
@@ -128,7 +128,7 @@ async def _turnover(store: Store, since: datetime, most: int) -> Mapping[str, Tu
     for field_name, group in (("createdAt", added), ("updatedAt", ended)):
         stages: list[Document] = [{"$match": {field_name: {"$gt": since}}}, {"$limit": most}, {"$group": group}]
         answer = await store.jobs.aggregate(stages, maxTimeMS=_WITHIN_MS)
-        found.append({one["_id"]: one for one in await answer.to_list() if isinstance(one["_id"], str)})
+        found.append({one["_id"]: one for one in await answer.to_list() if text_of(one["_id"]) is not None})
     came, went = found
     none: Document = {"jobs": 0, "completed": 0, "failed": 0}
     return {

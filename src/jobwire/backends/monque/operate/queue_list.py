@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from jobwire.backends.monque.codec import text_of
 from jobwire.backends.monque.connection.store import LONG, Store
 from jobwire.backends.monque.operate.figures import PAUSED, figures
 from jobwire.boundary import Reading
@@ -20,7 +21,7 @@ class MonqueQueueList:
         async with self._store.reaching(LONG):
             names = await self._store.jobs.distinct("name")
             paused = await self._store.side.distinct("name", PAUSED)
-        return sorted({name for name in [*names, *paused] if isinstance(name, str)})
+        return sorted({*filter(None, map(text_of, [*names, *paused]))})
 
     async def search(self, cursor: str | None) -> tuple[Sequence[str], str | None]:
         return await self.names(), None

@@ -12,7 +12,7 @@ from typing import Any
 
 from jobwire import codec as json_codec
 from jobwire.backends.monque import payload
-from jobwire.backends.monque.codec import cron_of, key_of, new_document
+from jobwire.backends.monque.codec import cron_of, key_of, new_document, text_of
 from jobwire.backends.monque.connection.clock import moment, ms_of
 from jobwire.backends.monque.connection.indexes import CLAIM_INDEX, LIVE, UNIQUE_INDEX, hinted
 from jobwire.backends.monque.connection.side_data import SideData
@@ -167,7 +167,7 @@ def _described(document: Document, tz: str) -> Schedule:
     name = str(document["name"])
     due = document.get("nextRunAt")
     return Schedule(
-        key=key if isinstance(key, str) else str(document["_id"]),
+        key=str(document["_id"]) if text_of(key) is None else key,
         queue=name,
         name=name,
         cron=cron_of(document),

@@ -12,7 +12,7 @@ import orjson
 from bson import ObjectId, json_util
 
 from jobwire import codec as json_codec
-from jobwire.backends.monque.codec import fault_of, job_of
+from jobwire.backends.monque.codec import fault_of, job_of, text_of
 from jobwire.backends.monque.connection.clock import ms_of
 from jobwire.backends.monque.connection.store import READABLE
 from jobwire.errors import InvalidOption
@@ -43,7 +43,6 @@ class Records:
         """Returns the row of a document. Never raises, whatever is stored."""
         job = job_of(document, note, now=self._now, attempts=self._attempts)
         plain = job.data == document.get("data")
-        unique = document.get("uniqueKey")
         return JobRow(
             store=self._store,
             queue=document["name"],
@@ -58,7 +57,7 @@ class Records:
             error=job.error,
             stacktrace=job.stacktrace[-1] if job.stacktrace else None,
             progress=None if job.progress is None else json_text(job.progress),
-            unique_key=unique if isinstance(unique, str) else None,
+            unique_key=text_of(document.get("uniqueKey")),
             created_at=job.created_at,
             run_at=job.run_at,
             started_at=job.started_at,
@@ -99,6 +98,6 @@ def _extended_date(when: datetime) -> dict[str, dict[str, str]]:
 
 def _key_fault(key: Any) -> str | None:
     """Returns why the `_id` can't be found again by its text, or None if it can."""
-    if isinstance(key, ObjectId) or (isinstance(key, str) and not ObjectId.is_valid(key)):
+    if isinstance(key, ObjectId) or (text_of(key) is not None and not ObjectId.is_valid(key)):
         return None
     return f"malformed job: _id is {key!r:.60} ({type(key).__name__}), neither an ObjectId nor another text"

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pyarrow as pa
 
-from jobwire.backends.monque.codec import key_of
+from jobwire.backends.monque.codec import key_of, text_of
 from jobwire.backends.monque.connection.clock import now_ms
 from jobwire.backends.monque.payload import from_bson
 from jobwire.boundary import Acted
@@ -154,6 +154,6 @@ def list_queues(address: Address) -> Sequence[str]:
     try:
         with collections.reaching():
             names = collections.jobs.distinct("name")
-        return sorted(name for name in names if isinstance(name, str))
+        return sorted(filter(None, map(text_of, names)))
     finally:
         collections.close()

@@ -103,7 +103,8 @@ local function claim(base, wanted, now, meta, worker)
   local rated = tonumber(meta.max or '') or tonumber(worker.rate)
   if rated and #ids > 0 and redis.call('INCRBY', base .. 'limiter', #ids) == #ids then
     local window = tonumber(worker.window) or tonumber(meta.duration or '')
-    if window then redis.call('PEXPIRE', base .. 'limiter', window) end
+    -- A duration of NaN must not stop this: the jobs are in `active` already.
+    if window then redis.pcall('PEXPIRE', base .. 'limiter', window) end
   end
   local due = #ids < wanted and next_due(base) or 0
   return jobs, 0, math.floor(due), not_jobs, #ids == 0 and due == 0, traces

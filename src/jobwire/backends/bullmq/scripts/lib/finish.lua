@@ -1,4 +1,5 @@
 -- Ends a claim, which every outcome but completion begins with, and fails a job for good.
+--@include attempts
 --@include job_keys
 --@include parent
 --@include prune
@@ -29,7 +30,7 @@ local function fail(base, one, now)
   if code ~= 0 then return code end
   local id, job, failed = one.id, base .. one.id, base .. 'failed'
   local fields = redis.call('HMGET', job, 'parentKey', 'parent', 'deid', 'atm')
-  local attempts = (tonumber(fields[4] or 0) or 0) + 1
+  local attempts = attempts_after(fields[4])
   -- A unique key or a parent of a wrong type must not stop this: the job has been taken from `active` already.
   if fields[3] then pcall(give_back_unique, base, fields[3], id, now) end
   if fields[1] then pcall(child_failed, fields[1], fields[2], job, one.reason, now) end

@@ -16,10 +16,11 @@ local function gate(base)
   return gate_of(base, meta[1], meta[2])
 end
 
--- Returns how many events a queue keeps. Stores the default if the queue has no number yet.
+-- Returns how many events a queue keeps. Stores the default if the queue has no number yet. What another client has
+-- stored may not be a number.
 local function event_limit(base, stored)
   stored = stored or redis.call('HGET', base .. 'meta', 'opts.maxLenEvents')
-  if stored then return stored end
+  if stored then return #stored < 16 and string.match(stored, '^%d+$') or 10000 end
   redis.call('HSET', base .. 'meta', 'opts.maxLenEvents', 10000)
   return 10000
 end

@@ -1,11 +1,12 @@
 -- Ends runs whose job has not finished: puts it back where it waits for the next run.
+--@include attempts
 --@include gate
 --@include marker
 --@include delayed
 --@include prioritized
 
 local function charge_attempt(job)
-  redis.call('HSET', job, 'atm', (tonumber(redis.call('HGET', job, 'atm') or 0) or 0) + 1)
+  redis.call('HSET', job, 'atm', attempts_after(redis.call('HGET', job, 'atm')))
 end
 
 local function priority_of(job)
