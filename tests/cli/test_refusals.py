@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,6 +250,24 @@ def test_a_url_that_the_driver_does_not_take_or_reach(call: Call, url: str, word
     said = call("counts", "emails", "--url", url)
     _is_one_sentence(said, words, code=code)
     assert "hunter2" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("ingest nonsense://x", "unknown protocol"),
+        ("run nonsense://x", "unknown protocol"),
+        ("archive nonsense://x --queue emails --before 2031-01-01", "unknown protocol"),
+        ("restore nonsense://x --queue emails", "unknown protocol"),
+        ("build --from 2031-02-01 --to 2031-01-01", "after that of --from"),
+        ("report --from 2031-02-01 --to 2031-01-01", "after that of --from"),
+    ],
+)
+def test_a_wrong_command_line_of_the_pipeline_is_refused_before_anything_is_made(
+    call: Call, tmp_path: Path, command: str, words: str
+) -> None:
+    said = call("pipeline", *command.split(), "--lake", str(tmp_path / "lake"))
+    assert (said.code, words in " ".join(said.err.split()), list(tmp_path.iterdir())) == (2, True, []), said
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,64 @@ STORIES = {
         ],
         MONQUE,
     ),
+    "delayed runs that BullMQ has not counted were handed back": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "delayed", 2, delay=str(ms(at(10)))),
+            silver_event(0, "started", 11),
+            silver_event(0, "delayed", 12, delay=str(ms(at(20)))),
+            silver_event(0, "started", 21),
+            silver_event(0, "failed", 22, error="boom"),
+        ],
+        {"state": "failed", "attempts_made": 2, "error": "boom", "run_errors": '{"1": "first", "2": "boom"}'},
+        [(1, 10, 11, 12, "failed", "first", None), (2, 20, 21, 22, "failed", "boom", None)],
+    ),
+    "the only run of a job that is put off for now was handed back": Story(
+        [*added(), silver_event(0, "started", 1), silver_event(0, "delayed", 2, delay=str(ms(at(10))))],
+        {"state": "delayed", "attempts_made": 0, "seen_at": at(3)},
+        [],
+    ),
+    "delayed runs of a job that was retried by hand have failed, as its count may be a new one": Story(
+        [
+            *added(),
+            silver_event(0, "started", 1),
+            silver_event(0, "delayed", 2, delay=str(ms(at(10)))),
+            silver_event(0, "started", 11),
+            silver_event(0, "failed", 12, error="boom"),
+            silver_event(0, "retried", 20),
+            silver_event(0, "started", 21),
+            silver_event(0, "completed", 22),
+        ],
+        {"state": "completed", "attempts_made": 1},
+        [
+            (1, 0, 1, 2, "failed", None, None),
+            (2, 10, 11, 12, "failed", "boom", None),
+            (3, 20, 21, 22, "completed", None, None),
+        ],
+    ),
+    "a run that was over before its job was due became ready at an unknown time": Story(
+        [
+            silver_event(0, "added", 0, id="7:0:created:0", delay=ms(at(60))),
+            silver_event(0, "started", 1, id="7:1:claimed:1"),
+            silver_event(0, "completed", 2, id="7:1:completed:2"),
+        ],
+        {"state": "completed", "attempts_made": 1, "scheduled_at": at(60)},
+        [(1, None, 1, 2, "completed", None, None)],
+        BRIDGEMQ,
+    ),
+    "a remembered run of an earlier job of the same id became ready at an unknown time": Story(
+        [
+            silver_event(0, "started", 1, retry_count=0, worker="w1"),
+            silver_event(0, "retried", 2, retry_count=0, error="boom", worker="w1"),
+            silver_event(0, "added", 9),
+            silver_event(0, "started", 10, retry_count=0),
+            silver_event(0, "completed", 11, retry_count=0),
+        ],
+        {"state": "completed", "attempts_made": 1, "created_at": at(9)},
+        [(1, None, 1, 2, "failed", "boom", "w1"), (1, 9, 10, 11, "completed", None, None)],
+        PGBOSS,
+    ),
     "a BridgeMQ event has its run's number in its id": Story(
         [
             silver_event(0, "started", 1, id="7:3:claimed:1"),

@@ -88,6 +88,22 @@ def test_a_dialect_has_its_own_separator_quote_escape_and_encoding(spark: Any, t
     assert read_csv(spark, str(path), options).collect() == [("1|'2", "é", None)]
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("to,plan\nann,free\n".encode("utf-16"), "the header is not text in its encoding"),
+        ("größe,plan\n9,free\n".encode("latin1"), "the header is not text in its encoding"),
+        (b"to,plan\rann,free\r", "CR alone ends its records"),
+    ],
+    ids=["UTF-16", "Latin-1", "CR"],
+)
+def test_a_file_whose_header_is_not_one_is_refused(spark: Any, tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+
+    with pytest.raises(JobwireError, match=f"a\\.csv can't be read as csv: {reason}"):
+        read_csv(spark, str(tmp_path / "a.csv"), {})
+
+
 def test_an_option_that_spark_refuses_is_reported_with_the_file(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n", encoding="utf-8")
 

@@ -130,13 +130,14 @@ def test_values_of_every_type_have_their_json_form(spark: Any, place: Place) -> 
     }
 
 
-def test_lines_of_json_keep_exactly_their_own_keys(spark: Any, place: Place, tmp_path: Path) -> None:
+def test_lines_of_json_keep_exactly_their_own_keys(spark: Any, place: Place, lake: str, tmp_path: Path) -> None:
     url, path = place("pgboss"), tmp_path / "lines.jsonl"
-    path.write_text('{"a":1}\n{"b":[1.5,null]}\n[1,2]\n"text"\n', encoding="utf-8")
+    path.write_text('{"a":1}\n{"b":[1.5,null]}\n[1,2]\n"text"\n"é"\n', encoding="latin1")
 
-    load(spark, str(path), url, "mail")
+    result = load(spark, str(path), url, "mail", lake=Lake(lake))
 
     assert sorted(str(job.data) for job in jobs(url)) == ["[1, 2]", "text", "{'a': 1}", "{'b': [1.5, None]}"]
+    assert result.reasons == {"record: has bytes that are not UTF-8 (got b'\"\\xe9\"')": 1}
 
 
 def test_columns_can_be_given_their_meaning(spark: Any, place: Place) -> None:
@@ -153,18 +154,19 @@ def test_rows_that_can_not_become_jobs_go_to_the_quarantine_with_their_reason_an
     spark: Any, place: Place, lake: str, tmp_path: Path
 ) -> None:
     url, path = place("bullmq"), tmp_path / "people.csv"
-    path.write_text("to,priority\nann,1\nbob,high\ncy,1,too,many\ndot,-4\n", encoding="utf-8")
+    path.write_text("to,priority\nann,1\nbob,high\ncy,1,too,many\ndot,-4\nzoé,1\n", encoding="latin1")
 
     result = load(spark, str(path), url, "mail", lake=Lake(lake))
     load(spark, str(path), url, "mail", lake=Lake(lake))
 
     found = Lake(lake).table(spark, "quarantine_load").collect()
     reasons = sorted(row["reason"] for row in found)
-    assert (result.rows, result.added, result.rejected) == (4, 1, 3)
+    assert (result.rows, result.added, result.rejected) == (5, 1, 4)
     assert [job.data for job in jobs(url)] == [{"to": "ann"}]
     assert reasons[0] == "priority: must be a whole number (got 'high')"
     assert "must lie between 0" in reasons[1]
     assert reasons[2] == "record: does not fit the header (got 'cy,1,too,many')"
+    assert reasons[3] == "record: has bytes that are not UTF-8 (got 'zo\ufffd,1')"
     assert {(row["source"], row["queue"]) for row in found} == {("load", "mail")}
     assert "dot" in next(row["record"] for row in found if "must lie" in row["reason"])
 

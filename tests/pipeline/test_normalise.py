@@ -237,6 +237,18 @@ def test_a_job_that_was_gone_before_it_was_seen_is_told_by_its_events(spark: Any
     ) == ("7", "welcome", "completed", 2, '{"ok":1}', NOON, at(3), at(4), "w2", None)
 
 
+def test_a_job_has_the_worker_of_its_last_run_or_none(spark: Any) -> None:
+    told = silver_events(
+        spark,
+        silver_event(0, "started", 1, worker="w1"),
+        silver_event(0, "retried", 2, worker="w1"),
+        silver_event(0, "started", 3),
+        silver_event(0, "completed", 4),
+    )
+
+    assert only(of_jobs.silver_jobs(snapshots(spark), told), "worker") == (None,)
+
+
 def test_events_after_the_snapshot_bring_a_job_further(spark: Any) -> None:
     seen = snapshots(spark, snapshot(1, payload="{}", created_at=NOON))
     told = silver_events(spark, silver_event(0, "started", 2), silver_event(0, "failed", 3, error="boom"))

@@ -53,9 +53,8 @@ class Case(NamedTuple):
     replies, which may have come late."""
     backoff: float = 0.0
     """Seconds between two attempts: more than an end may be too early, so that waits since the adding are found."""
-    names_worker: tuple[bool, bool | None] = (True, True)
-    """The store names the worker of a job's earlier runs, and that of its last one. None: the last run has that of the
-    run before, if that is known, which is a guess."""
+    names_worker: tuple[bool, bool] = (True, True)
+    """The store names the worker of a job's earlier runs, and that of its last one."""
     stalls: bool = False
     """The run that a dead worker has begun is known after its job has ended."""
 
@@ -63,7 +62,7 @@ class Case(NamedTuple):
 CASES = {
     "BullMQ": Case("bullmq", "mail", None, stalls=True, names_worker=(False, True)),
     "Monque": Case("monque", "mail", MonqueWorker(max_retries=3, base_retry_interval=0.02)),
-    "pg-boss": Case("pgboss", "mail", PgBossWorker(remember_attempts=3600), stalls=True, names_worker=(True, None)),
+    "pg-boss": Case("pgboss", "mail", PgBossWorker(remember_attempts=3600), stalls=True, names_worker=(True, False)),
     "BridgeMQ": Case("bridgemq", "mail", BridgeMQWorker(remember_attempts=3600), behind=1.0, backoff=1.5),
     "forgetful pg-boss": Case("pgboss", "plain", None, remembers=False, names_worker=(False, False)),
     "forgetful BridgeMQ": Case("bridgemq", "plain", None, remembers=False, behind=1.0, backoff=1.5),
@@ -219,8 +218,6 @@ def test_runs_have_the_worker_that_ran_them_where_the_store_names_it(found: Foun
     for job in log.kinds:
         earlier, last = ((log.worker if named else None) for named in CASES[name].names_worker)
         workers = [run["worker"] for run in runs if run["job_id"] == job]
-        if CASES[name].names_worker[1] is None and len(workers) > 1:
-            last = earlier
         assert workers == [*[earlier] * (len(workers) - 1), last]
 
 

@@ -99,6 +99,7 @@ def test_commands_in_the_folder_of_a_server_use_it(tmp_path: Path, jobwire_url: 
         served = found()
         second = subprocess.run([*program, "serve"], capture_output=True, text=True, check=False, timeout=600)
         loaded = run("load", "customers.csv", "--to", jobwire_url, "--queue", "welcome")
+        missing = run("load", "nosuch.csv", "--to", jobwire_url, "--queue", "welcome")
         shell = run("shell", given=PROGRAM)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(120) == 0
@@ -106,6 +107,8 @@ def test_commands_in_the_folder_of_a_server_use_it(tmp_path: Path, jobwire_url: 
     assert served is not None
     assert (second.returncode, f"(process {served.process})" in second.stderr) == (1, True), second.stderr
     assert "2 jobs added, 0 there before" in loaded.stdout, loaded.stderr
+    assert missing.returncode == 1
+    assert "jobwire: nosuch.csv can't be read as csv: [PATH_NOT_FOUND]" in missing.stderr
     assert shell.stdout == "pyspark.sql.connect.session [1]\n", shell.stderr
     for said in (loaded, shell):
         assert "using the Spark of `jobwire pipeline serve`" in said.stderr

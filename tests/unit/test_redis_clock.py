@@ -37,6 +37,19 @@ async def test_a_slow_reply_does_not_set_the_clock_back() -> None:
     assert await ours.now_ms() <= server.now() * 1000
 
 
+async def test_a_time_of_the_server_in_another_reply_moves_the_clock_forward_only() -> None:
+    server = Server()
+    server.reply_takes = 0.2
+    ours = ServerClock("here", server.ask)
+    await ours.now_ms()
+    moment = server.now() * 1000
+
+    ours.passed(moment)
+    ours.passed(moment - 100)
+
+    assert moment <= ours.last_known_ms() <= server.now() * 1000
+
+
 async def test_a_clock_that_was_set_is_followed() -> None:
     server = Server()
     ours = ServerClock("here", server.ask)

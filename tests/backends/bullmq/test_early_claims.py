@@ -161,6 +161,22 @@ async def test_an_early_claim_that_has_waited_for_a_part_of_its_lease_is_renewed
     await worker.close()
 
 
+async def test_a_job_that_was_claimed_early_does_not_end_before_it_began(
+    backend: Backend, worker: Consumer, redis: Redis, keys: Keys
+) -> None:
+    await add(backend, NewJob(1))
+    clock = vars(worker)["_store"].clock
+    await clock.now_ms()
+    vars(clock)["_ahead"] -= 1000  # as after a reply to TIME that took a second
+    await bring(worker, redis, keys)
+
+    [claimed] = await claim(worker)
+    await worker.settle([Completed(claimed, b"1")], 0)
+
+    began, ended = await redis.hmget(keys.job("1"), "processedOn", "finishedOn")
+    assert int(began) <= int(ended)
+
+
 async def test_a_prioritised_job_that_is_taken_back_wakes_another_worker(
     backend: Backend, worker: Consumer, redis: Redis, keys: Keys
 ) -> None:

@@ -47,6 +47,10 @@ class ServerClock:
         """Returns the server's time by the last measurement, without a round trip."""
         return time.monotonic() * 1000 + self._ahead
 
+    def passed(self, moment: float) -> None:
+        """Moves the clock forward, if needed, after a reply that holds the server's time: it is not earlier now."""
+        self._ahead = max(self._ahead, moment - time.monotonic() * 1000)
+
     def forget(self) -> None:
         """Discards the measurement: after a reconnect, another server may answer."""
         self._measured = -math.inf

@@ -7,7 +7,8 @@ could have begun. What the events lack, the job itself may have: its last start,
 * A run that was followed by a retry has failed, unless the store reports within a second that it had stalled. Some
   protocols report a retry as a delay, and a rate limit's or a snoozing handler's hand-back likewise.
 * A run that was handed back unharmed (waiting, other protocols' delays, waiting for children) is not a run: stores do
-  not count it either.
+  not count it either. Where a delay may mean either, as many are taken for hand-backs as the job has runs beyond those
+  that it counts itself, the earliest ones first.
 * A run without an end, after which another began, has failed at an unknown time.
 * A finish without any known start is a run of which only the end is known: `started_at` is null.
 * A failed run whose events hold no error gets it from its job: its own, where the store keeps one for every failed run
@@ -17,6 +18,8 @@ could have begun. What the events lack, the job itself may have: its last start,
   not when the job was added.
 * A run without an end, after which another began with the same number of the store's, was not charged: it has stalled.
 * A stalled run ended at an unknown time, before it was found to be stalled: it has no running time.
+* A run that was over before the time from which it could have begun became ready at an unknown time: the job was
+  promoted, or that is the time of a later job of its id.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ _HANDED_BACK = ("waiting", "delayed", "retried")
 _ENDS = (*_HANDED_BACK, "completed", "failed", "stalled", "cancelled")
 _STALL_REPORTED_WITHIN = "INTERVAL 1 SECOND"
 """A stalled job may be handed back first and then be called stalled, by one script."""
+_CLOCKS_AGREE_WITHIN = "INTERVAL 1 SECOND"
+"""Producers and workers write a store's time as each knows it."""
 _TO_RUN_AGAIN = ("waiting", "delayed", "paused")
 
 
@@ -61,7 +66,7 @@ def attempts(events: DataFrame, jobs: DataFrame) -> DataFrame:
         ).alias("job"),
     )
     runs = _numbered(_cut(events)).join(of_job, list(JOB_KEY), "full_outer")
-    return _measured(_closed(_with_those_of_jobs_alone(runs)))
+    return _measured(_closed(_with_those_of_jobs_alone(_without_hand_backs(runs))))
 
 
 def _cut(events: DataFrame) -> DataFrame:
@@ -135,22 +140,43 @@ def _numbered(cut: DataFrame) -> DataFrame:
         (end == "delayed") & ~of_stores(lambda dialect: dialect.delays_failed_runs)
     )
     counted = runs.where(F.col("end").isNull() | ~unharmed)
+    in_life = of_life.orderBy("run")
+    earlier = in_life.rowsBetween(Window.unboundedPreceding, -1)
+    stalled = F.coalesce(_has_stalled(), F.lit(False))
+    delayed = F.coalesce(end == "delayed", F.lit(False)) & ~stalled
     return (
         counted.withColumn("last", F.lead("run").over(in_order).isNull())
         .withColumn("newest_life", F.max("life").over(of_job) == F.col("life"))
-        .withColumn("number", F.row_number().over(of_life.orderBy("run")))
+        .withColumn("number", F.row_number().over(in_life))
         .withColumn("known", F.count("*").over(of_life))
-        .withColumn(
-            "uncharged",
-            F.col("end").isNull() & (F.lead("own_number").over(of_life.orderBy("run")) == F.col("own_number")),
-        )
-        .withColumn(
-            "uncharged_before",
-            F.count_if("uncharged").over(of_life.orderBy("run").rowsBetween(Window.unboundedPreceding, -1)),
-        )
+        .withColumn("uncharged", F.col("end").isNull() & (F.lead("own_number").over(in_life) == F.col("own_number")))
+        .withColumn("uncharged_before", F.count_if("uncharged").over(earlier))
         # A stall is not charged, so that it has no number in the store.
-        .withColumn("charged", F.count_if(~F.coalesce(_has_stalled(), F.lit(False))).over(of_life.orderBy("run")))
+        .withColumn("charged", F.count_if(~stalled).over(in_life))
+        .withColumn("charged_of_life", F.count_if(~stalled).over(of_life))
+        .withColumn("delayed_before", F.count_if(delayed).over(earlier))
+        .withColumn("delayed_of_life", F.count_if(delayed).over(of_life))
+        .withColumn("given_up", F.count_if("gave_up").over(of_life))
         .drop("key", "life", "added", "ready", "delayed", "next_ready_at")
+    )
+
+
+def _without_hand_backs(runs: DataFrame) -> DataFrame:
+    """Leaves out delayed runs that the job itself has not counted. An operator's retry may have set its count to 0, so
+    jobs that had failed for good before are left as they are."""
+    job, earlier = F.col("job"), F.col("delayed_before")
+    over = job.state.isin(*FINISHED) | (job.state.isin(*_TO_RUN_AGAIN) & (job.seen_at > F.col("started_at")))
+    never_retried = F.col("given_up") <= F.when(job.state == "failed", 1).otherwise(0)
+    beyond = F.when(F.col("newest_life") & over & never_retried, F.col("charged_of_life") - job.attempts_made)
+    handed_back = F.least("delayed_of_life", F.greatest(F.lit(0), beyond))
+    gone_before = F.least(earlier, handed_back)
+    is_delayed = F.coalesce((F.col("end.kind") == "delayed") & ~F.coalesce(_has_stalled(), F.lit(False)), F.lit(False))
+    return (
+        runs.where(~is_delayed | (earlier >= handed_back))
+        .withColumn("known", F.col("known") - handed_back)
+        .withColumn("number", F.col("number") - gone_before)
+        .withColumn("charged", F.col("charged") - gone_before)
+        .drop("delayed_before", "delayed_of_life", "charged_of_life", "given_up")
     )
 
 
@@ -197,7 +223,9 @@ def _closed(runs: DataFrame) -> DataFrame:
     # A store that has recovered a job may keep its due time from before the run that has stalled.
     after_stall = F.when(F.col("ready_at") <= F.col("started_at"), F.col("ready_at"))
     own_ready_at = F.when(F.col("own_ready_at").isNotNull(), F.greatest("own_ready_at", after_stall))
-    ready_at = F.coalesce(own_ready_at, follows)
+    known_ready_at = F.coalesce(own_ready_at, follows)
+    over_before = end.at + F.expr(_CLOCKS_AGREE_WITHIN) < known_ready_at
+    ready_at = F.when(~F.coalesce(over_before, F.lit(False)), known_ready_at)
     of_this_run = newest_life & (last | (number == 1)) & (job.scheduled_at <= F.col("started_at"))
     cancelled = F.when(F.coalesce(end.kind, F.when(last, job.state)) == "cancelled", "cancelled")
     of_runs = F.from_json(job.run_errors, "map<string, string>")

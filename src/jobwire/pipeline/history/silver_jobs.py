@@ -150,6 +150,8 @@ def _reported(events: DataFrame) -> DataFrame:
     def time_of(*kinds: str) -> Column:
         return F.max(F.when(kind.isin(*kinds), F.col("happened_at")))
 
+    start = F.max(F.when(kind == "started", order))
+    named = F.max(F.when(F.col("worker").isNotNull(), F.struct(order.alias("order"), "worker")))
     return (
         of_life.groupBy(F.xxhash64(*JOB_KEY).alias("key"), *JOB_KEY)
         .agg(
@@ -157,7 +159,8 @@ def _reported(events: DataFrame) -> DataFrame:
             last("name"),
             last("result"),
             last("error"),
-            last("worker"),
+            # An event of an earlier run does not name the worker of the last one.
+            F.when(start.isNull() | (named.order >= start), named.worker).alias("worker"),
             last("due_at"),
             F.max("added_at").alias("added_at"),
             F.max(F.when(F.col("state").isNotNull(), F.col("happened_at"))).alias("state_at"),

@@ -18,11 +18,13 @@ from jobwire.pipeline.datasource.json_forms import json_form, rows_of
 from jobwire.pipeline.datasource.row_to_job import JOB_COLUMNS, job_of
 from jobwire.pipeline.datasource.source_options import SourceOptions
 from jobwire.pipeline.lake.schemas import columns
-from jobwire.pipeline.load.csv_files import CORRUPT
+from jobwire.pipeline.load.csv_files import CORRUPT, UNDECODED
 from jobwire.pipeline.stores.ids import digest
 
 CONTENT, ORDINAL = "_content", "_ordinal"
 """Columns that are added to the source's own: a hash of the row, and its number among the rows that are equal to it."""
+
+_NOT_UTF8 = "has bytes that are not UTF-8"
 
 CHECKED = columns(
     "id string",
@@ -73,8 +75,11 @@ class Check:
             identity: str | None = None
             try:
                 if row.get(CORRUPT) is not None:
-                    raise InvalidOption("record", row[CORRUPT], "does not fit the header")
+                    undecoded = UNDECODED in row[CORRUPT]
+                    raise InvalidOption("record", row[CORRUPT], _NOT_UTF8 if undecoded else "does not fit the header")
                 row.pop(CORRUPT, None)
+                if self.lines:
+                    row["value"] = _decoded(row["value"])
                 asked = self.job_row(row)
                 identity = asked["id"]
                 if identity is None and content is not None:
@@ -120,6 +125,13 @@ class Check:
             data = {name: json_form(value) for name, value in row.items() if name not in meant}
             asked["payload"] = codec.dumps(data).decode()
         return asked
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise InvalidOption("record", line, _NOT_UTF8) from None
 
 
 def _record(row: Mapping[str, Any]) -> str:

@@ -5,7 +5,8 @@ break belongs to its value. Spark's own defaults are others.
   also one inside quotes, and would turn quoted CRLF into LF. It is asked for LF instead, and what is left of a CRLF is
   removed from the last column. So a value of the last column that ends with a CR of its own loses it.
 * A field without any character is null, quoted or not. Lines without any character are skipped.
-* A record that does not fit the header has its text in the column CORRUPT. Spark would cut or fill it silently.
+* A record that does not fit the header has its text in the column CORRUPT. Spark would cut or fill it silently. So has
+  one with bytes that are not UTF-8, unless the encoding is given: Spark would put U+FFFD in their place.
 * Files that are read together must have one header: see csv_headers.py.
 * A file is read by one task, as only its beginning shows which line breaks are quoted. `multiLine=false` divides large
   files, if no value has a line break.
@@ -13,7 +14,8 @@ break belongs to its value. Spark's own defaults are others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from jobwire.errors import JobwireError
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 CORRUPT = "_corrupt_record"
 TEXTS = "_texts"
 """The column with a record's texts, if types are inferred: types may change when the file grows, texts don't."""
+UNDECODED = "\ufffd"
+"""Stands where the bytes of a file are not text in its encoding."""
 _LEFT_OF_CRLF = "\r"
 
 
@@ -69,12 +73,17 @@ def read_csv(spark: SparkSession, path: str, given: Mapping[str, str], *, infer:
     values = [quoted(name) for name in header]
     if ends_with_cr:
         values[-1] = F.nullif(F.regexp_replace(values[-1], "\r\\z", ""), F.lit(""))
+    _check_header(path, names)
+    record = F.col(CORRUPT)
+    if not any(name.lower() in ("encoding", "charset") for name in options):
+        text = F.concat_ws(",", *values)
+        record = F.when(text.contains(UNDECODED), F.coalesce(CORRUPT, text)).otherwise(record)
     texts = F.struct(*(value.alias(name) for value, name in zip(values, names, strict=True)), CORRUPT)
     if infer:
         types = read_files(spark, "csv", path, {**_without_line_ends(options), "inferSchema": "true"}).schema
         values = [value.try_cast(field.dataType) for value, field in zip(values, types.fields, strict=True)]
     columns = [value.alias(name) for value, name in zip(values, names, strict=True)]
-    rows = frame.select(*columns, CORRUPT, *([texts.alias(TEXTS)] if infer else []))
+    rows = frame.select(*columns, record.alias(CORRUPT), *([texts.alias(TEXTS)] if infer else []))
     # In a file with CRLF, a line without any character is one with a CR, of which Spark reports nothing.
     blank = (
         F.col(CORRUPT).isin("", _LEFT_OF_CRLF)
@@ -84,12 +93,29 @@ def read_csv(spark: SparkSession, path: str, given: Mapping[str, str], *, infer:
     return rows.where(~F.coalesce(blank, F.lit(False)))
 
 
+def _check_header(path: str, names: Sequence[str]) -> None:
+    """Raises JobwireError if the header shows that the file is in another encoding, or that only CR ends its records.
+
+    >>> _check_header("a.csv", ["to", "from\\rann", "bob"])
+    Traceback (most recent call last):
+    jobwire.errors.JobwireError: a.csv can't be read as csv: CR alone ends its records, which must end with LF or CRLF
+    """
+    header = ",".join(names)
+    if UNDECODED in header or "\0" in header:
+        advice = "the header is not text in its encoding; give another one, such as encoding=UTF-16"
+        raise JobwireError(f"{path} can't be read as csv: {advice}")
+    if re.search("\r(?!\n)", header):
+        raise JobwireError(f"{path} can't be read as csv: CR alone ends its records, which must end with LF or CRLF")
+
+
 def read_files(spark: SparkSession, kind: str, path: str, options: Mapping[str, str]) -> DataFrame:
-    """Returns the rows of files of one of Spark's formats."""
+    """Returns the rows of files of one of Spark's formats. Raises JobwireError if they can't be read."""
     from pyspark.errors import AnalysisException, IllegalArgumentException  # noqa: PLC0415 an extra
 
     try:
-        return _reader(spark, kind, options).load(path)
+        frame = _reader(spark, kind, options).load(path)
+        _ = frame.schema  # Spark Connect looks for the files only now
+        return frame
     except (AnalysisException, IllegalArgumentException) as error:
         raise JobwireError(f"{path} can't be read as {kind}: {str(error).splitlines()[0]}") from error
 

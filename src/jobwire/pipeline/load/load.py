@@ -283,6 +283,8 @@ def _checked(rows: Loadable, check: Check) -> DataFrame:
         frame = frame.withColumn(CONTENT, F.sha2(F.to_json(content, {"ignoreNullFields": "false"}), 256))
         # Rows with the same hash are equal, so any order among them will do.
         frame = frame.withColumn(ORDINAL, F.row_number().over(Window.partitionBy(CONTENT).orderBy(CONTENT)))
+    if rows.lines:  # bytes that are not UTF-8 can't be handed on as text
+        frame = frame.withColumn("value", F.col("value").cast("binary"))
     return frame.drop(TEXTS).mapInArrow(check, CHECKED.ddl)
 
 

@@ -210,6 +210,7 @@ class BullConsumer:
 
     def read_early_claim(self, reply: Any) -> bool:
         _, jobs, _, due, discarded, now, traces = reply
+        self._store.clock.passed(int(now))  # else the job could end before it began
         self._log_discarded(discarded)
         self._wakeup.due_ms = due or None
         self._early += early_claims(self._read(jobs, self._early_token, int(now)), jobs, traces, int(now))

@@ -16,6 +16,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     Master,
     OneQueue,
     SettingsFile,
+    given_stores,
     moment,
     settings,
 )
@@ -46,20 +47,18 @@ def archive(
     as_json: Json = False,
 ) -> None:
     """Copy finished jobs into the lake, read them back and compare. With --purge, then remove them from the queue."""
-    from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit
     from jobwire.pipeline.archive.archive import archive as keep
     from jobwire.pipeline.lake.lake import Lake
     from jobwire.pipeline.settings import read_settings
 
+    [address] = given_stores([store] if store else None)
     until, privacy = moment("--before", before), read_settings(settings_file).privacy
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         spark = started(master, settings(conf), progress)
-        result = keep(
-            spark, tables, store or urls.default_url(), queue, until, purge=purge, privacy=privacy, progress=progress
-        )
+        result = keep(spark, tables, address, queue, until, purge=purge, privacy=privacy, progress=progress)
     if as_json:
         emit(result.as_dict())
         return
@@ -107,19 +106,19 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Put archived jobs back into a queue, finished as they were."""
-    from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import staged, started
     from jobwire.cli.output import console, emit, printable
     from jobwire.pipeline.archive.restore import restore as put_back
     from jobwire.pipeline.lake.lake import Lake
 
+    [address] = given_stores([store] if store else None)
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         spark = started(master, settings(conf), progress)
         result = put_back(
             spark,
             tables,
-            store or urls.default_url(),
+            address,
             queue,
             ids=job_id,
             where=where,

@@ -17,7 +17,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     LakeRoot,
     Master,
     fails_on_quality,
-    moment_or_none,
+    period,
     settings,
 )
 from jobwire.cli.parameters import Json
@@ -49,7 +49,7 @@ def build(
     from jobwire.pipeline.lake.lake import Lake
 
     by_quality = fails_on_quality(fail_on)
-    first, end = moment_or_none("--from", since), moment_or_none("--to", until)
+    first, end = period(since, until)
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         progress("building", 0, None)

@@ -19,6 +19,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     Queues,
     SettingsFile,
     Stores,
+    given_stores,
     settings,
 )
 from jobwire.cli.parameters import Json
@@ -46,7 +47,6 @@ def ingest(
     as_json: Json = False,
 ) -> None:
     """Copy the events and jobs of queues into the lake, before the queues delete them."""
-    from jobwire import urls
     from jobwire.cli.commands.pipeline.stage import interrupted, session_when_needed, staged
     from jobwire.cli.output import emit
     from jobwire.pipeline.history.ingest import find_sources
@@ -56,9 +56,10 @@ def ingest(
     from jobwire.pipeline.settings import read_settings
 
     chosen = read_settings(settings_file)
+    given = given_stores(stores)
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues, privacy=chosen.privacy, parts=parts)
+        sources = find_sources(stack, given, queues, privacy=chosen.privacy, parts=parts)
         little = None if continuous else tables
         spark = session_when_needed(master, settings(conf), progress, little)
         if continuous:

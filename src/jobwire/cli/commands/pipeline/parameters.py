@@ -1,7 +1,10 @@
 """Arguments and options that the pipeline's commands share."""
 
+# ruff: noqa: PLC0415 - what a command works with is imported when it runs, so that --help answers at once
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -91,8 +94,26 @@ def pairs(option: str, given: list[str] | None) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given or ())
 
 
-def moment_or_none(option: str, text: str | None) -> datetime | None:
-    return None if text is None else moment(option, text)
+def given_stores(stores: Sequence[str] | None) -> Sequence[str]:
+    """Returns the URLs of a command line, or that of the default store. Raises WrongUsage for one that can't be
+    understood."""
+    from jobwire import urls
+    from jobwire.campaigns.addresses import is_database
+    from jobwire.cli.profiles import understood
+
+    for one in stores or [None]:
+        if one is None or not is_database(one):
+            understood(one)
+    return stores or [urls.default_url()]
+
+
+def period(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """Returns the times of --from and --to."""
+    start = None if since is None else moment("--from", since)
+    end = None if until is None else moment("--to", until)
+    if start is not None and end is not None and end <= start:
+        raise typer.BadParameter(f"--to: write a day after that of --from (got {until!r})")
+    return start, end
 
 
 def moment(option: str, text: str) -> datetime:

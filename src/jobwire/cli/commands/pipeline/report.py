@@ -16,7 +16,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     LakeRoot,
     Master,
     SettingsFile,
-    moment_or_none,
+    period,
     settings,
 )
 from jobwire.cli.parameters import Json
@@ -55,7 +55,9 @@ def report(
     targets = read_settings(settings_file).targets
     if since_last and since is not None:
         raise typer.BadParameter("--since-last and --from: choose one")
-    start = end_of_last(lake) if since_last else moment_or_none("--from", since)
+    start, end = period(since, until)
+    if since_last:
+        start = end_of_last(lake)
     with staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
         spark = started(master, settings(conf), progress) if table_format != "parquet" else None
@@ -64,7 +66,7 @@ def report(
             tables,
             out,
             since=start,
-            until=moment_or_none("--to", until),
+            until=end,
             title=title,
             png=png,
             targets=targets,

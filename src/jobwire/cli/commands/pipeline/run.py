@@ -23,6 +23,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     SettingsFile,
     Stores,
     fails_on_quality,
+    given_stores,
     settings,
 )
 from jobwire.cli.commands.pipeline.report import OUT, Out, Png
@@ -45,7 +46,6 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Ingest, build and report, one after the other."""
-    from jobwire import urls
     from jobwire.cli.commands.pipeline.quality import end_by_quality
     from jobwire.cli.commands.pipeline.stage import session_when_needed, staged
     from jobwire.cli.output import console, emit
@@ -56,10 +56,11 @@ def run(
     from jobwire.pipeline.settings import read_settings
 
     chosen = read_settings(settings_file)
+    given = given_stores(stores)
     by_quality = fails_on_quality(fail_on)
     with ExitStack() as stack, staged(quiet=as_json) as progress:
         tables = Lake(lake, table_format)
-        sources = find_sources(stack, stores or [urls.default_url()], queues, privacy=chosen.privacy, parts=parts)
+        sources = find_sources(stack, given, queues, privacy=chosen.privacy, parts=parts)
         spark = session_when_needed(master, settings(conf), progress, tables)
         taken = ingest(spark, tables, sources, progress=progress)
         progress("building", 0, None)

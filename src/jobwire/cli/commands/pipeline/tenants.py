@@ -16,7 +16,7 @@ from jobwire.cli.commands.pipeline.parameters import (
     LakeRoot,
     Master,
     SettingsFile,
-    moment_or_none,
+    period,
     settings,
 )
 from jobwire.cli.parameters import Json
@@ -55,7 +55,7 @@ def tenants(
         raise InvalidOption(
             "pipeline.tenants", None, 'must have a queue: write emails = "$.tenant" under it into jobwire.toml'
         )
-    first, end = moment_or_none("--from", since), moment_or_none("--to", until)
+    first, end = period(since, until)
     with staged(quiet=as_json) as progress:
         spark = started(master, settings(conf), progress)
         tables = Lake(lake, table_format)

@@ -53,9 +53,10 @@ def _balance(by_queue: Frame) -> str:
     if behind.empty:
         text = "Every queue kept up with what was added."
     else:
-        text = f"{behind.index[0]} fell behind: {plural(behind.iloc[0], 'job')} more were added than ended."
+        text = f"{plural(behind.iloc[0], 'job')} more were added to {behind.index[0]} than completed or failed:"
+        text += " they wait, or were cancelled or removed."
         if len(behind) > 1:
-            text += f" So did {plural(len(behind) - 1, 'other queue')}."
+            text += f" So it is in {plural(len(behind) - 1, 'other queue')}."
     retried, stalled = by_queue["retried"].sum(), by_queue["stalled"].sum()
     if retried:
         text += f" {plural(retried, 'run')} {'was a retry' if retried == 1 else 'were retries'}."
