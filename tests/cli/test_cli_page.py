@@ -64,6 +64,7 @@ def test_every_command_explains_itself_with_an_example(call: Call, name: str) ->
     said = call(*name.split(), "--help")
     assert (said.code, said.err) == (0, "")
     assert f"jobwire {name}" in said.out.partition("Examples")[2], said.out
+    assert "<bool>" not in said.out, "no option takes a word for yes or no"
 
 
 def test_the_exit_codes_of_the_page_are_those_of_the_program() -> None:

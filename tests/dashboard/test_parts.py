@@ -128,7 +128,7 @@ def test_many_failures_are_a_trouble():
     ("added", "completed", "failed", "title"),
     [
         (30, 30, 0, "mail keeps up: 30 jobs a minute"),
-        (30, 29, 1, "mail keeps up: 30 jobs a minute, 1 of them fail"),
+        (30, 29, 1, "mail keeps up: 30 jobs a minute, 1 of them fails"),
         (30, 10, 20, "mail: 20 of 30 jobs a minute fail"),
         (30, 9, 0, "mail: 30 jobs a minute are added and 9 finish"),  # the others are delayed, such as after a failure
         (0, 30, 0, "mail keeps up: 30 jobs a minute"),

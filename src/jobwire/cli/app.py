@@ -18,6 +18,7 @@ from jobwire.cli.commands.pgboss import app as pgboss
 from jobwire.cli.commands.pipeline import app as pipeline
 from jobwire.cli.commands.worker import worker
 from jobwire.cli.demo.command import demo
+from jobwire.cli.groups import Commands
 from jobwire.cli.operators import register
 from jobwire.cli.parameters import examples
 
@@ -28,9 +29,9 @@ DATA = "Data"
 PROTOCOLS = "One protocol"
 
 
-def build() -> typer.Typer:
+def build() -> Commands:
     """Returns the whole command line. Further groups of commands are added here, with `add_typer`."""
-    app = typer.Typer(
+    app = Commands(
         name="jobwire",
         help="Share job queues with the systems that already run them: add jobs, look at them, work on them.",
         epilog=examples(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
 from jobwire.cli.commands.act import cancel, promote, remove, retry
 from jobwire.cli.commands.add import add
 from jobwire.cli.commands.bench import bench
@@ -28,6 +26,7 @@ from jobwire.cli.commands.tasks import tasks
 from jobwire.cli.commands.top import top
 from jobwire.cli.commands.wait import wait
 from jobwire.cli.commands.workers import workers
+from jobwire.cli.groups import Commands
 from jobwire.cli.parameters import examples
 
 LOOK = "Look"
@@ -112,7 +111,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., Any], tuple[str, ...]], ...] = (
 )
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Adds the commands to the application."""
     for panel, command, lines in _COMMANDS:
         app.command(rich_help_panel=panel, epilog=examples(*lines))(command)

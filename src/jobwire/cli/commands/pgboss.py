@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
+from jobwire.cli.groups import Commands
 from jobwire.cli.parameters import StoreName, examples
 
-app = typer.Typer(name="pgboss", help="Manage a database of pg-boss.", no_args_is_help=True)
+app = Commands(name="pgboss", help="Manage a database of pg-boss.", no_args_is_help=True)
 
 Url = Annotated[
     str | None,

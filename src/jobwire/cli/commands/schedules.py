@@ -11,6 +11,7 @@ import typer
 
 from jobwire.cli import job_options as options
 from jobwire.cli.durations import duration, moment
+from jobwire.cli.groups import Commands
 from jobwire.cli.job_options import Given
 from jobwire.cli.parameters import Json, JsonLines, QueueName, StoreName, Url, complete_queue, examples
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 RULE = "The rule"
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The schedule's key.", show_default=False)]
 
-app = typer.Typer(
+app = Commands(
     name="schedules",
     help="List, add and drop repeating jobs, or run one now.",
     epilog=examples("jobwire schedules list", "jobwire schedules add reports nightly --cron '0 3 * * *'"),

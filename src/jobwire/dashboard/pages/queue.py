@@ -125,7 +125,7 @@ def _pace(rates: Rates) -> str:
     if rates.finished < rates.added * _KEEPS_UP:
         return f": {rates.added:,.0f} jobs a minute are added and {rates.finished:,.0f} finish"
     return f" keeps up: {rates.finished:,.0f} jobs a minute" + (
-        f", {rates.failed:,.0f} of them fail" if rates.failed >= 1 else ""
+        f", {rates.failed:,.0f} of them {'fails' if round(rates.failed) == 1 else 'fail'}" if rates.failed >= 1 else ""
     )
 
 

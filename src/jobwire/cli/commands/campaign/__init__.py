@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from jobwire.cli.commands.campaign.batches import batches
 from jobwire.cli.commands.campaign.change import cancel, pause, rate, resume
 from jobwire.cli.commands.campaign.channels import app as channels
@@ -19,6 +17,7 @@ from jobwire.cli.commands.campaign.status import status
 from jobwire.cli.commands.campaign.templates import app as templates
 from jobwire.cli.commands.campaign.watch import watch
 from jobwire.cli.commands.campaign.worker import worker
+from jobwire.cli.groups import Commands
 from jobwire.cli.parameters import examples
 
 PREPARE = "Prepare"
@@ -26,7 +25,7 @@ RUN = "Run"
 LOOK = "Look"
 UPKEEP = "Upkeep"
 
-app = typer.Typer(
+app = Commands(
     name="campaign",
     help="Send a template to many channels at a held rate, on PostgreSQL.",
     epilog=examples(

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobwire.cli.commands.campaign.parameters import PGBOSS, JsonLines, QueueSchema, Schema, Url, only_after
+from jobwire.cli.groups import Commands
 from jobwire.cli.parameters import examples
 
 if TYPE_CHECKING:
     from jobwire.campaigns import CampaignService, Channel
 
-app = typer.Typer(name="channels", rich_markup_mode="rich")
+app = Commands(name="channels", rich_markup_mode="rich")
 
 
 @app.callback(

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobwire.cli.commands.campaign.parameters import PGBOSS, JsonLines, QueueSchema, Schema, Url, only_after
+from jobwire.cli.groups import Commands
 from jobwire.cli.parameters import examples
 
 if TYPE_CHECKING:
     from jobwire.campaigns import CampaignService, Template
 
-app = typer.Typer(name="templates", rich_markup_mode="rich")
+app = Commands(name="templates", rich_markup_mode="rich")
 
 
 @app.callback(

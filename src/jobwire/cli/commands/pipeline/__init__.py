@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from jobwire.cli.commands.pipeline.archive import archive, restore
 from jobwire.cli.commands.pipeline.build import build
 from jobwire.cli.commands.pipeline.doctor import doctor
@@ -22,13 +20,14 @@ from jobwire.cli.commands.pipeline.status import status
 from jobwire.cli.commands.pipeline.tenants import tenants
 from jobwire.cli.commands.pipeline.tidy import tidy
 from jobwire.cli.commands.pipeline.work import work
+from jobwire.cli.groups import Commands
 from jobwire.cli.parameters import examples
 
 HISTORY = "History and reports"
 DATA = "Jobs in bulk"
 HEALTH = "Is it all there?"
 
-app = typer.Typer(
+app = Commands(
     name="pipeline",
     help="History, reports, archive, bulk load, moves between stores and workers, on Spark.",
     no_args_is_help=True,
