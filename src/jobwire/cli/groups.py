@@ -1,4 +1,4 @@
-"""Groups of commands, in whose help no type stands behind --help."""
+"""Groups of commands, in whose help no type stands behind an option that takes no value."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ class Commands(typer.Typer):
 
 
 class _Command(TyperCommand):
-    def get_help_option(self, ctx: Any) -> Any:
-        return _without_type(super().get_help_option(ctx))
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types_of_flags(super().get_params(ctx))
 
 
 class _Group(TyperGroup):
-    def get_help_option(self, ctx: Any) -> Any:
-        return _without_type(super().get_help_option(ctx))
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types_of_flags(super().get_params(ctx))
 
 
-def _without_type(option: Any) -> Any:
-    """Gives the option a placeholder for its value that is empty. It takes none, and Typer would show `<bool>`."""
-    if option is not None:
-        option.metavar = ""
-    return option
+def _without_types_of_flags(parameters: list[Any]) -> list[Any]:
+    """Gives flags an empty placeholder for their value, behind which Typer would show `<bool>`."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
