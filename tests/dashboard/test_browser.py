@@ -91,7 +91,8 @@ async def filled(jobwire_valkey, jobwire_postgres, jobwire_mongo, tmp_path_facto
         url = f"{jobwire_postgres.url}?schema={place}_news"
         campaigns = await stack.enter_async_context(CampaignService(url, queue_schema=f"{place}_queues"))
         campaign = await _campaign(campaigns)
-        served = Served({**connections, "news": campaigns}, lake=_lake(tmp_path_factory.mktemp("lake")))
+        lake = _lake(tmp_path_factory.mktemp("lake"))
+        served = Served({**connections, "news": campaigns}, lake=lake, timeout=30)  # the machine may be busy
         await served.start()
         yield SimpleNamespace(served=served, connections=connections, jobs=jobs, campaign=campaign)
         await served.stop()

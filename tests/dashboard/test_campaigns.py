@@ -17,6 +17,7 @@ from jobwire.campaigns.transports import Permanent
 from jobwire.dashboard import Token, Tokens, dashboard
 from jobwire.dashboard import campaigns as campaigns_module
 from jobwire.dashboard.campaigns import CampaignsDatabase
+from jobwire.errors import StoreUnavailable
 
 VIEWER, OPERATOR = "v" * 24, "o" * 24
 
@@ -54,6 +55,28 @@ async def test_a_look_follows_at_once_when_something_was_changed(monkeypatch):
             await looks.get()
             database.outdate()
             await looks.get()
+    finally:
+        await database.close()
+
+
+async def test_a_database_that_does_not_answer_is_soon_asked_again(monkeypatch):
+    service = CampaignService("postgresql://127.0.0.1:1/nothing")
+    database = CampaignsDatabase("news", service, timeout=3, optional=False, owned=False)
+    asked: asyncio.Queue[None] = asyncio.Queue()
+
+    async def check():
+        asked.put_nowait(None)
+        raise StoreUnavailable("no answer")
+
+    monkeypatch.setattr(service, "check", check)
+    monkeypatch.setattr(campaigns_module, "_SHARE", 10**9)  # any look is followed by the longest break
+    monkeypatch.setattr(campaigns_module, "_ASK_AGAIN", 0.01)
+    monkeypatch.setattr(campaigns_module, "_UNWATCHED_EVERY", 0.01)
+    database.start()
+    try:
+        async with asyncio.timeout(10):
+            await asked.get()
+            await asked.get()
     finally:
         await database.close()
 

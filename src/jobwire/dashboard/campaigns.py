@@ -31,7 +31,8 @@ _WATCHED_EVERY, _UNWATCHED_EVERY, _ABSENT_EVERY = 2.0, 15.0, 60.0
 _CONNECTIONS = 3
 _SHARE = 9
 """A look that took a second is followed by a break of that many."""
-
+_ASK_AGAIN = 3.0
+"""Seconds between two small questions to a database that does not answer."""
 
 _WELL = ChannelHealth(0, 0, ())
 
@@ -86,6 +87,7 @@ class CampaignsDatabase:
         self._looked = asyncio.Event()
         self._changed = asyncio.Event()
         self._outdated = False
+        self._silent = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -165,7 +167,7 @@ class CampaignsDatabase:
             self._looked = asyncio.Event()
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(took * _SHARE, 60)):
+                async with asyncio.timeout(_ASK_AGAIN if self._silent else min(took * _SHARE, 60)):
                     await self._changed.wait()
             if self._changed.is_set():
                 continue
@@ -175,9 +177,10 @@ class CampaignsDatabase:
                     await (self._wake if self.found else asyncio.Event()).wait()
 
     async def _attempt(self) -> None:
+        self._silent = True
         try:
             await self.ask(self.service.check)
-            self.found = True
+            self._silent, self.found = False, True
             await self.ask(self._look)
         except (JobwireError, OSError) as error:
             if self._optional and not self.look.at:
