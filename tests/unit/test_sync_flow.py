@@ -25,7 +25,7 @@ def test_a_blocking_program_adds_a_flow_and_waits_for_it() -> None:
 
 
 def test_operators_calls_block_too() -> None:
-    with sync.Queue("q", "memory:") as queue:
+    with sync.Queue("q", "memory:sync-operators") as queue:
         job = queue.add(1, delay=600)
         queue.admin.change_delay(job.id, 300)
         assert queue.admin.promote_all() == 1

@@ -43,6 +43,12 @@ HELD_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 _LOOK_EVERY = 1.0
 
 
+def received(pipe: Connection) -> Any:
+    """Returns the next object from the pipe. `Connection.recv` reads it from a view of a buffer, which has crashed
+    Python 3.12.1 ("deallocated BytesIO object has exported buffers")."""
+    return ForkingPickler.loads(pipe.recv_bytes())
+
+
 class PipeToWorker:
     """The child's end of the pipe, shared by the handler, threads that it made, and the thread that watches."""
 
@@ -54,7 +60,7 @@ class PipeToWorker:
         self._is_first = True
 
     def receive(self) -> tuple[Job, str]:
-        return self._pipe.recv()
+        return received(self._pipe)
 
     def begin(self, job: ProcessJob) -> None:
         """Reports that the job has arrived and will run. A child that ends before this has not touched the job."""
@@ -78,7 +84,7 @@ class PipeToWorker:
                 if self._job is not job:
                     raise LostLock(f"job {job.id!r} has ended: threads that it left running can't change it any more")
                 self._pipe.send_bytes(encoded)
-            answer, error = self._pipe.recv()
+            answer, error = received(self._pipe)
         if error is not None:
             raise error
         return answer

@@ -23,7 +23,7 @@ from typing import Any
 
 from jobwire.errors import HandlerCrashed, JobwireError, RateLimited, Snooze, Unrecoverable, WaitForChildren
 from jobwire.worker.active import BlockingJob
-from jobwire.worker.child import HELD_SIGNALS, child_main
+from jobwire.worker.child import HELD_SIGNALS, child_main, received
 from jobwire.worker.threads import Threads
 
 worker_stopping: ContextVar[Callable[[], bool]] = ContextVar("worker_stopping", default=lambda: False)
@@ -131,7 +131,7 @@ class _Child:
                 judged_at = None
                 if not worker_stopping.get()():
                     raise HandlerCrashed("the process that ran the handler was sent SIGTERM")
-            what, value = self._pipe.recv()
+            what, value = received(self._pipe)
             match what:
                 case "begun":
                     self._begun = True
