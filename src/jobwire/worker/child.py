@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable
@@ -46,7 +47,7 @@ _LOOK_EVERY = 1.0
 def received(pipe: Connection) -> Any:
     """Returns the next object from the pipe. `Connection.recv` reads it from a view of a buffer, which has crashed
     Python 3.12.1 ("deallocated BytesIO object has exported buffers")."""
-    return ForkingPickler.loads(pipe.recv_bytes())
+    return pickle.loads(pipe.recv_bytes())  # noqa: S301 - the other end is the worker's own process
 
 
 class PipeToWorker:
